@@ -15,8 +15,10 @@ FINDER = '''"""Finds `edrp` in a checkout. Written by its `setup.py`, removed wi
 
 import sys
 from importlib.machinery import PathFinder
+from os.path import dirname
 
 CHECKOUT = {checkout!r}
+ROOMS = {rooms!r}
 ENTRY = "__editable__.edrp.path"
 
 
@@ -28,6 +30,15 @@ class PackageFinder:
         return PathFinder.find_spec(name, [CHECKOUT]) if name == "edrp" else None
 
 
+class RoomFinder:
+    """The finder of folders that lie next to `edrp/` in the checkout from which `edrp` has been imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        parent, _, room = name.partition(".")
+        return PathFinder.find_spec(name, [dirname(path[0])]) if parent == "edrp" and room in ROOMS else None
+
+
 def package_finder(entry):
     if entry != ENTRY:
         raise ImportError
@@ -36,6 +47,7 @@ def package_finder(entry):
 
 sys.path_hooks.append(package_finder)
 sys.path.append(ENTRY)
+sys.meta_path.append(RoomFinder)
 '''
 
 
@@ -54,7 +66,7 @@ class Checkout:
 
     def __call__(self, wheel: Any, files: list[str], mapping: dict[str, str]) -> None:
         """Write the finder and the line that loads it into the wheel."""
-        finder = FINDER.format(checkout=str(Path(__file__).resolve().parent))
+        finder = FINDER.format(checkout=str(Path(__file__).resolve().parent), rooms=ROOMS)
         wheel.writestr("__editable___edrp_finder.py", finder)
         wheel.writestr("__editable__.edrp.pth", "import __editable___edrp_finder\n")
 

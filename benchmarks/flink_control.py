@@ -14,7 +14,7 @@ from pathlib import Path
 from common import add_row
 from flink_measures import show
 
-from edrp.validation.flink.control import PEAK, SECONDS, ControlSettings, control_days
+from edrp.validation.flink.control import DAY_SECONDS, PEAK_RATE, ControlSettings, control_days
 from edrp.validation.papers.flink.rows import read_rows
 
 
@@ -24,8 +24,8 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("rows", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="into which the day is compressed")
-    parser.add_argument("--peak", type=float, default=PEAK, help="tuples/s of the busiest ten minutes")
+    parser.add_argument("--seconds", type=float, default=DAY_SECONDS, help="into which the day is compressed")
+    parser.add_argument("--peak", type=float, default=PEAK_RATE, help="tuples/s of the busiest ten minutes")
     parser.add_argument("--data", type=Path, help="folder of the taxi stream; default: EDRP_DATA")
     arguments = parser.parse_args()
     if arguments.what == "run":

@@ -4,9 +4,9 @@ Names are imported when they are first used: `import edrp` costs next to nothing
 """
 
 import logging
-import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edrp.core.plugins import offer
@@ -54,23 +54,9 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
-
-
-class _RoomFinder:
-    """Finds the folders that lie next to `edrp/` in a checkout; where the package is installed, they lie in it.
-
-    It is part of the package, not of its editable install: in the folder of a checkout Python imports `edrp` from there,
-    even if it is installed as a copy.
-    """
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        parent, _, room = name.partition(".")
-        return PathFinder.find_spec(name, [path[0].removesuffix("edrp")]) if parent == "edrp" and room in _ROOMS else None
-
-
-sys.meta_path.append(_RoomFinder)
+# A Python that is started in a checkout imports this folder although another `edrp` is installed: the rooms lie next to it.
+if find_spec("edrp.formulations") is None:
+    __path__.append(str(Path(__file__).resolve().parents[1]))
 
 # A library configures no logging of its own: who wants to see it adds a handler.
 logging.getLogger("edrp").addHandler(logging.NullHandler())

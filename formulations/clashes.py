@@ -1,4 +1,4 @@
-"""Why a program is infeasible to which a user has added: rows of theirs and limits that cannot be met together."""
+"""Reasons why a program with a user's own rows is infeasible: rows of the user and limits that cannot be met together."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Question:
     backend: str
     deadline: float
 
-    def is_infeasible(self, kept: Sequence[OptionalRows]) -> bool:
+    def is_infeasible(self, demands: Sequence[OptionalRows]) -> bool:
         """Whether no point provably satisfies these optional rows together with all other rows."""
         units = self.deadline - now()
         if units <= 0:
             return False
-        left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in kept}
+        left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in demands}
         arrays = self.program.arrays(without_fixes=left_out)
         stays = np.ones(self.program.rows, bool)
         for demand in self.demands:
             stays[demand.rows.start : demand.rows.stop] = False
-        for demand in kept:
+        for demand in demands:
             stays[demand.rows.start : demand.rows.stop] = True
-        asked = replace(
+        relaxed = replace(
             arrays,
             objective=np.zeros_like(arrays.objective),
             matrix=arrays.matrix[stays],
@@ -68,19 +68,19 @@ class Question:
         settings, began = SolverOptions(work_limit=units), now()
         try:
             with deadline(self.deadline):
-                result = get_backend(self.backend).solve(asked, settings)
-                return last_word(asked, result, settings, 1.0, now() - began).status == "infeasible"
+                result = get_backend(self.backend).solve(relaxed, settings)
+                return last_word(relaxed, result, settings, 1.0, now() - began).status == "infeasible"
         except OutOfTimeError:
             return False
 
     def filtered(self, candidates: Sequence[OptionalRows]) -> list[OptionalRows]:
         """An irreducible subset of clashing optional rows: without any one of them, the rest is feasible (deletion filter)."""
-        kept = list(candidates)
+        demands = list(candidates)
         for demand in candidates:
-            fewer = [other for other in kept if other is not demand]
+            fewer = [other for other in demands if other is not demand]
             if self.is_infeasible(fewer):
-                kept = fewer
-        return kept
+                demands = fewer
+        return demands
 
 
 def explain_infeasible_program(formulation: Formulation, backend: str, units: float) -> tuple[str, ...]:
@@ -98,15 +98,17 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     """
     deadline = now() + units
     program = formulation.program
-    own, limits = _own_demands(formulation), limit_demands(formulation)
+    user_demands, limits = _own_demands(formulation), limit_demands(formulation)
     # Limits come first: they are left out wherever own rows clash without them.
-    question = Question(program, [*limits, *own], backend, deadline)
-    if not own or question.is_infeasible(limits):
+    question = Question(program, [*limits, *user_demands], backend, deadline)
+    if not user_demands or question.is_infeasible(limits):
         return find_clashes(formulation.problem, max(0.0, deadline - now()))
-    kept = question.filtered(question.demands)
-    if any(len(demand.rows) > 1 for demand in kept if demand in own):
-        kept = question.filtered([part for demand in kept for part in (_parts(demand, program) if demand in own else [demand])])
-    return tuple(demand.text for demand in kept)
+    clashing = question.filtered(question.demands)
+    if any(len(demand.rows) > 1 for demand in clashing if demand in user_demands):
+        clashing = question.filtered(
+            [part for demand in clashing for part in (_parts(demand, program) if demand in user_demands else [demand])]
+        )
+    return tuple(demand.text for demand in clashing)
 
 
 def _own_demands(formulation: Formulation) -> list[OptionalRows]:

@@ -65,7 +65,7 @@ class Formulation(ABC):
 
     @property
     def restriction(self) -> str:
-        """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
+        """Return as a sentence why nothing is proven beyond the program; empty where it stands for the whole problem."""
         return ""
 
     def objective_at(self, values: Floats, decision: Any) -> float:
@@ -109,7 +109,7 @@ class MetricFormulation(Formulation):
 
 
 ENDED = ("finished", "error")
-"""Why a search ends that goes no further: without a decision it leaves no bound."""
+"""Reasons for the end of a search that can go no further: without a decision it leaves no bound."""
 
 
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
@@ -149,6 +149,6 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
 
 def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
     """The feasible decision with the lowest objective, the first of equals; None where none is feasible, or all are None."""
-    known = (decision for decision in decisions if decision is not None)
-    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
+    candidates = (decision for decision in decisions if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in candidates if (evaluation := problem.evaluate(decision)).feasible]
     return min(rated, key=lambda pair: pair[0])[1] if rated else None

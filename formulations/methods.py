@@ -109,7 +109,7 @@ class ProgramMethod(Method):
         return tuple(name for name, kind in kinds().items() if kind.formulations)
 
     def refusal(self, problem: Any) -> str | None:
-        """Why no program of the kind can express the problem; None if one can."""
+        """Return the reason why no program of the kind can express the problem; None if one can."""
         refuse = get_kind(problem.kind).refuse_formulation
         return None if refuse is None else refuse(problem)
 
@@ -146,11 +146,11 @@ class ProgramMethod(Method):
         """Hold the objective and minimise the first tie break, then hold both and minimise the next (lexicographic order)."""
         program, best = formulation.program, first
         stages = [program.objective, *formulation.tie_breaks()]
-        for number, (held, wanted) in enumerate(pairwise(stages)):
+        for number, (earlier, later) in enumerate(pairwise(stages)):
             assert best.values is not None
-            value = held.value(best.values)
-            program.add_row(f"tie {number}", held, upper=value + STAGE_SLACK * max(1.0, abs(value)))
-            program.minimise(wanted)
+            value = earlier.value(best.values)
+            program.add_row(f"tie {number}", earlier, upper=value + STAGE_SLACK * max(1.0, abs(value)))
+            program.minimise(later)
             result = self._solve(formulation, options, formulation.decode(best.values))
             if result.values is None:
                 break

@@ -67,7 +67,7 @@ class SecondBest:
         return self.distance is not None and self.objective is not None and self.distance < -resolution(self.objective)
 
     def sentence(self, explained_is_feasible: bool = True) -> str:
-        """What was found, in words; only what is proven to be the second best is called so."""
+        """Return the result in words; only a deployment that is proven to be the second best is called so."""
         if self.not_searched:
             return f"Second best: not searched, {self.not_searched}"
         if self.distance is None or self.objective is None:
@@ -85,14 +85,14 @@ class SecondBest:
         return f"Another deployment: {value}; not proven to be the second best within the work limit; {self._nearness()}"
 
     def _nearness(self) -> str:
-        """How near other deployments are, as far as that was proven; a bound below the explained objective says nothing."""
+        """Return in words the proven distance of other deployments; a bound below the explained objective says nothing."""
         if self.least_distance is None or self.least_distance < 0:
             return "nothing is known of how near others are"
         return f"any other is at least {self.least_distance:+.3g} away"
 
 
 def _difference(objective: float, distance: float) -> str:
-    """How far an objective is from the explained one, also as a share of that one."""
+    """Return in words how far an objective is from the explained one, also as a share of that one."""
     if abs(distance) <= resolution(objective):
         return "as good as the one explained"
     base = objective - distance
@@ -134,10 +134,12 @@ def second_best(
     if result.values is None:
         return SecondBest(least_distance=None if proven else nearest, proven=proven)
     other = formulation.decode(result.values)
-    found = problem.evaluate(other)
-    if not found.feasible:  # by more than rounding: nothing is known
+    evaluation = problem.evaluate(other)
+    if not evaluation.feasible:  # by more than rounding: nothing is known
         return SecondBest()
-    return SecondBest(other, found.objective, _differences(problem, known, other), found.objective - base, nearest, proven)
+    return SecondBest(
+        other, evaluation.objective, _differences(problem, known, other), evaluation.objective - base, nearest, proven
+    )
 
 
 def _differences(problem: PlacementProblem | RescaleProblem, known: Any, other: Any) -> tuple[Action | KeyMove | str, ...]:
@@ -145,8 +147,8 @@ def _differences(problem: PlacementProblem | RescaleProblem, known: Any, other: 
         actions: tuple[Action, ...] = known.actions_to(other)
         return actions
     changes = (*known.places.actions_to(other.places), *moves_to(problem.application, known, other))
-    told = {change.operator for change in changes}
-    cut = [name for name in known if name not in told and known[name] != other[name]]
+    changed = {change.operator for change in changes}
+    cut = [name for name in known if name not in changed and known[name] != other[name]]
     return (*changes, *(f"{name} holds {', '.join(map(range_text, other.ranges(name)))}" for name in cut))
 
 
@@ -184,9 +186,9 @@ def exclude(formulation: PlacementFormulation | RescaleFormulation, deployment: 
     if point is None:
         return  # The program cannot express it, and so it is cut off already.
     expressions = formulation.expressions
-    held = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(expressions.compiled.operators))]))
-    inside = point[held] > 0.5
-    others = Linear.of(held, np.where(inside, -1.0, 1.0)) + float(inside.sum())
+    columns = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(expressions.compiled.operators))]))
+    inside = point[columns] > 0.5
+    others = Linear.of(columns, np.where(inside, -1.0, 1.0)) + float(inside.sum())
     formulation.program.add_row(f"other than deployment {formulation.program.rows}", others, lower=1.0)
 
 
@@ -219,10 +221,10 @@ def _arrangement_count(loads: Counter[tuple[int, ...]]) -> int:
     >>> _arrangement_count(Counter({(1,): 2, (0,): 2}))
     6
     """
-    left, number = loads.total(), 1
+    unarranged, number = loads.total(), 1
     for count in loads.values():
-        number *= comb(left, count)
-        left -= count
+        number *= comb(unarranged, count)
+        unarranged -= count
     return number
 
 
@@ -231,5 +233,5 @@ def _arrangements(loads: Counter[tuple[int, ...]]) -> Iterator[list[tuple[int, .
     if not loads.total():
         yield []
     for load in [load for load, count in loads.items() if count]:
-        for rest in _arrangements(loads - Counter([load])):
-            yield [load, *rest]
+        for others in _arrangements(loads - Counter([load])):
+            yield [load, *others]

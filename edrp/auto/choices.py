@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.auto.portfolio import Portfolio, Stage
+from edrp.auto.portfolio import Portfolio, PortfolioStage
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
@@ -35,7 +35,7 @@ SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
 
 SMALL_SHARED_PROGRAM = 100
-"""The same for peak loads on clusters, which make programs hard."""
+"""Columns up to which HiGHS is sooner than kernels where the program bounds peak loads on clusters; such programs are hard."""
 
 ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
 """Methods that work with classes of equal nodes."""
@@ -136,7 +136,7 @@ _search = FirstOf(("iterated-local-search", "annealing"))
 
 def _searches(problem: PlacementProblem) -> Method:
     """The best search, and while its kernels are being compiled, simple rules."""
-    return Portfolio([*_first_rule(problem), Stage(_search(problem), 1.0)], _plain_rules(problem))
+    return Portfolio([*_first_rule(problem), PortfolioStage(_search(problem), 1.0)], _plain_rules(problem))
 
 
 def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
@@ -150,20 +150,20 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
     else:
         # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
         before, searching, shares = CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4, 0.4, [*(0.6 for _ in others[1:]), 1.0]
-    search = Stage(_search(problem), searching, FIRST_PROOF)
-    turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
-    stages = [*_first_rule(problem), Stage(first, before, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
+    search = PortfolioStage(_search(problem), searching, FIRST_PROOF)
+    turns = [PortfolioStage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
+    stages = [*_first_rule(problem), PortfolioStage(first, before, FIRST_PROOF), search, *turns, PortfolioStage(first, 1.0)]
     return Portfolio(stages, _plain_rules(problem))
 
 
 def _helped_out(problem: Any, method: Method, *rules: Method) -> Method:
     """A method, which takes the problem; under a limit rules answer where it has no answer in time."""
-    return Portfolio([Stage(method.resolve(problem), 1.0)], rules)
+    return Portfolio([PortfolioStage(method.resolve(problem), 1.0)], rules)
 
 
-def _first_rule(problem: PlacementProblem) -> list[Stage]:
+def _first_rule(problem: PlacementProblem) -> list[PortfolioStage]:
     large = len(problem.application.operators) * len(problem.network.nodes) >= LARGE_PLACEMENT
-    return [Stage(rule, 0.2, FIRST_PROOF) for rule in _plain_rules(problem)[:1]] if large else []
+    return [PortfolioStage(rule, 0.2, FIRST_PROOF) for rule in _plain_rules(problem)[:1]] if large else []
 
 
 def _plain_rules(problem: PlacementProblem) -> list[Method]:
@@ -187,12 +187,12 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
     if columns <= SMALL_RANGES:
         return _helped_out(problem, highs, *plain)
-    first = Stage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
+    first = PortfolioStage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
     bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:
-        return Portfolio([first, Stage(bound if bounded else search, 1.0)], plain)
-    second = Stage(bound, 0.5) if bounded else Stage(search, 0.3)
-    return Portfolio([first, second, Stage(highs, 1.0)], plain)
+        return Portfolio([first, PortfolioStage(bound if bounded else search, 1.0)], plain)
+    second = PortfolioStage(bound, 0.5) if bounded else PortfolioStage(search, 0.3)
+    return Portfolio([first, second, PortfolioStage(highs, 1.0)], plain)
 
 
 MAX_PROVEN_CONTAINERS = 2_000
@@ -232,10 +232,10 @@ def choose_for_run(problem: Any) -> Method:
     A run tells what a policy is worth on a scenario, and takes less time than reasons for one of them would. What a policy
     may know is its own affair: `static-peak-policy` is told the peak.
     """
-    known = [method for name, method in methods(problem.kind).items() if name != Auto.name]
-    policies = [method for method in known if method.refusal(problem) is None]
+    run_methods = [method for name, method in methods(problem.kind).items() if name != Auto.name]
+    policies = [method for method in run_methods if method.refusal(problem) is None]
     policies.sort(key=lambda method: method.name not in PREFERRED_POLICIES)
-    return Portfolio([Stage(policy, 1.0) for policy in policies])
+    return Portfolio([PortfolioStage(policy, 1.0) for policy in policies])
 
 
 def choose(problem: Any) -> Method:
@@ -272,7 +272,7 @@ class Auto(Method):
         return tuple(name for name, kind in kinds().items() if kind.has("choose"))
 
     def refusal(self, problem: Any) -> str | None:
-        """Why no method of the choice takes the problem; None if one does."""
+        """Return the reason why no method of the choice takes the problem; None if one does."""
         try:
             self.resolve(problem)
         except UnsupportedProblemError as error:
@@ -290,4 +290,4 @@ class Auto(Method):
 
 
 METHODS = (Auto(),)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -14,8 +14,8 @@ from edrp.core.methods import Method, Options, run_within
 from edrp.core.solution import Answer
 
 
-class Stage(NamedTuple):
-    """A method's turn.
+class PortfolioStage(NamedTuple):
+    """One stage of a portfolio: a method with its share of the time.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class Portfolio(Method):
     exact = True
     summary = "several methods in turn"
 
-    def __init__(self, stages: Sequence[Stage], rules: Sequence[Method] = ()) -> None:
+    def __init__(self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = ()) -> None:
         self.stages = tuple(stages)
         self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
         self.rules = tuple(rules)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds that its methods take."""
+        """Kinds of problems that the methods of the portfolio take."""
         return self.stages[0].method.kinds
 
     def run(self, problem: Any, options: Options) -> Answer:
@@ -65,42 +65,42 @@ class Portfolio(Method):
             The first one of a method, where no other method has anything to say.
         """
         refused: list[ProblemTooLargeError] = []
-        known = self._first_rule(problem, options)
+        known_answer = self._first_rule(problem, options)
         answer = self._in_turn(problem, options, refused)
         for rule in (None, *self.rules):
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
-            found = known if rule is None else _rule_asked(rule, problem, options)
-            answer = combined(found, answer, options.gap)
+            rule_answer = known_answer if rule is None else _answer_of_rule(rule, problem, options)
+            answer = combined(rule_answer, answer, options.gap)
         if refused and answer.status == "none" and answer.bound is None:
             raise refused[0]
         return answer
 
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
-        held: Answer | None = None
+        best: Answer | None = None
         stages = [stage for stage in self.stages if options.limit == inf or stage.share]
         for number, stage in enumerate(stages):
             units = options.remaining if number == len(stages) - 1 else _turn(stage, options)
             try:
-                answer = _turn_taken(stage.method, problem, _continued(options, units, held))
+                answer = _turn_taken(stage.method, problem, _continued(options, units, best))
             except ProblemTooLargeError as error:
                 refused.append(error)
                 answer = Answer("none", "error", method=stage.method.name, notes=(f"{stage.method.name}: {error}",))
-            held = answer if held is None else combined(held, answer, options.gap)
-            if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
+            best = answer if best is None else combined(best, answer, options.gap)
+            if best.status in PROVEN or best.stopped_because == "interrupted" or options.remaining <= 0:
                 break
-        assert held is not None
-        return held
+        assert best is not None
+        return best
 
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
         if options.limit == inf or not self.rules or self.rules[0].name == self.stages[0].method.name:
             return Answer("none", "time_limit", method=self.stages[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
-        return _rule_asked(self.rules[0], problem, replace(options, progress=None))
+        return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
 
 
-def _rule_asked(rule: Method, problem: Any, options: Options) -> Answer:
+def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:
     """The answer of a rule; none where it refuses."""
     with suppress(EdrpError):
         if rule.refusal(problem) is None:
@@ -109,24 +109,24 @@ def _rule_asked(rule: Method, problem: Any, options: Options) -> Answer:
 
 
 def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
-    """The answer of one method."""
+    """Run one method and return its answer."""
     answer = run_within(method, problem, options)
     return replace(answer, method=answer.method or method.name)
 
 
-def _turn(stage: Stage, options: Options) -> float:
+def _turn(stage: PortfolioStage, options: Options) -> float:
     return stage.units if options.limit == inf else stage.share * options.remaining
 
 
-def _continued(options: Options, units: float, held: Answer | None) -> Options:
+def _continued(options: Options, units: float, previous: Answer | None) -> Options:
     """Options for a method that goes on from what is held; progress is told in the seconds, and with the best, of the whole."""
     report = options.progress
-    start = options.start if held is None or held.decision is None else held.decision
-    known = held or Answer("none", "finished")
+    start = options.start if previous is None or previous.decision is None else previous.decision
+    so_far = previous or Answer("none", "finished")
 
     def progress(_: float, incumbent: float | None, bound: float | None) -> None:
         if report is not None:
-            incumbents, bounds = _known(incumbent, known.objective), _known(bound, known.bound)
+            incumbents, bounds = _known(incumbent, so_far.objective), _known(bound, so_far.bound)
             report(options.seconds, min(incumbents, default=None), max(bounds, default=None))
 
     return replace(options.within(units), start=start, progress=None if report is None else progress)

@@ -12,4 +12,4 @@ METHODS = (
     ColumnGeneration(heuristic=IteratedLocalSearch()),
     RangeDecomposition(heuristic=RangeAnnealing()),
 )
-"""For the registry."""
+"""Methods that this module adds to the registry."""

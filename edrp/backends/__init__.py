@@ -174,7 +174,7 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
 
 
 def _too_large(program: Program, arrays: Arrays) -> str:
-    """Why solvers would refuse a program, or an empty string."""
+    """Return the reason why solvers would refuse a program, or an empty string."""
     entries = np.abs(arrays.matrix.data)
     if not entries.size or entries.max() < MAX_ENTRY:
         return ""
@@ -274,10 +274,10 @@ def _agreed(first: ProgramResult, second: ProgramResult | None, gap: float, scal
 def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> ProgramResult:
     """The start with the bound of the first run, or no decision: that of the first run is not feasible."""
     stopped: StoppedBecause = "iteration_limit" if first.stopped_because == "finished" else first.stopped_because
-    known = replace(first, stopped_because=stopped, notes=(*first.notes, LET_THROUGH))
+    start_answer = replace(first, stopped_because=stopped, notes=(*first.notes, LET_THROUGH))
     if start is None or not np.isfinite(start).all():
-        return replace(known, status="none", values=None, objective=None)
-    return replace(known, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
+        return replace(start_answer, status="none", values=None, objective=None)
+    return replace(start_answer, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
@@ -288,15 +288,15 @@ def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:
-    asked = {
+    requested = {
         "threads": options.threads != 1,
         "start": options.start is not None,
         "seed": options.seed != 0,
         "progress": options.progress is not None,
     }
-    able = {name: ", ".join(other.name for other in BACKENDS.values() if name in other.features) for name in asked}
+    able = {name: ", ".join(other.name for other in BACKENDS.values() if name in other.features) for name in requested}
     return tuple(
         f"backend {backend.name} cannot use {name!r} and ignored it; {able[name]} can"
-        for name in asked
-        if asked[name] and name not in backend.features
+        for name in requested
+        if requested[name] and name not in backend.features
     )

@@ -68,7 +68,7 @@ LET_THROUGH = "the solver's decision breaks a row by more than rounding, and the
 
 @dataclass(frozen=True, slots=True)
 class SolverOptions:
-    """How to run a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
+    """Settings of one run of a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
 
     Seconds are limited by the run that a solver is a part of (`edrp.core.budget.running`).
 
@@ -248,14 +248,14 @@ def in_fresh_thread(
     cancelled = False
     while not finished.is_set():
         try:
-            left = clock().seconds_left() + patience
-            finished.wait(min(0.2, max(0.0, left)))
+            seconds_left = clock().seconds_left() + patience
+            finished.wait(min(0.2, max(0.0, seconds_left)))
             if clock().interrupted and cancel is None and not finished.is_set():
                 raise OutOfTimeError("the solver was interrupted, which loses what it had found")
             cancelled = cancelled or clock().interrupted
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it
-            if left <= 0 and not finished.is_set():
+            if seconds_left <= 0 and not finished.is_set():
                 if cancel is not None:
                     cancel()
                 atexit.register(thread.join)

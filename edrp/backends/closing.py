@@ -34,13 +34,13 @@ from edrp.core.tolerances import (
 
 EPS = float(np.finfo(float).eps)
 
-STEPS = 4
+REFINEMENT_STEPS = 4
 """Steps of iterative refinement: each adds about ten digits to multipliers, of which twenty are enough."""
 
 MAX_DENSE = 10**6
 """Entries of the system of equations by which multipliers are refined, at most."""
 
-ROUNDS = 10
+IMPLICATION_ROUNDS = 10
 """Rounds in which rows imply bounds of columns."""
 
 AIM = 2.0**-10
@@ -60,11 +60,11 @@ CLOSING_WORK = 20.0
 DOUBTED_WORK = 0.5
 """Units of work for the proof of an optimum from a solver that is known to lose optima."""
 
-SHARE, LEAST = 0.25, 0.01
+PROOF_SHARE, MIN_PROOF_WORK = 0.25, 0.01
 """Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
 
 FINISHED = ("finished", "iteration_limit")
-"""Why a solver stopped where no limit of the run did that."""
+"""Reasons for which a solver stops by itself, before any limit of the run is reached."""
 
 UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor another run with other tolerances confirms it"
 """Note of an answer "infeasible" without evidence."""
@@ -136,9 +136,9 @@ class Closing(ProofTree):
         size = float(np.abs(solved.multipliers).max(initial=0.0)) or 1.0
         return any(self._reaches(sign / size * solved.multipliers, box, 0.0, costs=False) for sign in (1.0, -1.0))
 
-    def _reaches(self, y: Floats, box: Box, least: float, *, costs: bool) -> bool:
+    def _reaches(self, y: Floats, box: Box, bound: float, *, costs: bool) -> bool:
         """Whether multipliers prove a bound above a value, with fractions if floats are too coarse."""
-        return self._certain(y, box, costs=costs) > least or self._exact(y, box, costs=costs) > least
+        return self._certain(y, box, costs=costs) > bound or self._exact(y, box, costs=costs) > bound
 
     def _certain(self, y: Floats, box: Box, *, costs: bool) -> float:
         """A bound that multipliers prove, lower than it by all that rounding can have made of it."""
@@ -170,9 +170,9 @@ class Closing(ProofTree):
         exact = [Fraction(value) for value in y.tolist()]
         reduced = self._reduced(cost, exact)
         system = arrays.matrix[rows][:, columns].toarray().T
-        for _ in range(STEPS if system.size else 0):
-            left = np.array([float(reduced[column]) for column in columns])
-            for row, step in zip(rows, np.linalg.lstsq(system, left)[0].tolist(), strict=True):
+        for _ in range(REFINEMENT_STEPS if system.size else 0):
+            reduced_costs = np.array([float(reduced[column]) for column in columns])
+            for row, step in zip(rows, np.linalg.lstsq(system, reduced_costs)[0].tolist(), strict=True):
                 exact[row] += Fraction(step)
             reduced = self._reduced(cost, exact)
         total = Fraction(arrays.constant) if costs else Fraction(0)
@@ -190,12 +190,13 @@ class Closing(ProofTree):
         return float(total)
 
     def _reduced(self, cost: Floats, y: list[Fraction]) -> list[Fraction]:
-        """Reduced costs, exactly."""
+        """Return the exact reduced costs of all columns."""
         matrix = self._transposed
         starts, rows, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
         return [
-            Fraction(own) - sum((Fraction(values[k]) * y[rows[k]] for k in range(*starts[j : j + 2]) if y[rows[k]]), Fraction(0))
-            for j, own in enumerate(cost.tolist())
+            Fraction(column_cost)
+            - sum((Fraction(values[k]) * y[rows[k]] for k in range(*starts[j : j + 2]) if y[rows[k]]), Fraction(0))
+            for j, column_cost in enumerate(cost.tolist())
         ]
 
 
@@ -225,7 +226,7 @@ def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
     lower, upper = arrays.lower.copy(), arrays.upper.copy()
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     column, value = matrix.indices, matrix.data
-    for _ in range(ROUNDS):
+    for _ in range(IMPLICATION_ROUNDS):
         opened = np.isinf(lower).sum() + np.isinf(upper).sum()
         if not opened:
             break
@@ -278,13 +279,13 @@ def last_word(
     if result.stopped_because not in FINISHED or result.status == "unbounded":
         return result
     if result.status in ("infeasible", "none"):
-        result = _with_evidence(arrays, result, settings, scale, max(LEAST, SHARE * work))
+        result = _with_evidence(arrays, result, settings, scale, max(MIN_PROOF_WORK, PROOF_SHARE * work))
     if result.status == "feasible":
         return _proven(arrays, result, settings, scale, CLOSING_WORK)
     if result.status == "optimal" and doubted and arrays.integer.any():
         return _proven(arrays, result, settings, scale, DOUBTED_WORK)
     if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
-        return _proven(arrays, result, settings, scale, SHARE * work)
+        return _proven(arrays, result, settings, scale, PROOF_SHARE * work)
     return result
 
 

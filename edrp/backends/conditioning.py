@@ -48,14 +48,14 @@ def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOpt
     elif usual:
         return arrays, settings, 1.0
     scale = 2.0 ** math.floor(math.log2(largest / aim))
-    told = settings.progress
-    if told is not None:
-        settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))
+    report = settings.progress
+    if report is not None:
+        settings = replace(settings, progress=lambda seconds, *found: report(seconds, *(times(value, scale) for value in found)))
     return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
 
 
-def raised(costs: Floats, aim: float, least: float) -> float:
-    """Target of the largest cost: at least `aim`, so that the smallest cost becomes `least`, and at most `MAX_COST`.
+def raised(costs: Floats, aim: float, minimum: float) -> float:
+    """Target of the largest cost: at least `aim`, so that the smallest cost becomes `minimum`, and at most `MAX_COST`.
 
     Costs that are no more than rounding of the largest one do not count.
 
@@ -64,7 +64,7 @@ def raised(costs: Floats, aim: float, least: float) -> float:
     """
     largest = float(costs.max())
     smallest = float(costs[costs >= COST_NOISE * largest].min())
-    return max(aim, min(MAX_COST, least * (largest / smallest)))
+    return max(aim, min(MAX_COST, minimum * (largest / smallest)))
 
 
 def times(value: float | None, scale: float) -> float | None:

@@ -44,7 +44,7 @@ HIGHS_FEASIBLE = 2
 
 
 class CvxpyBackend:
-    """CVXPY with HiGHS."""
+    """Backend that solves programs by CVXPY with HiGHS."""
 
     name = "cvxpy"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
@@ -81,8 +81,8 @@ class CvxpyBackend:
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
         if status not in ("optimal", "feasible") or columns.value is None or not _has_point(model):
-            held: Status = status if status in ("infeasible", "unbounded") else "none"
-            first = ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
+            certain: Status = status if status in ("infeasible", "unbounded") else "none"
+            first = ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
         else:
             objective = float(arrays.objective @ columns.value + arrays.constant)
             first = ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
@@ -112,16 +112,16 @@ def _model(arrays: Arrays) -> tuple[Any, Any]:
         for matrix, values in ((None, getattr(arrays, side)), (arrays.matrix, getattr(arrays, f"row_{side}"))):
             bounded = np.flatnonzero(np.isfinite(values))
             if bounded.size:
-                left = columns[bounded] if matrix is None else matrix[bounded] @ columns
-                constraints.append(sign * left >= sign * values[bounded])
+                row_values = columns[bounded] if matrix is None else matrix[bounded] @ columns
+                constraints.append(sign * row_values >= sign * values[bounded])
     return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
 
 
 def _has_point(model: Any) -> bool:
     """Whether the values are a solution: stopped before its first incumbent, HiGHS hands over zeros."""
     statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
-    found = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE)
-    return bool(found == HIGHS_FEASIBLE)
+    point_status = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE)
+    return bool(point_status == HIGHS_FEASIBLE)
 
 
 def _only_presolved(model: Any) -> bool:
@@ -136,5 +136,5 @@ def _nodes(model: Any) -> int | None:
 
 def _bound(model: Any, arrays: Arrays) -> float | None:
     statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
-    found = finite_or_none(getattr(statistics, "mip_dual_bound", None))
-    return None if found is None else found + arrays.constant
+    bound = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+    return None if bound is None else bound + arrays.constant

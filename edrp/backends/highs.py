@@ -55,7 +55,7 @@ STOPPED: Final[dict[Any, StoppedBecause]] = {
     _Status.kPostsolveError: "error",
     _Status.kUnknown: "error",
 }
-"""Why HiGHS stopped, by its model status."""
+"""Reason for which HiGHS stopped, by its model status."""
 
 LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit passed, and was left to itself"
 
@@ -75,7 +75,7 @@ PROGRESS_INTERVAL = 0.25
 
 
 class HighsBackend:
-    """The default backend."""
+    """Backend that solves programs by HiGHS, the default."""
 
     name = "highs"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
@@ -156,8 +156,8 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
         return first
     started = perf_counter()
-    held: Status = "none" if first.values is None else "feasible"
-    unproven = replace(first, status=held, stopped_because="time_limit", bound=None, searched=True)
+    without_values: Status = "none" if first.values is None else "feasible"
+    unproven = replace(first, status=without_values, stopped_because="time_limit", bound=None, searched=True)
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
@@ -263,12 +263,12 @@ class Brake:
         if (seconds := seconds_for_solver()) is not None:  # the values of an answer that was found in time are still computed
             solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else SOLVER_PATIENCE))
         spend(PASSED_WORK * self.size)
-        left, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
+        remaining, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
-            self._checks, self._most = 0, 1.0 + left / step  # the first one comes before the search
+            self._checks, self._most = 0, 1.0 + remaining / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
-        elif left < math.inf:
-            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, left / step))))
+        elif remaining < math.inf:
+            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
         outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check
@@ -334,9 +334,9 @@ def hand_over(solver: Any, arrays: Arrays) -> None:
 
 def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     """Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible."""
-    known = np.flatnonzero(np.isfinite(start))
-    values = np.where(arrays.integer, np.round(start), start)[known]
-    solver.setSolution(known.size, known.astype(np.int32), values)
+    with_value = np.flatnonzero(np.isfinite(start))
+    values = np.where(arrays.integer, np.round(start), start)[with_value]
+    solver.setSolution(with_value.size, with_value.astype(np.int32), values)
 
 
 def _report(solver: Any, options: SolverOptions, started: float) -> None:

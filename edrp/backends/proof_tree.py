@@ -22,7 +22,7 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE, INTEGRALITY
 PLACES = 40
 """Multipliers are multiples of 2^-PLACES."""
 
-MARGIN = 0.5
+CLOSED_LEAF_SHARE = 0.5
 """Share of the tolerance within which a leaf counts as closed; the rest is for rounding."""
 
 RELIABLE = 4
@@ -103,7 +103,7 @@ class ProofTree:
 
     def aim_at(self, target: float, tolerance: float) -> None:
         """Prove that nothing is better than a target; leaves that are closed already are so for a lower one, too."""
-        self.cutoff, self.better = target - MARGIN * tolerance, target - tolerance
+        self.cutoff, self.better = target - CLOSED_LEAF_SHARE * tolerance, target - tolerance
 
     def run(self) -> list[list[Any]]:
         """The tree in pre-order: lines S and G for branches, B and F for leaves.
@@ -206,7 +206,7 @@ class ProofTree:
         return float(total + (arrays.constant if costs else 0.0))
 
     def _boxes(self, box: Box, branch: Branch) -> tuple[Box, Box]:
-        """Both children."""
+        """Return the boxes of the two children of a branch."""
         if branch.kind == "S":
             upper, lower = box[1].copy(), box[0].copy()
             upper[branch.key] = min(upper[branch.key], branch.detail)
@@ -262,18 +262,18 @@ class ProofTree:
         """Fractional integer columns, and groups with several of them, with their distances to both sides."""
         fraction = np.abs(point - np.round(point))
         fractional = self.arrays.integer & (fraction > INTEGRALITY)
-        found: list[tuple[Branch, tuple[float, float]]] = []
+        candidates: list[tuple[Branch, tuple[float, float]]] = []
         for column in np.flatnonzero(fractional).tolist():
             floor = math.floor(point[column])
-            found.append((Branch("S", column, floor), (point[column] - floor, floor + 1 - point[column])))
+            candidates.append((Branch("S", column, floor), (point[column] - floor, floor + 1 - point[column])))
         for row, columns in self._groups.items():
             if np.count_nonzero(fractional[columns]) > 2:
                 weight = np.cumsum(point[columns])
                 cut = int(np.searchsorted(weight, weight[-1] / 2)) + 1
                 cut = min(max(cut, 1), columns.size - 1)
                 share = float(weight[cut - 1])
-                found.append((Branch("G", row, columns[:cut].tolist()), (share, max(float(weight[-1]) - share, 0.0))))
-        return found
+                candidates.append((Branch("G", row, columns[:cut].tolist()), (share, max(float(weight[-1]) - share, 0.0))))
+        return candidates
 
 
 def _solver(arrays: Arrays, *, objective: bool) -> Any:

@@ -40,7 +40,7 @@ STOPPED: Final[dict[str, StoppedBecause]] = {
     "emptyModel": "finished",
     "unknown": "error",
 }
-"""Why the solver stopped, by Pyomo's termination condition."""
+"""Reason for which the solver stopped, by Pyomo's termination condition."""
 
 HELD: Final[dict[str, Status]] = {
     "noSolution": "none",
@@ -108,8 +108,8 @@ class PyomoBackend:
             stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
-            held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
-            return ProgramResult(held, stopped, None, None, None, seconds, searched=self._searched(solver, options))
+            proven: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
+            return ProgramResult(proven, stopped, None, None, None, seconds, searched=self._searched(solver, options))
         if status == "none":
             return ProgramResult("none", stopped, None, None, bound, seconds)
         answer.solution_loader.load_vars()
@@ -150,14 +150,14 @@ def _model(arrays: Arrays) -> Any:
     for row in np.flatnonzero(np.diff(start)):
         look("the program")
         part = slice(start[row], start[row + 1])
-        left = LinearExpression(
+        row_value = LinearExpression(
             linear_coefs=arrays.matrix.data[part].tolist(), linear_vars=[columns[index] for index in arrays.matrix.indices[part]]
         )
-        least, most = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
-        if least is not None and least == most:
-            model.rows.add(left == least)
-        elif least is not None or most is not None:
-            model.rows.add((least, left, most))
+        row_min, row_max = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
+        if row_min is not None and row_min == row_max:
+            model.rows.add(row_value == row_min)
+        elif row_min is not None or row_max is not None:
+            model.rows.add((row_min, row_value, row_max))
     used = np.flatnonzero(arrays.objective)
     goal = LinearExpression(
         constant=arrays.constant, linear_coefs=arrays.objective[used].tolist(), linear_vars=[columns[index] for index in used]

@@ -44,7 +44,7 @@ MIN_COST = 1e-5
 
 
 class ScipyBackend:
-    """Second opinion that needs no extra."""
+    """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
     features = frozenset({"work_limit", "gap"})
@@ -64,8 +64,8 @@ class ScipyBackend:
         if bound is not None:
             bound = bound / scale + arrays.constant
         if answer.x is None:
-            held: Status = status if status in ("infeasible", "unbounded") else "none"
-            return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
+            certain: Status = status if status in ("infeasible", "unbounded") else "none"
+            return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
         return ProgramResult(status, stopped, answer.x, float(answer.fun) / scale + arrays.constant, bound, seconds)
 
 

@@ -51,7 +51,7 @@ def _end_with(parent: int) -> None:
 
 
 def _be_first_out_of_memory() -> None:
-    """Where the machine runs out of memory, this process goes rather than the one that keeps the results."""
+    """Ask the kernel to end this process first when memory runs out, rather than the one that keeps the results."""
     score = Path("/proc/self/oom_score_adj")
     if score.exists():
         score.write_text("500")

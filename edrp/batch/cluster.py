@@ -32,10 +32,10 @@ SLOTS = 64
 """Assumed where a session does not say how many tasks run at once (Spark Connect)."""
 
 JOB_ATTEMPTS = 4
-"""How often the tasks of a batch are sent to Spark that lose a worker; as often as Spark tries a task on a cluster."""
+"""Attempts at the tasks of a batch whose workers are lost; Spark tries a task on a cluster as often."""
 
 LOST_WORKER = ("Python worker exited", "Python worker process terminated", "EOFException", "Connection reset", "Broken pipe")
-"""In Spark's reasons for giving a job up: a process was killed."""
+"""Texts in Spark's reasons for giving up a job that mean that a worker process was killed."""
 
 COUNTS = pa.schema([("rows", pa.int64())])
 
@@ -59,11 +59,11 @@ def solve_on_spark(
     if out is None:
         return _rows(_even(tasks, tasks.count()), plan)
     folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint(instances))
-    with folder.ours_alone():
+    with folder.exclusive():
         done = folder.recover()
         folder.forget(_among(tasks, folder.failed()))
-        left = _without(tasks, done)
-        count = left.count()
+        unsolved = _without(tasks, done)
+        count = unsolved.count()
         if count:
             begin, watch = perf_counter(), FolderWatch.of(folder.path)
 
@@ -71,7 +71,7 @@ def solve_on_spark(
                 if report is not None:
                     report(BatchProgress(count, *watch.look(), perf_counter() - begin))
 
-            _write_all(left, count, plan, folder, look)
+            _write_all(unsolved, count, plan, folder, look)
         folder.recover()
     return spark.read.parquet(str(folder.path)).orderBy(*SORTED_BY)
 
@@ -83,18 +83,18 @@ def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFold
     """
     from pyspark.errors import PythonException
 
-    left = tasks
+    unsolved = tasks
     for attempt in range(1, JOB_ATTEMPTS + 1):
         try:
-            _write(_even(left, count), plan, folder, watch)
+            _write(_even(unsolved, count), plan, folder, watch)
         except PythonException:  # what our own code raises, such as on a full disk, it would raise again
             raise
         except Exception as error:
             if attempt == JOB_ATTEMPTS or not any(sign in str(error) for sign in LOST_WORKER):
                 raise
             folder.recover()
-            left = _without(tasks, folder.keys())
-            count = left.count()
+            unsolved = _without(tasks, folder.keys())
+            count = unsolved.count()
             warn_user(f"Spark gave the batch up because it lost a worker; {count} rows are left, which it is sent again")
             if not count:
                 return
@@ -132,8 +132,8 @@ def _fingerprint(frame: DataFrame) -> Fingerprint:
 
     def summed(batches: Batches) -> Batches:
         for batch in batches:
-            found = fingerprint(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
-            yield pa.RecordBatch.from_pylist([{"count": found.count, "digest": str(found.digest)}], schema=schema)
+            total = fingerprint(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
+            yield pa.RecordBatch.from_pylist([{"count": total.count, "digest": str(total.digest)}], schema=schema)
 
     rows = frame.mapInArrow(summed, _spark_schema(schema)).collect()
     return Fingerprint(sum(row["count"] for row in rows), sum(int(row["digest"]) for row in rows) % 2**64)
@@ -157,7 +157,7 @@ def _among(tasks: DataFrame, keys: set[str]) -> set[str]:
 
 
 def _without(tasks: DataFrame, keys: set[str]) -> DataFrame:
-    """Tasks with other keys."""
+    """Return the tasks whose keys are not among those done."""
     return tasks.join(_keys(tasks.sparkSession, keys), "key", "left_anti") if keys else tasks
 
 
@@ -214,13 +214,13 @@ _WORKERS: dict[tuple[bytes, float | None], Worker] = {}
 
 
 def _worker(plan: BatchPlan) -> Worker:
-    wanted = (plan.additions, plan.kill_after)
-    if wanted not in _WORKERS:
+    settings = (plan.additions, plan.kill_after)
+    if settings not in _WORKERS:
         for other in _WORKERS.values():
             other.close()
         _WORKERS.clear()
-        _WORKERS[wanted] = Worker(plan)
-    return _WORKERS[wanted]
+        _WORKERS[settings] = Worker(plan)
+    return _WORKERS[settings]
 
 
 def _spark_schema(schema: pa.Schema) -> Any:

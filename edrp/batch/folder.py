@@ -82,12 +82,12 @@ class ResultFolder:
         mine = {"results": SCHEMA_VERSION, "instances": instances.count, "digest": f"{instances.digest:016x}"}
         if os.path.lexists(manifest):
             try:
-                found = read_manifest(self.path)
+                manifest_found = read_manifest(self.path)
             except DamagedFileError as error:
                 warn_user(f"{error}; it is set aside as {set_aside(manifest)}")
             else:
-                if found != mine:
-                    other = f"holds results of {found['instances']} other instances"
+                if manifest_found != mine:
+                    other = f"holds results of {manifest_found['instances']} other instances"
                     why = f"{other}; choose another folder for these {instances.count}"
                     raise InvalidInstanceError([Fault("out", place, why)])
                 return
@@ -99,7 +99,7 @@ class ResultFolder:
         write_whole(manifest, sealed(mine) + "\n")
 
     @contextmanager
-    def ours_alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other batches out for as long as the block lasts; a batch that was killed keeps nobody out.
 
         Raises
@@ -169,11 +169,11 @@ class ResultFolder:
                 self._keep(path, pa.array(fresh))
         return outcomes
 
-    def _keep(self, path: Path, wanted: Any) -> None:
+    def _keep(self, path: Path, row_filter: Any) -> None:
         """Write a part again with some of its rows only."""
-        table = read_part(path, None, self.batch).filter(wanted)
-        kept = write_part(self.path, part_name(path), table, self.batch) if table.num_rows else None
-        if path != kept:
+        table = read_part(path, None, self.batch).filter(row_filter)
+        kept_part = write_part(self.path, part_name(path), table, self.batch) if table.num_rows else None
+        if path != kept_part:
             path.unlink()
 
 
@@ -228,12 +228,12 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
         batch = f"{manifest['instances']}-{manifest['digest']}"
     except DamagedFileError as error:
         warn_user(f"{error}; the same batch again mends it")
-    wanted = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
-    schema = pa.schema([RESULT_SCHEMA.field(name) for name in wanted], RESULT_SCHEMA.metadata)
+    names = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
+    schema = pa.schema([RESULT_SCHEMA.field(name) for name in names], RESULT_SCHEMA.metadata)
     tables = [schema.empty_table()]
     for part in part_paths(Path(path)):
         try:
-            tables.append(read_part(part, wanted, batch).replace_schema_metadata(schema.metadata))
+            tables.append(read_part(part, names, batch).replace_schema_metadata(schema.metadata))
         except DamagedFileError as error:
             warn_user(f"{error}; its rows are left out, and the same batch again solves them")
     return sorted_rows(_once(pa.concat_tables(tables), path))

@@ -58,11 +58,11 @@ class Journal:
                 continue
         if not os.path.lexists(self._path):
             return
-        held = _read(self._path, self._batch)
-        self.keys |= set(held.rows)
-        if held.damage:
-            _report(self._path, held)
-            write_whole(self._path, b"".join(_line(row, self._batch) for row in held.rows.values()))
+        content = _read(self._path, self._batch)
+        self.keys |= set(content.rows)
+        if content.damage:
+            _report(self._path, content)
+            write_whole(self._path, b"".join(_line(row, self._batch) for row in content.rows.values()))
 
     def __enter__(self) -> Journal:
         return self
@@ -112,7 +112,7 @@ class RollingJournal:
         self._roll()
 
     def write(self, row: Row) -> None:
-        """Keep a row."""
+        """Append a row to the journal."""
         if self._journal is None:
             self._journal = Journal(self._folder, f"{self._run}-{self._number:06d}", self._batch)
         self._journal.write(row)
@@ -136,12 +136,12 @@ def settle(journal: Path, name: str, batch: str, already: set[str]) -> dict[str,
     """
     if not os.path.lexists(journal):
         return {}
-    held = _read(journal, batch)
-    rows = [row for key, row in held.rows.items() if key not in already]
+    content = _read(journal, batch)
+    rows = [row for key, row in content.rows.items() if key not in already]
     if rows:
         write_part(journal.parent, name, result_table(rows), batch)
-    if held.damage:
-        _report(journal, held)
+    if content.damage:
+        _report(journal, content)
     else:
         journal.unlink(missing_ok=True)
     return {row["key"]: row["outcome"] for row in rows}
@@ -177,10 +177,10 @@ def _read(path: Path, batch: str) -> _Held:
     return _Held(rows, ", ".join(faults))
 
 
-def _report(path: Path, held: _Held) -> None:
+def _report(path: Path, content: _Held) -> None:
     """Set a damaged journal aside and say so."""
-    kept = f"; {len(held.rows)} sound rows of it are kept, the others are solved again"
-    warn_user(f"{path}: {held.damage}; it is set aside as {set_aside(path)}{kept}")
+    kept_text = f"; {len(content.rows)} sound rows of it are kept, the others are solved again"
+    warn_user(f"{path}: {content.damage}; it is set aside as {set_aside(path)}{kept_text}")
 
 
 def _line(row: Row, batch: str) -> bytes:

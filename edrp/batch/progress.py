@@ -1,4 +1,4 @@
-"""How far a batch is, counted from what its writers have put on disk."""
+"""Progress of a batch, counted from the rows that its writers have put on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILED_ROW = b'"outcome": "failed"'
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How far a batch is.
+    """Progress of a batch.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class BatchProgress:
 
     @property
     def note(self) -> str:
-        """What there is to say besides the counts; before the first row, what may keep it waiting.
+        """Remarks to print after the counts; before the first row, the reason why none is there yet.
 
         >>> BatchProgress(total=40, done=12, failed=1, running=2, seconds=3.0).note
         '1 failed, 2 running'
@@ -76,11 +76,11 @@ class FolderWatch:
 
     @classmethod
     def of(cls, folder: Path) -> FolderWatch:
-        """From now on."""
+        """Watch a folder for files that are written from now on."""
         return cls(folder, frozenset(path.name for path in part_paths(folder)))
 
     def look(self) -> tuple[int, int, int]:
-        """Rows done, rows failed, journals open."""
+        """Count the rows done, the rows failed and the open journals."""
         journals = list(self.folder.glob(JOURNAL.format("*")))
         for journal in journals:
             self._follow(journal)
@@ -99,8 +99,8 @@ class FolderWatch:
                 fresh = file.read()
         except FileNotFoundError:  # it has just become a part
             return
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._read[name] = (rows + whole.count(b"\n"), failed + whole.count(FAILED_ROW), offset + len(whole))
+        whole_lines = fresh[: fresh.rfind(b"\n") + 1]
+        self._read[name] = (rows + whole_lines.count(b"\n"), failed + whole_lines.count(FAILED_ROW), offset + len(whole_lines))
 
     def _finish(self, part: Path) -> None:
         name = part_name(part)

@@ -95,10 +95,10 @@ def warned_instances(rows: pa.Table) -> dict[str, int]:
 
 
 @dataclass(slots=True)
-class Trace:
+class SolutionTrace:
     """Collects what a method reports on its way, keeping only what improves; an infinite bound or objective is none.
 
-    >>> trace = Trace()
+    >>> trace = SolutionTrace()
     >>> trace(0.5, 10.0, None); trace(0.6, 10.0, None); trace(0.7, 9.0, 2.0)
     >>> [step["seconds"] for step in trace.steps]
     [0.5, 0.7]
@@ -118,9 +118,9 @@ class Trace:
 
 def answered(solution: Solution) -> dict[str, Any]:
     """Columns that a solution fills, the error columns of one without a decision included."""
-    held = solution.status in ("optimal", "feasible")
+    has_decision = solution.status in ("optimal", "feasible")
     row: dict[str, Any] = {
-        "outcome": "solved" if held else "infeasible" if solution.status == "infeasible" else "nothing found",
+        "outcome": "solved" if has_decision else "infeasible" if solution.status == "infeasible" else "nothing found",
         "status": solution.status,
         "stopped_because": solution.stopped_because,
         "objective": solution.objective,
@@ -139,12 +139,12 @@ def answered(solution: Solution) -> dict[str, Any]:
         "proof": solution.proof,
         "certificate": solution.certificate,
     }
-    if not held:
-        said = "; ".join(solution.clashes or solution.notes)
+    if not has_decision:
+        reason = "; ".join(solution.clashes or solution.notes)
         if solution.status == "infeasible":
-            row |= {"error_type": "Infeasible", "error_message": said or "no decision meets all limits"}
+            row |= {"error_type": "Infeasible", "error_message": reason or "no decision meets all limits"}
         else:
-            row |= {"error_type": "NothingFound", "error_message": f"{STOPS[solution.stopped_because]}{said}".rstrip(": ")}
+            row |= {"error_type": "NothingFound", "error_message": f"{STOPS[solution.stopped_because]}{reason}".rstrip(": ")}
     return row
 
 

@@ -179,7 +179,7 @@ def solve_batch(
 
 
 def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
-    """What the instances state without effect, with the number of these; nothing of a DataFrame that is not computed yet."""
+    """Yield warnings about the instances, with the number of instances of each; none for a DataFrame that is not computed yet."""
     table = rows if isinstance(rows, pa.Table) else None if out is None else read_rows(out, ("warnings",))
     for text, count in warned_instances(table).items() if table is not None else ():
         yield f"{text} ({numbered(count, 'instance')})"
@@ -198,18 +198,18 @@ def _solve_locally(
 
 def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
     """Solve what a folder lacks, row by row, and return all its rows."""
-    with folder.ours_alone():
-        done = folder.recover()
-        left = {task.identity["key"]: task for task in tasks}
-        left = {key: task for key, task in left.items() if key not in done}
-        folder.forget(left)
+    with folder.exclusive():
+        finished = folder.recover()
+        unsolved = {task.identity["key"]: task for task in tasks}
+        unsolved = {key: task for key, task in unsolved.items() if key not in finished}
+        folder.forget(unsolved)
         with RollingJournal(folder.path, folder.batch) as journal:
-            for row in _here(list(left.values()), plan, n_jobs, progress):
+            for row in _here(list(unsolved.values()), plan, n_jobs, progress):
                 journal.write(row)
         return folder.rows()
 
 
-def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
+def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | None:
     """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
 
     By default twice the time limit, since the explanation of an infeasible instance may take as long again, and the time in
@@ -218,17 +218,17 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
     >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
     140.0
     """
-    if given is not None:
-        if not 0 < given < math.inf:
-            raise InvalidInstanceError([Fault("kill_after", repr(given), "must be more than 0 s")])
-        return given
+    if kill_after is not None:
+        if not 0 < kill_after < math.inf:
+            raise InvalidInstanceError([Fault("kill_after", repr(kill_after), "must be more than 0 s")])
+        return kill_after
     limits = [choice.arguments.get("time_limit") for choice in choices]
-    known = [limit for limit in limits if limit is not None]
-    return 2 * max(known) + COMPILING if len(known) == len(limits) else None
+    finite_limits = [limit for limit in limits if limit is not None]
+    return 2 * max(finite_limits) + COMPILING if len(finite_limits) == len(limits) else None
 
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
-    """Rows as they come, reported."""
+    """Yield rows as this machine's workers finish them, and report each."""
     allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
     jobs = max(1, min(allowed, len(tasks)))
     begin, failures = perf_counter(), 0

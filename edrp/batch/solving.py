@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
-from edrp.batch.rows import Trace, answered, died, failed
+from edrp.batch.rows import SolutionTrace, answered, died, failed
 from edrp.batch.tasks import Task
 from edrp.core.budget import compiling_under_limits
 from edrp.core.certificates import CertificateRequest
@@ -56,7 +56,7 @@ def _solved(task: Task, row: Row) -> Row:
     if problem.kind not in method.kinds:
         why = f"method {method.name!r} takes problems of kind {', '.join(method.kinds)}, not {problem.kind}"
         raise UnsupportedProblemError(why)
-    trace = Trace()
+    trace = SolutionTrace()
     certify = arguments.pop("certify", False) and CertificateRequest(task.instance.text)
     solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, certify=certify, **arguments)
     if solution.holds_decision:

@@ -1,4 +1,4 @@
-"""Where the instances of a batch come from: folders, tables, problems. A broken entry costs its own row, later."""
+"""Sources of the instances of a batch: folders, tables, problems. A broken entry costs its own row, later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from edrp.core.instances import Scan
 from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
-"""That a table of instances must have; others do not matter."""
+"""Columns that a table of instances must have; others do not matter."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -127,9 +127,9 @@ def _from_line(number: int, line: bytes) -> Instance:
         text = line.decode("utf-8")
         entry = json.loads(text)
         name = name if entry["id"] is None else encodable(str(entry["id"]))
-        made = _instance(name, entry["instance"])
-        fault = made.fault or _given_twice(text) or ("needs a name in the field id" if entry["id"] is None else "")
-        return made._replace(fault=f"line {number}: {fault}") if fault else made
+        instance = _instance(name, entry["instance"])
+        fault = instance.fault or _duplicate_key(text) or ("needs a name in the field id" if entry["id"] is None else "")
+        return instance._replace(fault=f"line {number}: {fault}") if fault else instance
     except json.JSONDecodeError as error:
         why = f"is not JSON: {error.msg}"
     except UnicodeDecodeError as error:
@@ -143,8 +143,8 @@ def _from_line(number: int, line: bytes) -> Instance:
     return Instance(name, text, f"line {number}: {why} (got {text[:40]})")
 
 
-def _given_twice(text: str) -> str:
-    """Which field stands twice in an object of a line, of which Python would silently keep the last; or an empty string."""
+def _duplicate_key(text: str) -> str:
+    """Name a field that stands twice in an object of a line, where Python would silently keep the last; empty if none does."""
     return "; ".join(f"{fault.place} {fault.why}" for fault in Scan(text).faults)
 
 
@@ -206,8 +206,10 @@ def refuse_missing_columns(names: Iterable[str], source: str) -> None:
     InvalidInstanceError
         Naming what is missing and what there is.
     """
-    there = list(names)
-    missing = [Fault(f"column {name}", "", f"is missing; there are {', '.join(there)}") for name in COLUMNS if name not in there]
+    present = list(names)
+    missing = [
+        Fault(f"column {name}", "", f"is missing; there are {', '.join(present)}") for name in COLUMNS if name not in present
+    ]
     if missing:
         raise InvalidInstanceError(missing, source)
 
@@ -248,14 +250,14 @@ def _with_names_of_their_own(instances: list[Instance]) -> list[Instance]:
     >>> _with_names_of_their_own([Instance("line 2", "{}"), Instance("line 2", "", "is not JSON")])[1].id
     'line 2 (2)'
     """
-    left = Counter(instance.id for instance in instances)
-    taken = set(left)
+    occurrences = Counter(instance.id for instance in instances)
+    taken = set(occurrences)
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
 
     def own(instance: Instance) -> Instance:
-        if not instance.fault or left[instance.id] == 1:
+        if not instance.fault or occurrences[instance.id] == 1:
             return instance
-        left[instance.id] -= 1
+        occurrences[instance.id] -= 1
         names = (f"{instance.id} ({number})" for number in numbers[instance.id])
         name = next(name for name in names if name not in taken)
         taken.add(name)

@@ -84,12 +84,12 @@ class Choice:
         InvalidInstanceError
             When there is no such method or parameter, or an argument is not `key=value` or not to be given.
         """
-        name, _, rest = text.strip().partition(":")
+        name, _, argument_text = text.strip().partition(":")
         method = find_method(name)
         if method is None:
             raise InvalidInstanceError([Fault("method", repr(name), f"is no method{suggestion(name, method_names())}")])
         arguments = {key: value for key, value in defaults.items() if value is not None}
-        for part in filter(None, rest.split(",")):
+        for part in filter(None, argument_text.split(",")):
             key, equals, value = (side.strip() for side in part.partition("="))
             if not equals or not key.isidentifier() or key in RESERVED:
                 why = f"must be key=value, and the key none of {', '.join(RESERVED)}"
@@ -99,8 +99,8 @@ class Choice:
         if options.program is not None and options.program not in program_names():
             why = f"is no program{suggestion(options.program, program_names())}"
             raise InvalidInstanceError([Fault(f"method {name!r}", repr(options.program), why)])
-        own = {key: value for key, value in arguments.items() if key not in OPTIONS}
-        read_parameters(method.parameters, own, name, OPTIONS)
+        parameters = {key: value for key, value in arguments.items() if key not in OPTIONS}
+        read_parameters(method.parameters, parameters, name, OPTIONS)
         return cls(text.strip(), name, arguments)
 
     @property
@@ -176,10 +176,10 @@ def read_seeds(seed: int | Iterable[int]) -> list[int]:
     >>> read_seeds(3), read_seeds(range(2))
     ([3], [0, 1])
     """
-    given = list(seed) if isinstance(seed, Iterable) and not isinstance(seed, str) else [seed]
-    for number in given:
+    listed = list(seed) if isinstance(seed, Iterable) and not isinstance(seed, str) else [seed]
+    for number in listed:
         check_arguments("", seed=number)
-    seeds = [int(number) for number in given]
+    seeds = [int(number) for number in listed]
     if not seeds or len(set(seeds)) < len(seeds):
         raise InvalidInstanceError([Fault("seed", str(seeds), "must be one or several different integers of at least 0")])
     return seeds

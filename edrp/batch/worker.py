@@ -22,10 +22,10 @@ READY = "ready"
 """The first word of a child."""
 
 START_SECONDS = 300.0
-"""How long a process may take to import everything on a busy machine."""
+"""Seconds that a worker process may take to import everything on a busy machine."""
 
 START_ATTEMPTS = 3
-"""How often a process is started that dies before it is ready, as one does that is killed when memory runs out."""
+"""Attempts to start a worker process that dies before it is ready, as when it is killed because memory runs out."""
 
 
 class Worker:
@@ -102,11 +102,11 @@ class Worker:
         return self._connection
 
     def _start(self) -> None:
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "edrp.batch.child", str(theirs.fileno()), str(os.getpid())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-m", "edrp.batch.child", str(child_end.fileno()), str(os.getpid())],
+            pass_fds=[child_end.fileno()],
             env=_environment(),
             cwd=tempfile.gettempdir(),
             stdin=subprocess.DEVNULL,
@@ -114,8 +114,8 @@ class Worker:
             stderr=self._last_words,
             start_new_session=True,  # Ctrl-C is for us: we decide what becomes of the child
         )
-        theirs.close()
-        self._connection = Connection(ours.detach())
+        child_end.close()
+        self._connection = Connection(parent_end.detach())
         self._connection.send_bytes(self._plan.additions)
         if not self._connection.poll(START_SECONDS):
             self.close()
@@ -143,5 +143,5 @@ class Worker:
 
 def _environment() -> dict[str, str]:
     """Ours, with one thread per library and the same packages within reach."""
-    found = [str(Path(entry).resolve()) for entry in sys.path]
-    return {**os.environ, **dict.fromkeys(THREAD_COUNTS, "1"), "PYTHONPATH": os.pathsep.join(found)}
+    import_paths = [str(Path(entry).resolve()) for entry in sys.path]
+    return {**os.environ, **dict.fromkeys(THREAD_COUNTS, "1"), "PYTHONPATH": os.pathsep.join(import_paths)}

@@ -37,7 +37,7 @@ PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 STATED = "the certificate proves a program that it states; that this is the program of the problem is the word of edrp"
 """Note on certificates that the checker alone accepts with exit code 4."""
 
-SHARE = 0.6
+WRITER_SHARE = 0.6
 """Share of the time that is left for a writer where another could follow."""
 
 
@@ -61,9 +61,9 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
     writers = _writers(problem.kind, solution.method, program)
     for writer in writers:
         try:
-            with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * units_left()):
+            with deadline(now() + (1.0 if writer is writers[-1] else WRITER_SHARE) * units_left()):
                 certificate = certificate_text(hashes, solution, writer(problem, solution))
-            said = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
+            verdict = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
@@ -72,7 +72,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
             look("the certificate")
             reasons.append("the proof of the method itself was not finished in time")
         else:
-            return Certified(certificate, STATED if isinstance(said, checker.Stated) else "")
+            return Certified(certificate, STATED if isinstance(verdict, checker.Stated) else "")
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
 
 
@@ -87,7 +87,7 @@ def _writers(kind: str, method: str, program: bool) -> list[Writer]:
     places = [WRITERS[name] for name in reversed(names) if name in WRITERS]
     if not places and not program and kind in KIND_WRITERS:
         places = [KIND_WRITERS[kind]]
-    return [resolve_name(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
+    return [resolve_name(path) for path in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
 def certificate_text(hashes: Iterable[str], solution: Any, unchecked: RawCertificate) -> str:

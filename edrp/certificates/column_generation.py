@@ -39,7 +39,7 @@ def certify_column_generation(problem: Any, solution: Any) -> RawCertificate:
     """
     if problem.kind != "latency-aware":
         raise NotCertifiedError("the format column-generation proves placements of kind latency-aware")
-    writer = _Writer(problem, solution)
+    writer = _PlacementProofWriter(problem, solution)
     lines = list(writer.lines()) if solution.status == "optimal" else [["P", writer.shortage()]]
     return RawCertificate("column-generation", lines, {"order": writer.order})
 
@@ -48,17 +48,17 @@ class _Timed(checker.Patterns):
     """The checker's patterns, which end with `OutOfTimeError` when the time for the certificate is over."""
 
     def gain(self, k: int, x: int, front: Iterable[tuple[int, int]], worth: list[int]) -> int:
-        """As the checker."""
+        """Return the checker's value, unless the time is over."""
         look("the certificate")
         return super().gain(k, x, front, worth)
 
     def latency(self, ways: Any, places: Sequence[Any]) -> Any:
-        """As the checker."""
+        """Return the checker's latency, unless the time is over."""
         look("the certificate")
         return super().latency(ways, places)
 
 
-class _Writer:
+class _PlacementProofWriter:
     """Column generation in windows that the checker's patterns close."""
 
     def __init__(self, problem: Any, solution: Any) -> None:
@@ -90,21 +90,21 @@ class _Writer:
         leaves = 0
         while waiting:
             look("the certificate")
-            window, theirs = waiting.pop()
+            window, parent_prices = waiting.pop()
             if window.empty:
                 yield ["P", [0] * len(self.sequence)]
                 continue
             proof, relaxation = self.search.generate(window)
             worth = self._whole(proof.worth)
             where = _split(window, self.search.use_by_class(relaxation))
-            if self._closes(theirs, worth, where is not None):
+            if self._closes(parent_prices, worth, where is not None):
                 leaves += 1
                 yield ["P", worth]
                 continue
             if where is None or leaves + len(waiting) >= MAX_WINDOWS:
                 raise NotCertifiedError("too many patterns are nearly as good as the best")
             yield ["W", *where]
-            halves = zip(_halves(window, *where), theirs.halves(*where), strict=True)
+            halves = zip(_halves(window, *where), parent_prices.halves(*where), strict=True)
             waiting += reversed(list(halves))
 
     def shortage(self) -> list[int]:
@@ -128,7 +128,7 @@ class _Writer:
 
 
 def _split(window: Window, use: Floats) -> tuple[int, int] | None:
-    """Where to split a window: by the number of nodes first, then by that of the class furthest from a whole number."""
+    """Return the class and the floor at which to split a window: all nodes first, then the class furthest from a whole number."""
     if window.min_supervisors < window.max_supervisors:
         return -1, _floor(window.min_supervisors, window.max_supervisors, float(use.sum()))
     width = np.array(window.class_max) - np.array(window.class_min)
@@ -147,7 +147,7 @@ def _floor(lower: int, upper: int, value: float) -> int:
 
 
 def _halves(window: Window, c: int, floor: int) -> tuple[Window, Window]:
-    """Both parts of a window."""
+    """Return the two windows into which a split divides a window."""
     if c < 0:
         return replace(window, max_supervisors=floor), replace(window, min_supervisors=floor + 1)
     high, low = list(window.class_max), list(window.class_min)

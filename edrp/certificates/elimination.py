@@ -24,13 +24,13 @@ from edrp.formulations.placement.elimination.model import EliminationModel, buil
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.placement.compilation import compile_problem
 
-MARGIN = 0.01
+PRICE_MARGIN = 0.01
 """Share of the objective by which prices are raised beyond it: the checker's relaxation is weaker than the method's."""
 
-ROUNDS = 4
+MAX_PRICE_ROUNDS = 4
 """Rounds over all prices, at most, while they still take something away."""
 
-MAX_STATES = 200_000
+MAX_TABLE_CELLS = 200_000
 """States times choices of a table beyond which the flow is narrowed to fewer paths."""
 
 MAX_PARTS = 1_000_000
@@ -62,7 +62,7 @@ class _Script:
         self.lines: list[Line] = []
 
     def left(self) -> int:
-        """How many nodes or choices the operators have left."""
+        """Return the number of nodes or choices that the operators have left."""
         return sum(map(len, self.relaxation.left))
 
     def add(self, do: str, prices: Line) -> bool:
@@ -119,7 +119,7 @@ def _shares(problem: Any) -> list[list[int]]:
 
 def _raised_prices(model: EliminationModel, objective: float) -> list[BoxPrices]:
     """Prices of paths, then the best of all, from the method's own ascent towards a little more than the optimum."""
-    cutoff = objective + MARGIN * abs(objective)
+    cutoff = objective + PRICE_MARGIN * abs(objective)
     box: Box = roots(model)[-1]  # where the application runs already, that in which it may move
     paths = covering_paths(model)
     capacity = box.prices.capacity if box.empty() else eliminate_by_paths(model, box, cutoff)
@@ -127,8 +127,8 @@ def _raised_prices(model: EliminationModel, objective: float) -> list[BoxPrices]
     if not box.empty():
         raise_bound(model, box, cutoff, 40, 20_000, lambda: units_left() <= 0)
     best = box.prices
-    found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
-    return [*(BoxPrices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
+    flow_paths_found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
+    return [*(BoxPrices(path_flow(model, list(path)), capacity) for path in sorted(flow_paths_found)), best]
 
 
 def _close(model: EliminationModel, script: _Script, several: list[BoxPrices]) -> None:
@@ -138,7 +138,7 @@ def _close(model: EliminationModel, script: _Script, several: list[BoxPrices]) -
     """
     stops = [{"stop": [[i, UNIT]]} for i, before in enumerate(script.relaxation.before) if before and script.relaxation.stop]
     for do in ("nodes", "choices", "nodes"):
-        for _ in range(ROUNDS):
+        for _ in range(MAX_PRICE_ROUNDS):
             before = script.left()
             for prices in several:
                 if script.add(do, _line(model, script, prices)):
@@ -160,7 +160,7 @@ def _close(model: EliminationModel, script: _Script, several: list[BoxPrices]) -
 def _line(model: EliminationModel, script: _Script, prices: BoxPrices) -> Line:
     """Prices as integers, for streams and nodes of the document; the flow on as many paths as tables allow."""
     streams = list(zip(model.source.tolist(), model.target.tolist(), strict=True))
-    flow = next(narrow for narrow in _narrowed(model, prices.flow) if script.states(narrow, streams) <= MAX_STATES)
+    flow = next(narrow for narrow in _narrowed(model, prices.flow) if script.states(narrow, streams) <= MAX_TABLE_CELLS)
     number = {stream: e for e, stream in enumerate(script.relaxation.streams)}
     nodes, resources = [script.relaxation.node[name] for name in model.compiled.nodes], model.compiled.resources
     rents = [

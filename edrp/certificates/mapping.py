@@ -10,7 +10,7 @@ from edrp.certificates import checker
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 
-MAX_LABELS = 300_000
+MAX_CHECKED_LABELS = 300_000
 """Labels that the checker may have to look at in one search."""
 
 LABELS_PER_SECOND = 1_000
@@ -33,10 +33,10 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
         target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
         while True:
             look("the certificate")
-            _, found = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * units_left())))
-            if found is None:
-                return RawCertificate("label-setting", [[list(what) for what in tracked]])
-            missing = [what for what in maps.follow(found)[1] if what not in tracked]
+            _, path = maps.search(tracked, target, int(min(MAX_CHECKED_LABELS, LABELS_PER_SECOND * units_left())))
+            if path is None:
+                return RawCertificate("label-setting", [[list(resource) for resource in tracked]])
+            missing = [resource for resource in maps.follow(path)[1] if resource not in tracked]
             if not missing:
                 raise NotCertifiedError("the checker finds a cheaper map")
             tracked += missing

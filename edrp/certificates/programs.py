@@ -88,10 +88,12 @@ def _read_by_checker(lines: list[list[Any]]) -> tuple[checker.Program, str]:
 
 def _refute(problem: Any, solution: Any, decision: Any) -> None:
     """Raise where a decision is feasible and lies below the bound of a solution; the program may be a relaxation."""
-    found = problem.evaluate(decision)
-    if found.feasible and (solution.status == "infeasible" or found.objective < solution.bound - float(checker.TOLERANCE)):
+    evaluation = problem.evaluate(decision)
+    if evaluation.feasible and (
+        solution.status == "infeasible" or evaluation.objective < solution.bound - float(checker.TOLERANCE)
+    ):
         claimed = "infeasible" if solution.status == "infeasible" else f"optimal at {solution.objective!r}"
-        message = f"claimed {claimed} by {solution.method}, but a decision of value {found.objective!r} was found"
+        message = f"claimed {claimed} by {solution.method}, but a decision of value {evaluation.objective!r} was found"
         raise VerificationError(message, solution, decision)
 
 

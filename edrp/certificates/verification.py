@@ -32,28 +32,28 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
     stated, claimed = map(checker.read_document, paths, texts)
     lines = checker.read_lines(certificate)
     first = next(lines, "")
-    said = checker.check(stated, claimed, chain([first] if first else [], lines))
+    text = checker.check(stated, claimed, chain([first] if first else [], lines))
     try:
         problem, answer = loads(texts[0], instance), loads_solution(texts[1], solution)
         header = checker.parse(first)
         if header["format"] == "program" and header["program"] != "built":
             _check_program(problem, answer, header["program"])
-            said = checker.Stated(f"{said.removesuffix(f'; {checker.UNCHECKED}')}; {VOUCHED}")
+            text = checker.Stated(f"{text.removesuffix(f'; {checker.UNCHECKED}')}; {VOUCHED}")
     except InvalidInstanceError as error:
         raise checker.Refused(f"{error.source}: {error.faults[0]}") from None
     except EdrpError as error:
         raise checker.Refused(str(error)) from None
-    return said
+    return text
 
 
 def _check_program(problem: Any, answer: Any, stated: str) -> None:
     """The decision is feasible and worth what the solution says, and the program that a certificate states is the problem's."""
     if answer.status == "optimal":
         checker.need(answer.decision is not None, "the solution has no decision")
-        found = problem.evaluate(answer.decision)
-        checker.need(found.feasible, f"the decision is not feasible: {'; '.join(found.broken)}")
-        allowed = resolution(found.objective) + problem.resolution
-        same = abs(found.objective - answer.objective) <= allowed
-        checker.need(same, f"the decision is worth {found.objective!r}, the solution says {answer.objective!r}")
+        evaluation = problem.evaluate(answer.decision)
+        checker.need(evaluation.feasible, f"the decision is not feasible: {'; '.join(evaluation.broken)}")
+        allowed = resolution(evaluation.objective) + problem.resolution
+        same = abs(evaluation.objective - answer.objective) <= allowed
+        checker.need(same, f"the decision is worth {evaluation.objective!r}, the solution says {answer.objective!r}")
     why = "the certificate proves another program than the one that this version of edrp makes of the instance"
     checker.need(program_hash(problem) == stated, f"{why}; the checker alone says what it proves of that program")

@@ -19,7 +19,7 @@ class NoViprError(EdrpError):
     """A certificate cannot be written as VIPR; the message says why."""
 
 
-class Constraint(NamedTuple):
+class StatedConstraint(NamedTuple):
     """A constraint with its number: bounds of columns in a box, and assumptions."""
 
     number: int
@@ -29,7 +29,7 @@ class Constraint(NamedTuple):
 BALANCING_STEPS = 100_000
 """Multipliers changed at most in one leaf."""
 
-Box = tuple[dict[int, Constraint], dict[int, Constraint]]
+Box = tuple[dict[int, StatedConstraint], dict[int, StatedConstraint]]
 """Lower and upper bounds of columns that hold in a box."""
 
 
@@ -56,10 +56,10 @@ def to_vipr(certificate: str, document: dict[str, Any]) -> str:
     built = header["program"] == "built"
     program = checker.PROGRAMS[document["kind"]](document) if built else checker.stated_program(parsed)[0]
     goal = Fraction(header["bound"]) - checker.TOLERANCE - program.constant if header["claim"] == "optimal" else None
-    return _Writer(program, goal).text(parsed)
+    return _ViprWriter(program, goal).text(parsed)
 
 
-class _Writer:
+class _ViprWriter:
     """Writes the sections one after the other; constraints are numbered through, bounds after rows."""
 
     def __init__(self, program: checker.Program, goal: Fraction | None) -> None:
@@ -94,8 +94,8 @@ class _Writer:
         self.constraints.append(f"{name} {sense} {value} {_entries(entries)}")
         return len(self.constraints) - 1
 
-    def _bound(self, sense: str, column: int, value: Fraction) -> Constraint:
-        return Constraint(self._constraint(f"B{column}{sense}", sense, value, {column: Fraction(1)}), value)
+    def _bound(self, sense: str, column: int, value: Fraction) -> StatedConstraint:
+        return StatedConstraint(self._constraint(f"B{column}{sense}", sense, value, {column: Fraction(1)}), value)
 
     def _derive(self, sense: str, value: Fraction, entries: dict[int, Fraction], reason: str) -> int:
         number = len(self.constraints) + len(self.derived)
@@ -121,11 +121,11 @@ class _Writer:
             floor = Fraction(line[2] if line[0] == "S" else 0)
             no = self._derive("L", floor, columns, "asm")
             yes = self._derive("G", floor + 1, columns, "asm")
-            boxes = self._halves(item, line, Constraint(no, floor), Constraint(yes, floor + 1))
+            boxes = self._halves(item, line, StatedConstraint(no, floor), StatedConstraint(yes, floor + 1))
             work += [(no, yes, None), boxes[1], boxes[0]]
         return results[0]
 
-    def _halves(self, box: Box, line: list[Any], no: Constraint, yes: Constraint) -> tuple[Box, Box]:
+    def _halves(self, box: Box, line: list[Any], no: StatedConstraint, yes: StatedConstraint) -> tuple[Box, Box]:
         """The bounds in both children, those of the columns of a group derived from the assumptions."""
         if line[0] == "S":
             return (box[0], {**box[1], line[1]: no}), ({**box[0], line[1]: yes}, box[1])
@@ -135,14 +135,14 @@ class _Writer:
             raise NoViprError(f"row {row} is no sum of columns from 0 on")
         zero, one = dict(box[1]), dict(box[1])
         for column in some:  # 1·(sum of some ≤ 0) − (the others ≥ 0)
-            rest = " ".join(f"{lower[other].number} -1" for other in some if other != column)
-            reason = f"lin {len(some)} {no.number} 1 {rest}".rstrip()
-            zero[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
+            terms = " ".join(f"{lower[other].number} -1" for other in some if other != column)
+            reason = f"lin {len(some)} {no.number} 1 {terms}".rstrip()
+            zero[column] = StatedConstraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
         for column in entries.keys() - some:  # (row ≤ 1) − (sum of some ≥ 1) − (the others ≥ 0)
             others = [other for other in entries.keys() - some if other != column]
-            rest = " ".join(f"{lower[other].number} -1" for other in others)
-            reason = f"lin {2 + len(others)} {self.of_row[row, 'L']} 1 {yes.number} -1 {rest}".rstrip()
-            one[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
+            terms = " ".join(f"{lower[other].number} -1" for other in others)
+            reason = f"lin {2 + len(others)} {self.of_row[row, 'L']} 1 {yes.number} -1 {terms}".rstrip()
+            one[column] = StatedConstraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
         return (lower, zero), (lower, one)
 
     def _leaf(self, line: list[Any], box: Box) -> int:

@@ -22,7 +22,7 @@ class CheckProblems(ABC):
 
     @abstractmethod
     def infeasible(self) -> dict[str, Any]:
-        """Problems that have none."""
+        """Return problems without a feasible decision."""
 
     @abstractmethod
     def degenerate(self) -> dict[str, Any]:
@@ -80,5 +80,5 @@ class EnumeratedCheckProblems(DrawnCheckProblems):
 
 @cache
 def _optimum(brute_force: Callable[[Any], float | None], text: str) -> float | None:
-    """By text, since problems with named resources have no hash."""
+    """Return the least objective of the problem in a text: problems with named resources have no hash for the cache."""
     return brute_force(loads(text))

@@ -21,6 +21,7 @@ from secrets import token_hex
 from typing import Any
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, RecoveryWarning, UnwritableError, visible
+from edrp.core.other_formats import binary_format
 
 PARTIAL = ".{}.partial"
 """Name of what is being written, with a random part: nobody can have put a link there."""
@@ -36,20 +37,6 @@ KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-
-BINARY = {
-    b"\x1f\x8b": "is compressed with gzip; unpack it with gunzip",
-    b"\x28\xb5\x2f\xfd": "is compressed with Zstandard; unpack it with unzstd",
-    b"PK\x03\x04": "is a zip archive; unpack it, and name the JSON file in it",
-    b"PAR1": "is a Parquet table; `edrp batch` reads tables of instances",
-    b"%PDF": "is a PDF; it must hold one JSON document",
-    b"\xff\xfe": "is UTF-16 text; save the file as UTF-8",
-    b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
-}
-"""What files of other formats begin with, and what to do with them."""
-
-WORKBOOK = "is an Excel workbook; a problem is one JSON document, whose fields `edrp schema KIND` lists"
 
 
 def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True) -> None:
@@ -295,8 +282,7 @@ def decode_text(content: bytes, source: str) -> str:
     """
     if not content.strip():
         raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
-    workbook = content[:2] == b"PK" and source.lower().endswith(("xlsx", "xlsm"))
-    for why in [WORKBOOK] if workbook else [why for start, why in BINARY.items() if content.startswith(start)]:
+    if why := binary_format(content, source):
         raise InvalidInstanceError([Fault("file", "", why)], source)
     try:
         return content.decode("utf-8-sig")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -16,6 +15,7 @@ from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.files import read_whole, save_text
 from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
+from edrp.core.other_formats import text_format
 from edrp.core.places import format_place
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
@@ -250,7 +250,7 @@ def schema(kind: str) -> dict[str, Any]:
 def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Document:
     scan = Scan(text)
     if scan.faults:
-        other = _other_format(text, source) if scan.top is None else ""
+        other = text_format(text, source) if scan.top is None else ""
         raise InvalidInstanceError([Fault("file", "", other)] if other else scan.faults, source)
     if scan.top is None:
         raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
@@ -264,20 +264,6 @@ def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Docum
     except ValidationError as error:
         raise invalid(error, document, source) from None
     return read
-
-
-def _other_format(text: str, source: str) -> str:
-    """What a text that is no JSON is instead, by the name of its file or by how it begins, and what to do; "" if unknown."""
-    lines = [line for line in text.split("\n", 50)[:50] if line.strip() and not line.startswith("#")]
-    first, ending = lines[0] if lines else "", source.lower().rpartition(".")[2]
-    if ending in ("yaml", "yml") or re.match(r"---\s*$|- |[\w-]+:(\s|$)", first):
-        # PyYAML is no dependency of this package; most who write YAML have it.
-        convert = "python -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)'"
-        files = f" < {source} > {Path(source).with_suffix('.json')}" if ending in ("yaml", "yml") else ""
-        return f"is YAML, and JSON is read; convert it, for example with {convert}{files}"
-    if ending in ("csv", "tsv") or re.match(r"[^{}\[\]<=]+[,;\t][^{}\[\]<=]*$", first):
-        return "is a table (CSV); a problem is one JSON document, whose fields `edrp schema KIND` lists"
-    return "is XML or HTML, and JSON is read" if first.lstrip().startswith("<") else ""
 
 
 def _unknown_kind(kind: object, known: Collection[str]) -> Fault:

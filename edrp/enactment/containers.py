@@ -183,17 +183,17 @@ def check_hosts(
     hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, field: str
 ) -> None:
     """Add the faults of hosts that share a name and of unknown types and operators."""
-    known = application.by_name
+    operators = application.by_name
     faults.add_repeated_names(field, [host.name for host in hosts])
     for index, host in enumerate(hosts):
         if host.type not in types:
             faults.add_unknown((field, index, "type"), host.type, "host type", types)
         for operator in host.instances:
-            if operator not in known:
-                faults.add_unknown((field, index, "instances", operator), operator, "operator of the application", known)
+            if operator not in operators:
+                faults.add_unknown((field, index, "instances", operator), operator, "operator of the application", operators)
         for position, operator in enumerate(host.images):
-            if operator not in known:
-                faults.add_unknown((field, index, "images", position), operator, "operator of the application", known)
+            if operator not in operators:
+                faults.add_unknown((field, index, "images", position), operator, "operator of the application", operators)
 
 
 def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: Faults) -> None:

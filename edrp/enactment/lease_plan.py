@@ -1,4 +1,4 @@
-"""When to lease how many hosts of a type, from the number of hosts that each period needs.
+"""Lease plans: the periods in which to lease hosts of a type, from the number of hosts that each period needs.
 
 A billing time unit (BTU) lasts a whole number of periods and is paid in full. The matrix of which unit covers which period is
 an interval matrix, so that whole units cost no more than fractional ones would, and buying as late as possible is optimal.
@@ -31,6 +31,6 @@ def cheapest_units(needed: Sequence[int], unit_periods: int, paid: Sequence[int]
     """
     bought: list[int] = []
     for period, count in enumerate(needed):
-        there = sum(host > period for host in paid) + sum(bought[max(0, period - unit_periods + 1) :])
-        bought.append(max(0, count - there))
+        leased = sum(host > period for host in paid) + sum(bought[max(0, period - unit_periods + 1) :])
+        bought.append(max(0, count - leased))
     return tuple(bought)

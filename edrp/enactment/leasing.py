@@ -176,12 +176,12 @@ class LeasingProblem(Problem):
     def unserved(self, operator: str, instances: tuple[int, ...]) -> tuple[float, ...]:
         """Items left at the end of each period, by the numbers of instances that run in the periods."""
         described, rate = self.application.by_name[operator], self.application.load(operator)
-        left, leftovers = self.queues.get(operator, 0.0), []
+        waiting, leftovers = self.queues.get(operator, 0.0), []
         for factor, count in zip(self.forecast, instances, strict=True):
-            arriving = left + factor * rate * self.period
-            left = arriving - count * self.period / described.occupied
-            left = left if left > LIMIT_SLACK * arriving else 0.0
-            leftovers.append(left)
+            arriving = waiting + factor * rate * self.period
+            waiting = arriving - count * self.period / described.occupied
+            waiting = waiting if waiting > LIMIT_SLACK * arriving else 0.0
+            leftovers.append(waiting)
         return tuple(leftovers)
 
     def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
@@ -218,7 +218,7 @@ class LeasingProblem(Problem):
                 counts[period].update(instances)
         operators = self.application.by_name
         violations = math.fsum(
-            left for name in operators for left in self.unserved(name, tuple(in_period[name] for in_period in counts))
+            unserved for name in operators for unserved in self.unserved(name, tuple(in_period[name] for in_period in counts))
         )
         cost = math.fsum(self.price(host) for host in hosts)
         metrics = {
@@ -245,11 +245,11 @@ class LeasingProblem(Problem):
         for host in decision:
             if len(host.instances) != len(self.forecast):
                 yield f"host {host.name}: instances of {len(host.instances)} periods against {len(self.forecast)}"
-            known = before.get(host.name)
-            if known is not None and known.type != host.type:
-                yield f"host {host.name}: is of type {known.type}, not {host.type}"
-            if known is not None and host.units and host.first < known.paid_periods:
-                yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {known.paid_periods}"
+            kept_host = before.get(host.name)
+            if kept_host is not None and kept_host.type != host.type:
+                yield f"host {host.name}: is of type {kept_host.type}, not {host.type}"
+            if kept_host is not None and host.units and host.first < kept_host.paid_periods:
+                yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {kept_host.paid_periods}"
             paid = self.paid(host)
             for period, instances in enumerate(host.instances):
                 if any(instances.values()) and period not in paid:

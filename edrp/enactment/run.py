@@ -119,7 +119,7 @@ def billed_units(lease: LeaseRecord, types: dict[str, HostType], duration: float
 
 
 def end_time(time: float | None, duration: float) -> float:
-    """When something ended (s): at the end of the run where it did not end before."""
+    """Return the time at which something ended (s): the end of the run where it had not ended before."""
     return duration if time is None else time
 
 
@@ -158,14 +158,14 @@ def _hosting_faults(
             yield f"{instance.operator} on {instance.host}: ran outside of the lease"
         if instance.started is not None and instance.started < lease.ready:
             yield f"{instance.operator} on {instance.host}: started before the host was ready"
-    held: dict[str, Counter[str]] = {name: Counter() for name in leases}
+    instances_on: dict[str, Counter[str]] = {name: Counter() for name in leases}
     total: Counter[str] = Counter()
     for time, changes in _changes(run, duration):
         for instance, change in changes:
-            held[instance.host][instance.operator] += change
+            instances_on[instance.host][instance.operator] += change
             total[instance.operator] += change
         for host in dict.fromkeys(instance.host for instance, _ in changes):
-            for why in overfull(dict(held[host]), types[leases[host].type], application):
+            for why in overfull(dict(instances_on[host]), types[leases[host].type], application):
                 yield f"host {host} at {time:g} s: {why}"
         for operator in application.by_name:
             if total[operator] < 1 and time < duration:
@@ -188,11 +188,11 @@ def _changes(run: EnactmentRun, duration: float) -> Iterator[tuple[float, list[t
 def _most_at_a_time(run: EnactmentRun, host_type: str, duration: float) -> int:
     times = [(lease.start, 1) for lease in run.leases if lease.type == host_type]
     times += [(end_time(lease.end, duration), -1) for lease in run.leases if lease.type == host_type]
-    most = now = 0
+    maximum = count = 0
     for _, change in sorted(times):
-        now += change
-        most = max(most, now)
-    return most
+        count += change
+        maximum = max(maximum, count)
+    return maximum
 
 
 def _item_faults(run: EnactmentRun, application: ContainerApplication) -> Iterator[str]:

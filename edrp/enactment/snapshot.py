@@ -126,8 +126,8 @@ class EnactmentProblem(Problem):
         """Items that a number of instances leaves unserved at the end of the horizon."""
         described: ContainerOperator = self.application.by_name[operator]
         arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
-        left = arriving - instances * self.horizon / described.occupied
-        return left if left > LIMIT_SLACK * arriving else 0.0
+        unserved = arriving - instances * self.horizon / described.occupied
+        return unserved if unserved > LIMIT_SLACK * arriving else 0.0
 
     def _check_decision(self, decision: tuple[Host, ...], place: str, faults: Faults) -> None:
         check_hosts(decision, self.application, self.types, faults, place)
@@ -192,14 +192,14 @@ class EnactmentProblem(Problem):
 
     def _warnings(self) -> Iterator[Fault]:
         yield from unreached_operators(self.application, (name for name, items in self.queues.items() if items))
-        given = self.weights.model_fields_set if "weights" in self.model_fields_set else set()
-        if "host_cost" in given and self.weights.host_cost and not any(host_type.price for host_type in self.host_types):
+        set_weights = self.weights.model_fields_set if "weights" in self.model_fields_set else set()
+        if "host_cost" in set_weights and self.weights.host_cost and not any(host_type.price for host_type in self.host_types):
             yield Fault("weights.host_cost", f"{self.weights.host_cost:g}", "has no effect: no host type has a price")
-        if "violations" in given and self.weights.violations and not self.penalty:
+        if "violations" in set_weights and self.weights.violations and not self.penalty:
             yield Fault("weights.violations", f"{self.weights.violations:g}", "has no effect: penalty is 0")
         elif why := never_late(self):
             for place, value in (("weights.violations", self.weights.violations), ("penalty", self.penalty)):
-                if value and place.removeprefix("weights.") in given | self.model_fields_set:
+                if value and place.removeprefix("weights.") in set_weights | self.model_fields_set:
                     yield Fault(place, f"{value:g}", f"has no effect: {why}")
 
     def clashes(self) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ class EnactmentProblem(Problem):
 
 
 def never_late(problem: Any) -> str:
-    """Why no item is ever late, in words: none waits, and the load must be served; empty where some may be."""
+    """Return in words why no item is ever late: none waits, and the load must be served; empty where some may be late."""
     if problem.utilisation is None or any(problem.queues.values()):
         return ""
     return "no items wait in `queues`, and as `utilisation` is not null all others are served"

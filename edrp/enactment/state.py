@@ -125,11 +125,11 @@ class EnactmentState:
     def free(self, host: str) -> dict[str, float]:
         """Resources that are left on a host."""
         described = self.hosts[host]
-        left = described.type.capacity
+        free = described.type.capacity
         for name, count in described.instances.items():
             for resource, amount in named_resources(self.operators[name].operator.resources).items():
-                left[resource] = left.get(resource, 0.0) - count * amount
-        return left
+                free[resource] = free.get(resource, 0.0) - count * amount
+        return free
 
     def fits(self, host: str, operator: str) -> bool:
         """Whether one more instance of the operator finds room on a host."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from edrp.core.solve import solve
@@ -13,7 +13,7 @@ from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
-from edrp.engines.slots import slot_clashes
+from edrp.engines.slots import slot_clashes, with_added_nodes
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -119,6 +119,8 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         Goals or network do not fit the job.
     """
     goals = goals or Goals()
+    if goals.added_nodes:
+        fit = replace(fit, observation=with_added_nodes(fit.observation, goals.added_nodes))
     model = _solved(fit, goals, network)
     base, keyed, solution, short = model.base, model.keyed, model.solution, model.short
     problem = base if keyed is None else keyed
@@ -166,7 +168,7 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
     """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
     short = shortages(fit, goals)
     model = first = _solve(fit, goals, network, short, ())
-    held: list[str] = []
+    held_operators: list[str] = []
     while model.solution.status == "infeasible":
         clashes = slot_clashes(fit.observation, model.base, model.solution.clashes)
         slots = next((clash for clash in clashes if clash.startswith("slots")), None)
@@ -174,18 +176,19 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
             operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
             for operator in fit.operators
         }
-        most = max(growth, key=growth.__getitem__)
-        if slots is None or growth[most] <= 0:
+        fastest_growing = max(growth, key=growth.__getitem__)
+        if slots is None or growth[fastest_growing] <= 0:
             return first  # growth is not what there is no room for
-        held.append(most)
-        needed = first.base.application.by_name[most].min_replicas
-        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots ({slots})"}
-        model = _solve(fit, goals, network, short, held)
+        held_operators.append(fastest_growing)
+        needed = first.base.application.by_name[fastest_growing].min_replicas
+        room = "no room beside those of the others; add slots, or give added_nodes in the goals if they can be started"
+        short = {**short, fastest_growing: f"{needed} replicas have {room} ({slots})"}
+        model = _solve(fit, goals, network, short, held_operators)
     return model
 
 
-def _solve(fit: JobFit, goals: Goals, network: Network | None, short: Mapping[str, str], held: Sequence[str]) -> _Model:
-    base = placement_problem(fit, goals, network, held)
+def _solve(fit: JobFit, goals: Goals, network: Network | None, short: Mapping[str, str], held_operators: Sequence[str]) -> _Model:
+    base = placement_problem(fit, goals, network, held_operators)
     keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
     solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     return _Model(base, keyed, solution, short)
@@ -211,8 +214,8 @@ def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals) -> Iterator[str]:
             yield f"{operator.name} keeps its replicas, since more may be offered to the job than is known"
         elif fewest < operator.replicas:
             hardly = f"{operator.busy or 0:.0%} busy does not tell what limits it, which may be answers that it waits for"
-            seen = f"a replica was seen to take {operator.highest:.4g} tuples/s at most"
-            yield f"{operator.name} gets no fewer than {fewest} in one step: {hardly}; {seen}; capture again after the step"
+            remark = f"a replica was seen to take {operator.highest:.4g} tuples/s at most"
+            yield f"{operator.name} gets no fewer than {fewest} in one step: {hardly}; {remark}; capture again after the step"
 
 
 def _plans(
@@ -241,18 +244,18 @@ def _fewest(base: EdrpProblem, keyed: RescaleProblem) -> Iterator[tuple[str, tup
 
 def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals, short: Mapping[str, str]) -> Iterator[str]:
     """Faults of the deployment that runs, in terms of the goals: too busy, too few replicas, or other limits of the model."""
-    told = set()
+    reported = set()
     for operator in fit.operators:
         busy = None
         if operator.service is not None:
             busy = busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
         if busy is not None and busy > goals.busy_limit:
-            told.add(operator.name)
+            reported.add(operator.name)
             stays = f", and stays too busy: {short[operator.name]}" if operator.name in short else ""
             yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}{stays}"
     for sentence in problem.evaluate(problem.current).broken:
         follows = sentence.startswith("limits.response_time") and goals.response_time is None
-        follows |= any(sentence.startswith((f"min_replicas of {name}:", f"{name} is overloaded")) for name in told)
+        follows |= any(sentence.startswith((f"min_replicas of {name}:", f"{name} is overloaded")) for name in reported)
         if not follows:
             yield sentence
 
@@ -272,7 +275,7 @@ def _option(
 
 
 def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals) -> Iterator[OperatorAdvice]:
-    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
         predicted = None
         name, replicas = fitted.name, plan.degree(fitted.name)
         if fitted.service is not None:
@@ -286,6 +289,6 @@ def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals)
             proposed_nodes=plan[name],
             busy=fitted.busy,
             predicted_busy=predicted,
-            judged=not fitted.source or seen.chained > 1,
+            judged=not fitted.source or observed.chained > 1,
             at_least=fitted.unbounded,
         )

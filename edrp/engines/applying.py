@@ -16,7 +16,7 @@ PLACES, REPLICAS, REPLICAS_OF = "{places}", "{replicas}", "{replicas:"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """A change from what was observed to a plan.
 
     Attributes

@@ -133,8 +133,10 @@ def _check_manifest(manifest: Any, path: str | Path) -> None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise EngineError(str(path), f"is no capture: its format is not {FORMAT!r}; write one with `edrp capture flink`")
     if manifest.get("version") != VERSION:
-        found = manifest.get("version")
-        raise EngineError(str(path), f"is a capture of format version {found}, this edrp reads version {VERSION}; capture again")
+        version = manifest.get("version")
+        raise EngineError(
+            str(path), f"is a capture of format version {version}, this edrp reads version {VERSION}; capture again"
+        )
     texts = all(isinstance(manifest.get(name), str) for name in ("engine", "address", "job"))
     if not texts or not isinstance(manifest.get("answers"), int):
         raise ValueError(MANIFEST)

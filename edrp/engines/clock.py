@@ -44,7 +44,7 @@ class SystemClock:
         self._stop.wait(seconds)
 
     def pause(self, seconds: float) -> None:
-        """Wait in full."""
+        """Wait for the whole time, whatever is asked to stop."""
         time.sleep(seconds)
 
     @property

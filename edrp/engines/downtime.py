@@ -1,4 +1,4 @@
-"""How long a job stands still when it goes over to a plan, in parts, and how long it takes until it has caught up."""
+"""Downtime of a job that goes over to a plan, in parts, and the time that it then takes to catch up."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class DowntimeParts:
 
 def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimeParts:
     """Predict the parts of a change from what runs to a plan."""
-    seen = fit.observation
+    observation = fit.observation
     duration = fit.checkpoint or NOTHING
     restore = _restore(fit, plan)
-    if not seen.live:
+    if not observation.live:
         parts = DowntimeParts(duration, fit.restart, restore, NOTHING, NOTHING, live=False)
     else:
         waits = [SLOT_SECONDS + seconds for seconds in (duration.value, duration.low, duration.high)]
-        delay = math.inf if seen.max_delay is None else seen.max_delay
+        delay = math.inf if observation.max_delay is None else observation.max_delay
         replay = Estimate(*(_replayed(fit, wait, delay) for wait in waits))
         wait = Estimate(*(min(wait, delay) for wait in waits))
         parts = DowntimeParts(wait, fit.restart, restore, replay, NOTHING, live=True)
@@ -76,12 +76,12 @@ def _replayed(fit: JobFit, wait: float, delay: float) -> float:
 
 def _restore(fit: JobFit, plan: Deployment) -> Estimate:
     """Time to restore: the part of it that reading state may have taken changes with the state of the fullest replica."""
-    now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
-    if not now or not fit.restore.value:
+    state_size_now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
+    if not state_size_now or not fit.restore.value:
         return fit.restore
     then = max(operator.state_size / plan.degree(operator.name) for operator in fit.operators)
-    read = min(1.0, now / SLOW_STORE / fit.restore.value)
-    return fit.restore.scaled(1.0 + read * (then / now - 1.0))
+    read = min(1.0, state_size_now / SLOW_STORE / fit.restore.value)
+    return fit.restore.scaled(1.0 + read * (then / state_size_now - 1.0))
 
 
 def _catch_up(fit: JobFit, plan: Deployment, goals: Goals, parts: DowntimeParts) -> Estimate:

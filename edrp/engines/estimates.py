@@ -17,7 +17,7 @@ LOADS_APART = 1.5
 """Ratio of the highest to the lowest load from which on a line through several loads is trusted."""
 
 UNDERSTATED = 1.5
-"""How far a service rate that was measured at low load may be below the true one; 460/s against 331/s were measured."""
+"""Factor by which the true service rate may exceed one measured at low load; 460/s against 331/s were measured."""
 
 WINDOW_SPREAD, REPLICA_SPREAD = 0.06, 0.03
 """Relative standard deviation of tuples per busy second that is expected, before anything is measured, between windows of one
@@ -47,7 +47,7 @@ class Estimate:
 
 
 class BusyPoint(NamedTuple):
-    """How busy a replica was in a window: tuples/s, share of its own clock, and which replica it was."""
+    """Work of a replica in a window: tuples/s, busy share of its own clock, and the number of the replica."""
 
     rate: float
     busy: float
@@ -82,7 +82,7 @@ def service_rate(points: Sequence[BusyPoint]) -> tuple[Estimate, RateMethod]:
 
 
 def next_duration(seconds: Sequence[float]) -> Estimate | None:
-    """How long what has taken so many seconds takes the next time; None where nothing was measured or all took no time.
+    """Estimate the next duration of a step from its past durations (s); None where none was measured or all are 0.
 
     Times are positive and vary by factors, so that the interval is Student's about the mean of their logarithms, whose variance
     is mixed with the one that is expected before anything is measured: a single measurement has an interval, too.

@@ -26,7 +26,7 @@ FEW_GROUPS = 8
 """Key groups per replica below which replicas receive unequal loads for the number of their key groups alone: 2 and 1 of 4, or 9
 and 8 of 128. From there on the skew of keys is larger than that."""
 
-FULL = 0.99
+NO_TIME_LEFT = 0.99
 """Share of time busy of replicas that what piles up before an operator is for: one with time left has received all of its own."""
 
 UNRELATED = 2.0
@@ -41,7 +41,7 @@ ASSUMED_STOP = Estimate(0.3, 0.1, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class OperatorFit:
-    """One operator.
+    """Estimates for one operator.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
 
 
 class _Recent:
-    """How an operator is now: sums over the last windows, by replica."""
+    """Current counters of an operator: sums over the last windows, by replica."""
 
     def __init__(self, operator: OperatorObservation, *, source: bool) -> None:
         self._windows, self._source = _recent(operator.windows), source
@@ -188,7 +188,7 @@ class _Recent:
     def own(self, growth: float, broadcast: float) -> list[float]:
         """Tuples of each replica alone: with those that wait for the replicas that are full, without those that all receive."""
         total, rate = sum(self.received), self.rate
-        full = [share is not None and share >= FULL for share in self.shares]
+        full = [share is not None and share >= NO_TIME_LEFT for share in self.shares]
         waiting = total * (growth - 1.0) / max(1, sum(full))
         alike = total * broadcast / rate if rate else 0.0
         return [max(0.0, received + waiting * late - alike) for received, late in zip(self.received, full, strict=True)]
@@ -202,8 +202,8 @@ def _passing(operator: OperatorObservation, observation: Observation) -> Passing
     source = _is_source(operator, observation)
     recent, chained = _Recent(operator, source=source), operator.chained > 1
     busy = recent.busy or 0.0
-    held = source and (recent.backpressured > BACKPRESSURED or (chained and busy >= SATURATED))
-    return Passing(recent.rate, recent.rate * recent.selectivity, busy, operator.parallelism, held)
+    held_back = source and (recent.backpressured > BACKPRESSURED or (chained and busy >= SATURATED))
+    return Passing(recent.rate, recent.rate * recent.selectivity, busy, operator.parallelism, held_back)
 
 
 def _fit_operator(
@@ -214,7 +214,7 @@ def _fit_operator(
     service = None if source and operator.chained == 1 else _Service(operator, out=source)
     growth, broadcast = loads.growth[operator.name], loads.broadcast[operator.name]
     hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
-    own = recent.own(growth, broadcast)
+    own_rate = recent.own(growth, broadcast)
     few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
     estimate, method = service.now if service else (None, None)
     return OperatorFit(
@@ -229,11 +229,11 @@ def _fit_operator(
         service=estimate,
         method=method,
         capacities=tuple(service.capacities()) if service else (),
-        skew=max(own) * len(own) / sum(own) if hashed and sum(own) > 0 else 1.0,
+        skew=max(own_rate) * len(own_rate) / sum(own_rate) if hashed and sum(own_rate) > 0 else 1.0,
         selectivity=recent.selectivity,
         state_sizes=operator.state_sizes,
         backpressured=recent.backpressured,
-        groups=_key_groups(operator, own, group_states) if hashed and (group_states or few) else None,
+        groups=_key_groups(operator, own_rate, group_states) if hashed and (group_states or few) else None,
         asynchronous=service is not None and service.asynchronous,
         unbounded=operator.name in loads.unbounded,
     )
@@ -280,7 +280,7 @@ def _highest(windows: Sequence[OperatorWindow], *, out: bool) -> float:
 
 
 class _Service:
-    """What replicas of an operator serve, by how busy each was in each window; of a source, what it sends counts."""
+    """Service rates of an operator's replicas, from their busy time in each window; a source serves the tuples that it sends."""
 
     def __init__(self, operator: OperatorObservation, *, out: bool) -> None:
         self._windows, self._out = operator.windows, out
@@ -293,7 +293,7 @@ class _Service:
 
     @property
     def now(self) -> tuple[Estimate | None, RateMethod | None]:
-        """What one of as many replicas as there are serves; where waiting is not busy, one of any number."""
+        """Service rate of a replica at the present number of replicas; at any number if the operator is asynchronous."""
         numbers = self._numbers if self.asynchronous else [self._replicas]
         points = [point for replicas in numbers for point in self._usable(replicas)]
         return service_rate(points) if points else (None, None)
@@ -316,11 +316,11 @@ class _Service:
         return sorted({window.parallelism for window in self._windows})
 
     def _usable(self, replicas: int) -> list[BusyPoint]:
-        """How busy each was, without what says nothing."""
+        """Return the points of `_points` whose busy share says something about the service rate."""
         return [point for point in self._points(replicas) if self.says_busy(point.busy)]
 
     def _points(self, replicas: int) -> list[BusyPoint]:
-        """How busy each of so many replicas was in each window."""
+        """Return rate and busy share of each replica in each window that had `replicas` replicas."""
         counted = (
             (subtask.records_out if self._out else subtask.records_in, subtask, replica)
             for window in self._windows
@@ -341,7 +341,7 @@ def _tuple_size(window: OperatorWindow) -> float:
 
 
 def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
-    """By the last start of the operator that took longest, and by how long remembered rescales stopped the job before that."""
+    """Estimate restart and restore (s) from the slowest operator's last start and from the downtimes of remembered rescales."""
     remembered = [rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]
     stopped = next_duration(remembered[:RECENT_RESCALES]) or ASSUMED_STOP
     seconds = max((operator.start_seconds for operator in observation.operators), key=sum)
@@ -352,8 +352,8 @@ def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
 
 def _remarks(observation: Observation, operators: Sequence[OperatorFit], spread: str) -> Iterator[str]:
     yield from observation.remarks
-    for seen, operator in zip(observation.operators, operators, strict=True):
-        yield from _service_remarks(operator, chained=seen.chained > 1)
+    for observed, operator in zip(observation.operators, operators, strict=True):
+        yield from _service_remarks(operator, chained=observed.chained > 1)
         yield from _load_remarks(operator)
         if operator.groups is not None:
             yield f"work of the key groups of {operator.name} that a replica holds is taken to {spread}"

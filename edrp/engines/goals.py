@@ -54,6 +54,9 @@ class Goals(Document):
         json_schema_extra={"unit": "1"},
     )
     replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
+    added_nodes: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="nodes that can be started, each with as many slots as the largest has", json_schema_extra={"unit": "1"}
+    )
     operators: dict[Name, ReplicaBounds] = Field(
         {}, description="bounds by operator; without one, sources never get fewer replicas"
     )

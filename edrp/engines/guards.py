@@ -50,18 +50,18 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
         The limits name an operator that the job does not have, or an operator that may change has no bounds and is to be
         changed.
     """
-    known = [operator.name for operator in fit.operators]
-    unknown = next((name for name in limits.bounds if name and name not in known), None)
+    names = [operator.name for operator in fit.operators]
+    unknown = next((name for name in limits.bounds if name and name not in names), None)
     if unknown is not None:
-        raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, known)}")
+        raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, names)}")
     operators = dict(goals.operators)
     for operator in fit.operators:
         everywhere = limits.bounds.get("") if operator.service is not None and operator.name not in operators else None
         bounds = limits.bounds.get(operator.name, everywhere)
         if bounds is not None:
             operators[operator.name] = ReplicaBounds(min_replicas=bounds[0], max_replicas=bounds[1])
-        given = operators.get(operator.name)
-        if limits.mode is not None and operator.service is not None and (given is None or given.max_replicas is None):
+        own_bounds = operators.get(operator.name)
+        if limits.mode is not None and operator.service is not None and (own_bounds is None or own_bounds.max_replicas is None):
             why = "has no floor and ceiling, which --apply needs"
             remedy = f"give --replicas {shlex.quote(f'{operator.name}=1:4')}, or --replicas 1:4 for all"
             raise EngineError(f"operator {operator.name}", f"{why}; {remedy}")
@@ -77,9 +77,9 @@ def objections(advice: Advice, prediction: Prediction, limits: Limits, state: Wa
         yield f"the clock is {state.last_at - now:.0f} s behind the journal; set it"
     if state.paused:
         yield f"{state.misses} predictions in a row missed (at most {MAX_MISSES - 1} may); nothing is applied until one fits"
-    left = 0.0 if state.acted_at is None or limits.cooldown is None else state.acted_at + limits.cooldown - now
-    if left > 0:
-        yield f"cooldown: {left:.0f} s are left"
+    seconds_left = 0.0 if state.acted_at is None or limits.cooldown is None else state.acted_at + limits.cooldown - now
+    if seconds_left > 0:
+        yield f"cooldown: {seconds_left:.0f} s are left"
     if state.probation is not None:
         yield "the last change has not been judged yet"
     if dict(prediction.replicas) in state.rolled_back:

@@ -65,7 +65,7 @@ def _spread(amounts: Sequence[float], groups: int, weights: Sequence[float] = ()
     """Amounts of replicas over the groups that they hold, by weight, or evenly where a replica's groups have none."""
     spread: list[float] = []
     for amount, (first, end) in zip(amounts, pairwise(even_boundaries(groups, len(amounts))), strict=True):
-        held = list(weights[first:end]) if any(weights[first:end]) else [1.0] * (end - first)
-        total = sum(held)
-        spread += [amount * weight / total for weight in held]
+        range_weights = list(weights[first:end]) if any(weights[first:end]) else [1.0] * (end - first)
+        total = sum(range_weights)
+        spread += [amount * weight / total for weight in range_weights]
     return spread

@@ -71,24 +71,26 @@ def _on(replica: Replica, names: Mapping[str, str]) -> Replica:
 
 
 def _running(fit: JobFit) -> KeyedDeployment:
-    """Replicas of now: the i-th holds the i-th range of key groups."""
+    """Return the deployment that runs now: the i-th replica holds the i-th range of key groups."""
     replicas: dict[str, list[Replica]] = {}
-    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
-        count = seen.parallelism
-        replicas[seen.name] = list(seen.nodes)
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        count = observed.parallelism
+        replicas[observed.name] = list(observed.nodes)
         if fitted.groups is not None:
-            held = (held_groups(replica, count, seen.max_parallelism) for replica in range(count))
-            replicas[seen.name] = [KeyRange(node=node, tasks=tasks) for node, tasks in zip(seen.nodes, held, strict=True)]
+            group_ranges = (held_groups(replica, count, observed.max_parallelism) for replica in range(count))
+            replicas[observed.name] = [
+                KeyRange(node=node, tasks=tasks) for node, tasks in zip(observed.nodes, group_ranges, strict=True)
+            ]
     return KeyedDeployment(replicas)
 
 
 def _network(network: Network, fit: JobFit) -> RescaleNetwork:
     """The network with the rate at which nodes read state."""
-    held: dict[str, float] = {}
-    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
-        for node, size in zip(seen.nodes, fitted.state_sizes, strict=False):
-            held[node] = held.get(node, 0.0) + size
-    most = max(held.values(), default=0.0)
-    rate = most / fit.restore.value if most and fit.restore.value else None
+    load_of_node: dict[str, float] = {}
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        for node, size in zip(observed.nodes, fitted.state_sizes, strict=False):
+            load_of_node[node] = load_of_node.get(node, 0.0) + size
+    max_load = max(load_of_node.values(), default=0.0)
+    rate = max_load / fit.restore.value if max_load and fit.restore.value else None
     fields = network.model_dump()
     return RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})

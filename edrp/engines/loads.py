@@ -16,7 +16,7 @@ DISAGREEMENT = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """What passes an operator now.
+    """Current traffic of an operator.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def find_loads(observation: Observation, passing: Mapping[str, Passing]) -> Load
 
 
 class _Flow:
-    """The streams of one job."""
+    """Traffic on the streams of one job."""
 
     def __init__(self, observation: Observation, passing: Mapping[str, Passing]) -> None:
         self._streams, self._passing = observation.streams, passing
@@ -82,14 +82,14 @@ class _Flow:
         return Loads(growth, rates, broadcast, self._unbounded())
 
     def _unbounded(self) -> frozenset[str]:
-        found: set[str] = set()
-        left = [name for name, passing in self._passing.items() if passing.held]
-        while left:
-            name = left.pop()
-            if name not in found:
-                found.add(name)
-                left += [stream.target for stream in self._outputs[name]]
-        return frozenset(found)
+        unbounded: set[str] = set()
+        waiting = [name for name, passing in self._passing.items() if passing.held]
+        while waiting:
+            name = waiting.pop()
+            if name not in unbounded:
+                unbounded.add(name)
+                waiting += [stream.target for stream in self._outputs[name]]
+        return frozenset(unbounded)
 
     def _grown(self, name: str) -> float:
         """Load over what is received; streams of a capture that run in a circle end there."""
@@ -97,8 +97,8 @@ class _Flow:
             self._growth[name] = 1.0
             received, inputs = self._passing[name].rate, self._inputs[name]
             offered = sum(self._offered(stream) * self._copies(stream) for stream in inputs)
-            held = self._passing[name].busy >= SATURATED or any(self._grown(stream.source) > 1.0 for stream in inputs)
-            if held and received > 0 and offered > received * (1.0 + DISAGREEMENT):
+            limited = self._passing[name].busy >= SATURATED or any(self._grown(stream.source) > 1.0 for stream in inputs)
+            if limited and received > 0 and offered > received * (1.0 + DISAGREEMENT):
                 self._growth[name] = offered / received
         return self._growth[name]
 
@@ -116,9 +116,9 @@ class _Flow:
             return received / self._copies(stream)
         if len(self._outputs[stream.source]) == 1:
             return self._passing[stream.source].sent
-        known = [other for other in others if len(self._outputs[other.source]) == 1]
-        left = received - sum(self._passing[other.source].sent * self._copies(other) for other in known)
-        return max(0.0, left) / (len(others) + 1 - len(known)) / self._copies(stream)
+        single_outputs = [other for other in others if len(self._outputs[other.source]) == 1]
+        remaining = received - sum(self._passing[other.source].sent * self._copies(other) for other in single_outputs)
+        return max(0.0, remaining) / (len(others) + 1 - len(single_outputs)) / self._copies(stream)
 
     def _copies(self, stream: StreamObservation) -> int:
         """Replicas that receive each of its tuples."""

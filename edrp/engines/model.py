@@ -1,4 +1,4 @@
-"""From a fit to documents of this package: `edrp`, `latency-aware` and `migration`, with what runs as `current`."""
+"""Build problems of the kinds `edrp`, `latency-aware` and `migration` from a fit, with the running deployment as `current`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ RESPONSE_TIME_FACTOR = 2.0
 """The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
 
 
-def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None, held: Collection[str] = ()) -> EdrpProblem:
+def placement_problem(
+    fit: JobFit, goals: Goals, network: Network | None = None, held_operators: Collection[str] = ()
+) -> EdrpProblem:
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
     Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
     known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
     many replicas that none is busier than the goal; operators of unknown service rate keep theirs unless the goals bound them,
     and sources never get fewer. Where the load needs more than are allowed (`shortages`), an operator has as many as help,
-    and its waiting is left out. So it is of operators that are `held`: these keep their replicas, however busy.
+    and its waiting is left out. Operators in `held_operators` keep their replicas, however busy, and their waiting is left out.
 
     Raises
     ------
@@ -56,10 +58,10 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None,
     _refuse_unknown(fit, goals)
     slots, short = slot_resources(fit.observation.operators), shortages(fit, goals)
     operators = [
-        _operator(fitted, seen, fit, goals, slots[fitted.name])
-        | ({"latency": None} if fitted.name in short or fitted.name in held else {})
-        | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held else {})
-        for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
+        _operator(fitted, observed, fit, goals, slots[fitted.name])
+        | ({"latency": None} if fitted.name in short or fitted.name in held_operators else {})
+        | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held_operators else {})
+        for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True)
     ]
     streams = [
         {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
@@ -106,18 +108,20 @@ def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> Laten
     )
 
 
-def migration_problem(fitted: OperatorFit, seen: OperatorObservation, replicas: int, tolerance: float = 0.2) -> MigrationProblem:
+def migration_problem(
+    fitted: OperatorFit, observed: OperatorObservation, replicas: int, tolerance: float = 0.2
+) -> MigrationProblem:
     """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
 
     Where the fit does not know them, load and state of each replica are split evenly over its key groups.
     """
-    groups = seen.max_parallelism
-    loads = [sum(window.subtasks[u].records_in for window in seen.windows[-1:]) for u in range(seen.parallelism)]
-    known = fitted.groups or KeyGroups(tuple(group_work(loads, groups)), tuple(group_sizes(fitted.state_sizes, groups)))
+    groups = observed.max_parallelism
+    loads = [sum(window.subtasks[u].records_in for window in observed.windows[-1:]) for u in range(observed.parallelism)]
+    key_groups = fitted.groups or KeyGroups(tuple(group_work(loads, groups)), tuple(group_sizes(fitted.state_sizes, groups)))
     return MigrationProblem(
-        work=known.work,
-        state_size=known.state_size,
-        intervals=[list(held_groups(u, seen.parallelism, groups)) for u in range(seen.parallelism)],
+        work=key_groups.work,
+        state_size=key_groups.state_size,
+        intervals=[list(held_groups(u, observed.parallelism, groups)) for u in range(observed.parallelism)],
         nodes=replicas,
         tolerance=tolerance,
     )
@@ -172,24 +176,24 @@ def _never_falling(points: Mapping[int, float]) -> dict[str, list[Any]]:
     return {"replicas": sorted(points), "capacities": capacities}
 
 
-def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
+def replica_bounds(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
     """Fewest and most replicas: none busier than the goal, no more than engine and slots allow, and no large step down.
 
     Where the load needs more than are allowed, both are the fewest that come nearest to the goal, and no fewer than run.
     """
     if fitted.service is None and fitted.name not in goals.operators:
         return fitted.replicas, fitted.replicas
-    most = _most_replicas(fitted, seen, fit, goals)
-    floor = min(replica_floor(fitted, goals), most)
+    maximum = _most_replicas(fitted, observed, fit, goals)
+    floor = min(replica_floor(fitted, goals), maximum)
     if fitted.service is None:
-        return floor, most
-    needed = (n for n in range(floor, most + 1) if _share(fitted, n, goals) <= goals.busy_limit)
+        return floor, maximum
+    needed = (n for n in range(floor, maximum + 1) if _share(fitted, n, goals) <= goals.busy_limit)
     fewest = next(needed, None)
     if fewest is not None:
-        return fewest, most
-    shares = {n: _share(fitted, n, goals) for n in range(floor, most + 1)}
+        return fewest, maximum
+    shares = {n: _share(fitted, n, goals) for n in range(floor, maximum + 1)}
     nearly = NEARLY_LOWEST * min(shares.values())
-    best = max(min(fitted.replicas, most), next(n for n, share in shares.items() if share <= nearly))
+    best = max(min(fitted.replicas, maximum), next(n for n, share in shares.items() if share <= nearly))
     return best, best
 
 
@@ -202,20 +206,20 @@ def _share(fitted: OperatorFit, replicas: int, goals: Goals) -> float:
 def shortages(fit: JobFit, goals: Goals) -> dict[str, str]:
     """Operators that are busier than the goal with any number of replicas that is allowed, and why, with the remedy."""
     short = {}
-    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
         if fitted.service is None:
             continue
-        best, _ = replica_bounds(fitted, seen, fit, goals)
+        best, _ = replica_bounds(fitted, observed, fit, goals)
         if _share(fitted, best, goals) > goals.busy_limit:
-            short[fitted.name] = _why_too_few(fitted, best, _most_replicas(fitted, seen, fit, goals), goals)
+            short[fitted.name] = _why_too_few(fitted, best, _most_replicas(fitted, observed, fit, goals), goals)
     return short
 
 
 def replica_floor(fitted: OperatorFit, goals: Goals) -> int:
     """Fewest replicas that the goals and caution allow, however little they would be busy; without a goal a source keeps its."""
     bounds = goals.operators.get(fitted.name)
-    least = bounds.min_replicas if bounds else fitted.replicas if fitted.source else 1
-    return max(least, cautious_replicas(fitted, goals))
+    minimum = bounds.min_replicas if bounds else fitted.replicas if fitted.source else 1
+    return max(minimum, cautious_replicas(fitted, goals))
 
 
 def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
@@ -231,18 +235,18 @@ def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
         return 1
     step = SMALL_STEP if (fitted.busy or 0.0) < HARDLY_BUSY else STEP
     steps = [*((n, step) for n in range(1, fitted.replicas)), (max(1, fitted.replicas - 1), STEP)]
-    seen = ((n, fitted.received(n) * goals.rate_factor / n, step * fitted.highest) for n, step in steps)
-    return next((n for n, load, most in seen if load <= most), fitted.replicas)
+    candidates = ((n, fitted.received(n) * goals.rate_factor / n, step * fitted.highest) for n, step in steps)
+    return next((n for n, load, max_load in candidates if load <= max_load), fitted.replicas)
 
 
-def _most_replicas(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> int:
+def _most_replicas(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> int:
     bounds = goals.operators.get(fitted.name, ReplicaBounds())
     slots = sum(fit.observation.open_slots.values())
-    return min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
+    return min(MAX_REPLICAS, observed.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
 
 
 def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str:
-    """Why no number of replicas that is allowed carries the load, with the remedy."""
+    """Return the reason why no allowed number of replicas carries the load, with the remedy."""
     assert fitted.service is not None
     goal = f"against {goals.busy_limit:.0%}"
     if fitted.groups is not None:
@@ -258,23 +262,26 @@ def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str
     share = _share(fitted, best, goals)
     among = "the most allowed" if best == most else f"and hardly less with up to {most}, the most allowed"
     why = f"{best} replica{'s' * (best != 1)}, {among}, would be {share:.0%} busy {goal}"
-    return f"{why}; add slots, or raise max_replicas or busy_limit in the goals"
+    slots = "add slots, give added_nodes in the goals if they can be started"
+    return f"{why}; {slots}, or raise max_replicas or busy_limit there"
 
 
-def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]) -> dict[str, Any]:
-    fewest, most = replica_bounds(fitted, seen, fit, goals)
+def _operator(
+    fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]
+) -> dict[str, Any]:
+    minimum, maximum = replica_bounds(fitted, observed, fit, goals)
     # More would cost without making the operator much faster, and every number that is allowed makes the problem larger.
-    most = min(most, max(MAX_REPLICAS_FACTOR * fewest, fitted.replicas))
+    maximum = min(maximum, max(MAX_REPLICAS_FACTOR * minimum, fitted.replicas))
     return {
         "name": fitted.name,
-        "latency": _latency(fitted, most),
+        "latency": _latency(fitted, maximum),
         "external_rate": fitted.load * goals.rate_factor if fitted.source else 0.0,
         "selectivity": fitted.selectivity * (fitted.received(fitted.replicas) / fitted.load if fitted.load else 1.0),
         "state_size": float(fitted.state_size),
         "resources": dict.fromkeys(slots, 1.0),
         "cost": goals.replica_cost,
-        "min_replicas": fewest,
-        "max_replicas": most,
+        "min_replicas": minimum,
+        "max_replicas": maximum,
     }
 
 
@@ -292,24 +299,24 @@ def _latency(fitted: OperatorFit, most: int) -> dict[str, Any] | None:
 
 def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor: float) -> Network:
     """The nodes of the cluster with the slots that the job may have; delays are those that the user gives, times a factor."""
-    seen = fit.observation.open_slots
+    open_slots = fit.observation.open_slots
     restoring = max(fit.restore.value, 1e-3)
     state = max((operator.state_size for operator in fit.operators), default=0)
     store = {"bandwidth": max(1.0, 2.0 * state / restoring)} if state else {}
     if network is None:
-        nodes = [{"name": name, "resources": dict.fromkeys(slots, float(count))} for name, count in seen.items()]
+        nodes = [{"name": name, "resources": dict.fromkeys(slots, float(count))} for name, count in open_slots.items()]
         return Network(nodes=nodes, between_zones={"delay": 0.0}, store=store)
     faults = [
-        Fault(f"nodes[{index}].name", node.name, f"is no node of the cluster{suggestion(node.name, seen)}")
+        Fault(f"nodes[{index}].name", node.name, f"is no node of the cluster{suggestion(node.name, open_slots)}")
         for index, node in enumerate(network.nodes)
-        if node.name not in seen
+        if node.name not in open_slots
     ]
-    missing = ", ".join(name for name in seen if name not in network.by_name)
+    missing = ", ".join(name for name in open_slots if name not in network.by_name)
     if missing:
         faults.append(Fault("nodes", "", f"lack {missing} of the cluster; describe every TaskManager"))
     if faults:
         raise InvalidInstanceError(faults, "network")
-    nodes = [{**node.model_dump(), "resources": dict.fromkeys(slots, float(seen[node.name]))} for node in network.nodes]
+    nodes = [{**node.model_dump(), "resources": dict.fromkeys(slots, float(open_slots[node.name]))} for node in network.nodes]
     links = tuple(_delayed(link, factor) for link in network.links)
     classes = {name: _delayed(getattr(network, name), factor) for name in ("within_zone", "between_zones")}
     return network.replace(nodes=nodes, links=links, **classes)
@@ -341,8 +348,8 @@ def _response_time_scale(
 
 
 def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
-    known = [operator.name for operator in fit.operators]
-    faults = list(_unknown(goals, known))
+    names = [operator.name for operator in fit.operators]
+    faults = list(_unknown(goals, names))
     if faults:
         raise InvalidInstanceError(faults, "goals")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Partitioning = Literal["forward", "hash", "rebalance", "broadcast"]
-"""How tuples are dealt to replicas; with "broadcast" each of these receives all of them."""
+"""Partitioning of a stream's tuples among replicas; with "broadcast" every replica receives all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +185,15 @@ class Observation:
     @property
     def own_slots(self) -> dict[str, int]:
         """Slots of each node that the job itself holds: of every slot-sharing group as many as its largest operator there."""
-        held: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
+        slots: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
         for operator in self.operators:
             for name, count in Counter(operator.nodes).items():
-                groups = held.setdefault(name, {})
+                groups = slots.setdefault(name, {})
                 groups[operator.slot_group] = max(count, groups.get(operator.slot_group, 0))
-        return {name: sum(groups.values()) for name, groups in held.items()}
+        return {name: sum(groups.values()) for name, groups in slots.items()}
 
     @property
     def open_slots(self) -> dict[str, int]:
         """Slots of each node that the job may have: its own and those that are free, but none of other jobs."""
-        own = self.own_slots
-        return {node.name: min(node.slots, own[node.name] + node.free_slots) for node in self.nodes}
+        own_slots = self.own_slots
+        return {node.name: min(node.slots, own_slots[node.name] + node.free_slots) for node in self.nodes}

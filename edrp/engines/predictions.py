@@ -12,7 +12,7 @@ from edrp.engines.loads import SATURATED
 from edrp.engines.model import busy_share
 from edrp.placement.deployment import Deployment
 
-FULL = 0.95
+OVERLOADED_BUSY = 0.95
 """Share of time busy that is measured of an operator that has more to do than it can."""
 
 BUSY_TOLERANCE = 0.02
@@ -150,7 +150,7 @@ def widen(estimate: Estimate, width: float) -> Estimate:
 
 def possible_share(estimate: Estimate) -> Estimate:
     """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
-    return Estimate(min(1.0, estimate.value), min(FULL, estimate.low), min(1.0, estimate.high))
+    return Estimate(min(1.0, estimate.value), min(OVERLOADED_BUSY, estimate.low), min(1.0, estimate.high))
 
 
 def _busy(operator: OperatorFit, replicas: int) -> Estimate:
@@ -164,16 +164,16 @@ def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
     """Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others."""
     ends = zip(*((shares.value, shares.high, shares.low) for shares in busy.values()), strict=True)
     fullest = [max(shares) for shares in ends] or [0.0, 0.0, 0.0]
-    return Estimate(*(min(1.0, 1.0 / most) if most > 0 else 1.0 for most in fullest))
+    return Estimate(*(min(1.0, 1.0 / fullest_busy) if fullest_busy > 0 else 1.0 for fullest_busy in fullest))
 
 
 def _rate_spread(fit: JobFit) -> float:
     """Relative half-width of the interval of the throughput, by how much windows of the sources differ."""
     spread = MIN_SPREAD
-    for seen, operator in zip(fit.observation.operators, fit.operators, strict=True):
+    for observed, operator in zip(fit.observation.operators, fit.operators, strict=True):
         rates = [
             sum(s.records_out / (s.clock or window.seconds) for s in window.subtasks)
-            for window in seen.windows
+            for window in observed.windows
             if window.seconds > 0
         ]
         if operator.source and len(rates) > 1 and sum(rates) > 0:

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import Protocol
 
 from edrp.core.wording import suggestion
-from edrp.engines.applying import Applied, Change, Note, WatchSettings
+from edrp.engines.applying import Applied, Note, PlannedChange, WatchSettings
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
@@ -16,7 +16,7 @@ from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
 ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
-"""Where the engine of each name is, imported when it is asked for."""
+"""Module and attribute of each engine by name; the module is imported when the engine is first used."""
 
 
 class RunningJob(Protocol):
@@ -35,10 +35,10 @@ class RunningJob(Protocol):
             In one line with the remedy; a `JobGoneError` where there is nothing left to observe.
         """
 
-    def objections(self, change: Change) -> list[str]:
+    def objections(self, change: PlannedChange) -> list[str]:
         """Reasons against applying a change to this job, in sentences."""
 
-    def apply(self, change: Change, note: Note) -> Applied:
+    def apply(self, change: PlannedChange, note: Note) -> Applied:
         """Carry out a change and read it back; what is done is noted before it is done.
 
         Raises

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
-from edrp.engines.observation import Observation, OperatorObservation
+from edrp.engines.observation import NodeObservation, Observation, OperatorObservation
 from edrp.placement.edrp import EdrpProblem
 
 MAX_SLOT_RULES = 64
 """Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
+
+
+def with_added_nodes(observation: Observation, count: int) -> Observation:
+    """The observation with `count` more nodes (`added-1`, …), each with as many slots as the largest node, all of them free."""
+    slots = max(node.slots for node in observation.nodes)
+    added = (NodeObservation(f"added-{number}", slots, slots, {}) for number in range(1, count + 1))
+    return replace(observation, nodes=(*observation.nodes, *added))
 
 
 def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:
@@ -39,7 +47,7 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
 
 
 def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequence[str]) -> tuple[str, ...]:
-    """Why there is no plan: slots alone where they are too few, naming one operator of each group, else what the method says.
+    """Return the reasons why there is no plan: too few slots, by one operator of each group, else the method's own reasons.
 
     Parameters
     ----------
@@ -50,13 +58,13 @@ def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequen
     """
     fewest = {operator.name: operator.min_replicas for operator in problem.application.operators}
     groups: dict[str, list[str]] = {}
-    for seen in observation.operators:
-        groups.setdefault(seen.slot_group, []).append(seen.name)
+    for observed in observation.operators:
+        groups.setdefault(observed.slot_group, []).append(observed.name)
     largest = [max(members, key=fewest.__getitem__) for members in groups.values()]
-    needed, there = sum(map(fewest.__getitem__, largest)), sum(observation.open_slots.values())
-    if needed > there:
+    needed, available = sum(map(fewest.__getitem__, largest)), sum(observation.open_slots.values())
+    if needed > available:
         counts = " + ".join(f"{fewest[name]} of {name}" for name in largest)
-        return (f"slots: {counts} are needed, {needed} in all, and the job may have {there}",)
+        return (f"slots: {counts} are needed, {needed} in all, and the job may have {available}",)
     users: dict[str, list[str]] = {}
     for name, resources in slot_resources(observation.operators).items():
         for resource in resources:
@@ -64,7 +72,7 @@ def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequen
     parts = {clash: clash.partition(" of the nodes") for clash in clashes}
     short = [clash for clash in clashes if parts[clash][1] and parts[clash][0] in users]
     if len(short) > 1:  # not all of them were examined: which are needed is not known
-        return (*(clash for clash in clashes if clash not in short), f"slots: the job may have {there}")
+        return (*(clash for clash in clashes if clash not in short), f"slots: the job may have {available}")
     return tuple(
         f"slots for {' + '.join(users[parts[clash][0]])}{parts[clash][2]}" if clash in short else clash for clash in clashes
     )

@@ -52,7 +52,7 @@ class WatchState:
         return self.misses >= MAX_MISSES
 
     def take(self, entry: Entry) -> None:
-        """Go on by a line."""
+        """Update the state by one line of the journal."""
         self.last_at = max(entry["at"], self.last_at or entry["at"])
         kind = entry["kind"]
         if kind == "start":

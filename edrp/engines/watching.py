@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from edrp.engines.advice import Advice, advise
-from edrp.engines.applying import Applied, Change
+from edrp.engines.applying import Applied, PlannedChange
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.fit import JobFit, fit_job
@@ -90,20 +90,28 @@ class Watcher:
         if not first:
             return self._job.observe(self.state.key)
         try:
-            seen = self._job.observe(self._job.wanted or self.state.job)
+            observation = self._job.observe(self._job.wanted or self.state.job)
         except JobGoneError:
             self._refuse_stopped_job()
             raise
-        if self.state.job not in (None, seen.job):
-            why = f"the journal is of job {self.state.job!r}, and this is {seen.job!r}; name another journal"
+        if self.state.job not in (None, observation.job):
+            why = f"the journal is of job {self.state.job!r}, and this is {observation.job!r}; name another journal"
             raise EngineError(self._job.address, why)
         limits = asdict(self._aims.limits)
-        ways = {"live": seen.live, **({"follows_slots": True} if seen.follows_slots else {})}
-        self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, **ways, limits=limits)
+        ways = {"live": observation.live, **({"follows_slots": True} if observation.follows_slots else {})}
+        self._write(
+            "start",
+            engine=observation.engine,
+            version=observation.version,
+            job=observation.job,
+            key=observation.key,
+            **ways,
+            limits=limits,
+        )
         if self.state.unfinished:
-            now = {operator.name: list(operator.nodes) for operator in seen.operators}
-            self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=now)
-        return seen
+            nodes_of = {operator.name: list(operator.nodes) for operator in observation.operators}
+            self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=nodes_of)
+        return observation
 
     def _refuse_clock_running_back(self) -> None:
         now, last = self._clock.time(), self.state.last_at
@@ -112,7 +120,7 @@ class Watcher:
             raise EngineError("--journal", why)
 
     def _refuse_stopped_job(self) -> None:
-        """Where a job was stopped and not started again, say how to start it."""
+        """Raise an error that says how to start the job again, where it was stopped and not started."""
         entry = self.state.stopped
         if entry is None:
             return
@@ -165,7 +173,7 @@ class Watcher:
             comparable=True,
             covered=all(judgement.covered for judgement in judgements) and not below,
             below=below,
-            widths={found.quantity: next_width(self.state.widths.get(found.quantity, 1.0), found) for found in judgements},
+            widths={judged.quantity: next_width(self.state.widths.get(judged.quantity, 1.0), judged) for judged in judgements},
             judgements=[{**asdict(judgement), "error": judgement.error} for judgement in judgements],
         )
 
@@ -173,14 +181,14 @@ class Watcher:
         """Advise, and apply what nothing speaks against; the deployment that runs then, None where nothing was changed."""
         aims = self._aims
         advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
-        wanted = advice.changes and advice.verdict in ("move", "repair")
+        worth_applying = advice.changes and advice.verdict in ("move", "repair")
         prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
-        change = Change(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
-        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if wanted else []
-        if wanted and aims.limits.mode is not None:
+        change = PlannedChange(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
+        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if worth_applying else []
+        if worth_applying and aims.limits.mode is not None:
             blocked += self._job.objections(change)
-        self._write("advice", **_advice_fields(advice, prediction), wanted=wanted, blocked=blocked)
-        if not wanted or blocked:
+        self._write("advice", **_advice_fields(advice, prediction), wanted=worth_applying, blocked=blocked)
+        if not worth_applying or blocked:
             return None
         applied = self._apply(change, rollback=False, throughput_low=prediction.throughput.low)
         if applied is None:
@@ -194,13 +202,13 @@ class Watcher:
         probation = self.state.probation
         assert probation is not None
         before = Deployment(probation["before"])
-        applied = self._apply(Change(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
+        applied = self._apply(PlannedChange(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
         if applied is None:
             return None
         self._predict(predict(fit, before, self.state.widths))
         return applied.deployment
 
-    def _apply(self, change: Change, *, rollback: bool, throughput_low: float) -> Applied | None:
+    def _apply(self, change: PlannedChange, *, rollback: bool, throughput_low: float) -> Applied | None:
         """Carry out a change; None where it failed, which the journal says."""
 
         def note(step: str, **facts: Any) -> None:
@@ -260,11 +268,11 @@ def _measured_downtime(fit: JobFit, done: Mapping[str, Any]) -> float | None:
     """Seconds without processing of the last change: as it was measured then, or as the engine remembers it now."""
     if done["downtime"] is not None:
         return float(done["downtime"])
-    seen = fit.observation
-    newest = next(iter(seen.rescales), None)
+    observation = fit.observation
+    newest = next(iter(observation.rescales), None)
     if newest is None or newest.stopped is None:
         return None
-    after = {operator.key: operator.parallelism for operator in seen.operators}
+    after = {operator.key: operator.parallelism for operator in observation.operators}
     if any(after.get(key) != count for key, count in newest.after.items()):
         return None
-    return newest.stopped + max(sum(operator.start_seconds) for operator in seen.operators)
+    return newest.stopped + max(sum(operator.start_seconds) for operator in observation.operators)

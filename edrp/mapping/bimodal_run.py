@@ -202,13 +202,13 @@ def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizo
     for index, record in served:
         needs = math.fsum(scenario.path_task(index).needs)
         duration = run_time(record)
-        held = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
-        reserved.append(held)
-        worked.append(held * scenario.tasks[index].nominal / duration if duration else 0.0)
-    whole = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
+        occupied = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
+        reserved.append(occupied)
+        worked.append(occupied * scenario.tasks[index].nominal / duration if duration else 0.0)
+    available = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
     return {
-        "server_utilisation": math.fsum(reserved) / whole if whole else 0.0,
-        "server_work": math.fsum(worked) / whole if whole else 0.0,
+        "server_utilisation": math.fsum(reserved) / available if available else 0.0,
+        "server_work": math.fsum(worked) / available if available else 0.0,
     }
 
 
@@ -220,8 +220,8 @@ def _link_use(scenario: Scenario, run: BimodalRun, horizon: float) -> float:
         for span in hop_spans(run)
         if span.route is not None
     )
-    whole = math.fsum(link.bandwidth for link in scenario.network.arcs.values()) * horizon
-    return used / whole if whole else 0.0
+    available = math.fsum(link.bandwidth for link in scenario.network.arcs.values()) * horizon
+    return used / available if available else 0.0
 
 
 def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
@@ -304,9 +304,9 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
     """List servers, links and uplinks on which more is reserved at some time than they have."""
     booked: dict[tuple[str, ...], list[tuple[float, bool, float]]] = {}
 
-    def book(what: tuple[str, ...], start: float, end: float, amount: float) -> None:
+    def book(resource: tuple[str, ...], start: float, end: float, amount: float) -> None:
         if amount and end > start:
-            booked.setdefault(what, []).extend([(start, True, amount), (end, False, -amount)])
+            booked.setdefault(resource, []).extend([(start, True, amount), (end, False, -amount)])
 
     for index, record in enumerate(run.tasks):
         if record.accepted and record.start is not None and record.finish is not None:
@@ -318,18 +318,18 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
             book(("uplink", span.ends[0]), span.start, span.end, rate)
         for arc in pairwise(span.route or ()):
             book(("bandwidth", *arc), span.start, span.end, rate)
-    for what, events in booked.items():
-        free = _whole(scenario, what)
-        held = peak = 0.0
+    for resource, events in booked.items():
+        free = _whole(scenario, resource)
+        amount_booked = peak = 0.0
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
-            held += amount
-            peak = max(peak, held)
+            amount_booked += amount
+            peak = max(peak, amount_booked)
         if peak > free * (1 + 1e3 * LIMIT_SLACK):  # sums of many reservations round more than one
-            yield f"{what[0]} of {' → '.join(what[1:])}: {peak:.9g} reserved of {free:.9g}"
+            yield f"{resource[0]} of {' → '.join(resource[1:])}: {peak:.9g} reserved of {free:.9g}"
 
 
-def _whole(scenario: Scenario, what: tuple[str, ...]) -> float:
-    if what[0] == "bandwidth":
-        return scenario.network.arcs[what[1], what[2]].bandwidth
-    server = scenario.network.by_name[what[1]]
-    return server.capacity if what[0] == "capacity" else server.uplink
+def _whole(scenario: Scenario, resource: tuple[str, ...]) -> float:
+    if resource[0] == "bandwidth":
+        return scenario.network.arcs[resource[1], resource[2]].bandwidth
+    server = scenario.network.by_name[resource[1]]
+    return server.capacity if resource[0] == "capacity" else server.uplink

@@ -261,15 +261,15 @@ class LinkAllocationProblem(Problem):
             elif allocation.public_rate:
                 uses.setdefault(("uplink", flow.source), []).append(allocation.public_rate)
                 uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
-        for (what, *servers), rates in uses.items():
-            used, free = math.fsum(rates), self._rate(what, servers)
+        for (quantity, *servers), rates in uses.items():
+            used, free = math.fsum(rates), self._rate(quantity, servers)
             if used > free * (1 + LIMIT_SLACK):
-                yield f"{what} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
+                yield f"{quantity} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
 
-    def _rate(self, what: str, servers: list[str]) -> float:
-        if what == "bandwidth":
+    def _rate(self, quantity: str, servers: list[str]) -> float:
+        if quantity == "bandwidth":
             return self.network.arcs[servers[0], servers[1]].bandwidth
-        return self.network.by_name[servers[0]].uplink if what == "uplink" else _downlink(self.network, servers[0])
+        return self.network.by_name[servers[0]].uplink if quantity == "uplink" else _downlink(self.network, servers[0])
 
     def solution(self, decision: tuple[FlowAllocation, ...] | None, fields: dict[str, Any]) -> LinkAllocationSolution:
         """The allocations."""

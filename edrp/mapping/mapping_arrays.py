@@ -169,8 +169,8 @@ def flow_arrays(problem: LinkAllocationProblem, network: NetworkArrays) -> FlowA
     numbers = arc_numbers(network)
     routes = [[numbers[index[u], index[v]] for u, v in pairwise(flow.route or ())] for flow in problem.flows]
     arcs = np.zeros((len(routes), max(problem.max_links, *map(len, routes))), np.int32)
-    for held, route in zip(arcs, routes, strict=True):
-        held[: len(route)] = route
+    for route_arcs, route in zip(arcs, routes, strict=True):
+        route_arcs[: len(route)] = route
     return FlowArrays(
         source=np.array([index[flow.source] for flow in problem.flows], np.int32),
         target=np.array([index[flow.target] for flow in problem.flows], np.int32),

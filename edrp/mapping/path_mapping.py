@@ -182,8 +182,8 @@ class MappingProblem(Problem):
         loads = []
         for name, need in used.items():
             server = self.network.by_name[name]
-            whole = server.whole_capacity
-            loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+            capacity = server.whole_capacity
+            loads.append((capacity - server.capacity + need) / capacity if capacity else 0.0)
         return math.fsum(loads) / len(loads) if loads else 0.0
 
     def _broken_servers(self, decision: PathMap) -> Iterator[str]:
@@ -213,16 +213,16 @@ class MappingProblem(Problem):
             else:
                 for arc in pairwise(route):
                     uses.setdefault(("bandwidth", *arc), []).append(rate)
-        for (what, *servers), rates in uses.items():
-            free = self._free_rate(what, servers)
+        for (quantity, *servers), rates in uses.items():
+            free = self._free_rate(quantity, servers)
             used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
-            yield from _over(f"{what} of {' → '.join(servers)}", used, free)
+            yield from _over(f"{quantity} of {' → '.join(servers)}", used, free)
 
-    def _free_rate(self, what: str, servers: list[str]) -> float:
-        if what == "bandwidth":
+    def _free_rate(self, quantity: str, servers: list[str]) -> float:
+        if quantity == "bandwidth":
             return self.network.arcs[servers[0], servers[1]].bandwidth
         server = self.network.by_name[servers[0]]
-        if what == "uplink":
+        if quantity == "uplink":
             return server.uplink
         return math.inf if server.downlink is None else server.downlink
 

@@ -33,17 +33,17 @@ def shortage(tables: MappingArrays) -> tuple[str, ...]:
     ('bandwidth: no way from component 1 to the delivery b has 9 bytes/s free; of the links that lead on, a → b has the most, 5',)
     """
     task, network = tables.task, tables.network
-    here = np.zeros(len(network.names), np.bool_)
-    here[task.source] = True
+    at_server = np.zeros(len(network.names), np.bool_)
+    at_server[task.source] = True
     hops = len(task.bandwidths)
     for hop in range(hops):
         able = _able(tables, hop)
         if not able.any():
             return (_no_server(tables, hop),)
-        reached = _reached(tables, here, task.bandwidths[hop]) & able
+        reached = _reached(tables, at_server, task.bandwidths[hop]) & able
         if not reached.any():
-            return (_no_way(tables, here, able, hop),)
-        here = reached
+            return (_no_way(tables, at_server, able, hop),)
+        at_server = reached
     return (_together(tables),)
 
 
@@ -55,19 +55,19 @@ def _able(tables: MappingArrays, hop: int) -> Bools:
     return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
 
 
-def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
+def _reached(tables: MappingArrays, at_server: Bools, rate: float) -> Bools:
     """Return the servers that a hop of this rate reaches, each limit alone; with rate 0, limits of rate do not count."""
     network = tables.network
     usable = network.bandwidth >= rate * (1 - 1e-12)
-    reached, frontier = here.copy(), here
-    for _ in range(min(tables.max_empty_hops + 1, len(here))):
-        following = np.zeros_like(here)
+    reached, frontier = at_server.copy(), at_server
+    for _ in range(min(tables.max_empty_hops + 1, len(at_server))):
+        following = np.zeros_like(at_server)
         following[network.target[usable & frontier[network.source]]] = True
         frontier = following & ~reached
         if not frontier.any():
             break
         reached |= frontier
-    sending = here & (network.uplink >= rate * (1 - 1e-12)) & ((network.uplink > 0) | (rate == 0))
+    sending = at_server & (network.uplink >= rate * (1 - 1e-12)) & ((network.uplink > 0) | (rate == 0))
     if tables.public and sending.any():
         reached |= network.downlink >= rate * (1 - 1e-12)
     return np.asarray(reached)
@@ -83,21 +83,21 @@ def _no_server(tables: MappingArrays, hop: int) -> str:
     return f"capacity: {need}; of the servers that host it, {free}"
 
 
-def _no_way(tables: MappingArrays, here: Bools, able: Bools, hop: int) -> str:
+def _no_way(tables: MappingArrays, at_server: Bools, able: Bools, hop: int) -> str:
     """Explain why no suitable server is reached: for lack of rate, or for lack of links."""
     rate, names = tables.task.bandwidths[hop], tables.network.names
     start = f"component {hop}" if hop else f"the source {names[tables.task.source]}"
     end = f"the delivery {names[tables.task.delivery]}" if hop == len(tables.task.needs) else f"component {hop + 1}"
-    if (_reached(tables, here, 0.0) & able).any():
-        what = "uplink and bandwidth" if tables.public else "bandwidth"
-        return f"{what}: no way from {start} to {end} has {rate:.6g} bytes/s free{_widest(tables, here, rate)}"
+    if (_reached(tables, at_server, 0.0) & able).any():
+        scarce_rate = "uplink and bandwidth" if tables.public else "bandwidth"
+        return f"{scarce_rate}: no way from {start} to {end} has {rate:.6g} bytes/s free{_widest(tables, at_server, rate)}"
     passed = f"{tables.max_empty_hops} empty hops" if tables.max_empty_hops != 1 else "1 empty hop"
     return f"max_empty_hops: no server for {end} is within {passed} of one for {start}"
 
 
-def _widest(tables: MappingArrays, here: Bools, rate: float) -> str:
+def _widest(tables: MappingArrays, at_server: Bools, rate: float) -> str:
     """The widest of the links that lead on from what is reached and are too narrow, in words; empty where none is."""
-    network, reached = tables.network, _reached(tables, here, rate)
+    network, reached = tables.network, _reached(tables, at_server, rate)
     narrow = reached[network.source] & ~reached[network.target] & (network.bandwidth < rate)
     if not narrow.any():
         return ""

@@ -1,1 +1,1 @@
-"""How state moves: task intervals and the problems of a single step, a sequence and a policy."""
+"""State migration: task intervals and the problems of a single step, a sequence and a policy."""

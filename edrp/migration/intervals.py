@@ -121,8 +121,8 @@ def give_out(
 
 
 def _held(assignment: Sequence[Interval | None]) -> list[tuple[int, int, int]]:
-    held = ((interval, node) for node, interval in enumerate(assignment) if interval is not None and interval[0] < interval[1])
-    return sorted((*interval, node) for interval, node in held)
+    used = ((interval, node) for node, interval in enumerate(assignment) if interval is not None and interval[0] < interval[1])
+    return sorted((*interval, node) for interval, node in used)
 
 
 def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[int, int, str]]:
@@ -153,10 +153,10 @@ def uncovered_text(first: int, end: int, why: str) -> str:
     ('task 3 does not exist', 'tasks 3 to 4 are held twice')
     """
     one = end == first + 1
-    held = f"task {first}" if one else f"tasks {first} to {end - 1}"
+    tasks = f"task {first}" if one else f"tasks {first} to {end - 1}"
     if why == "do not exist":
-        return f"{held} {'does not exist' if one else why}"
-    return f"{held} {'is' if one else 'are'} {why}"
+        return f"{tasks} {'does not exist' if one else why}"
+    return f"{tasks} {'is' if one else 'are'} {why}"
 
 
 def uncovered_faults(intervals: tuple[Interval, ...], tasks: int, faults: Faults) -> None:
@@ -165,8 +165,8 @@ def uncovered_faults(intervals: tuple[Interval, ...], tasks: int, faults: Faults
     for index, interval in reversed_ones:
         faults.add(("intervals", index), interval, "ends before it begins; give [first task, end)")
     for first, end, why in [] if reversed_ones else uncovered(intervals, tasks):
-        held = uncovered_text(first, end, why)
-        faults.add(("intervals",), intervals, f"{held}; the intervals must hold each of the {tasks} tasks once")
+        text = uncovered_text(first, end, why)
+        faults.add(("intervals",), intervals, f"{text}; the intervals must hold each of the {tasks} tasks once")
 
 
 class TaskIntervals(Document):

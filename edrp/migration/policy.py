@@ -106,7 +106,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("migration-policy")
-        known = len(self.node_counts)
+        count_number = len(self.node_counts)
         for index, count in enumerate(self.node_counts):
             if count < 1:
                 faults.add(("node_counts", index), count, "must be at least 1")
@@ -114,11 +114,11 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
                 faults.add(("node_counts", index), count, "is given twice")
         if self.nodes not in self.node_counts:
             faults.add(("nodes",), self.nodes, "is not among node_counts, so nothing is known of what follows it")
-        if len(self.transitions) != known:
-            faults.add(("transitions",), len(self.transitions), f"must hold one row for each of {known} node_counts")
+        if len(self.transitions) != count_number:
+            faults.add(("transitions",), len(self.transitions), f"must hold one row for each of {count_number} node_counts")
         for index, row in enumerate(self.transitions):
-            if len(row) != known:
-                faults.add(("transitions", index), row, f"must give one probability for each of {known} node_counts")
+            if len(row) != count_number:
+                faults.add(("transitions", index), row, f"must give one probability for each of {count_number} node_counts")
             elif abs(sum(row) - 1) > UNIT_SUM_SLACK:
                 why = f"sums to {sum(row):.6g}; the probabilities of leaving for each count must sum to 1"
                 faults.add(("transitions", index), row, why)
@@ -153,7 +153,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         yield from migration_warnings((self.work,), (self.state_size,), self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
-        """Why this migration, or one that may follow, has no assignment within the load limit."""
+        """Return the reasons why this migration, or one that may follow, has no assignment within the load limit."""
         return tuple(
             f"{count} nodes: {why}"
             for count in self.reachable_counts
@@ -163,13 +163,13 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     @property
     def reachable_counts(self) -> tuple[int, ...]:
         """Those of `node_counts` that can come up from `nodes` on, ascending."""
-        reached, left = set(), [self.nodes]
-        while left:
-            count = left.pop()
+        reached, waiting = set(), [self.nodes]
+        while waiting:
+            count = waiting.pop()
             if count not in reached:
                 reached.add(count)
                 row = self.transitions[self.node_counts.index(count)]
-                left += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
+                waiting += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
         return tuple(sorted(reached))
 
     def row(self, count: int) -> dict[int, float]:
@@ -178,11 +178,11 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         return {other: chance for other, chance in zip(self.node_counts, row, strict=True) if chance > 0}
 
     def _disagreements(self, decision: PolicyDecision, costs: ProjectedCosts) -> list[str]:
-        held = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
-        if not self.allow_empty or len(held) == self.nodes:
-            boundaries = (0, *(end for _, end in held))
+        intervals = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
+        if not self.allow_empty or len(intervals) == self.nodes:
+            boundaries = (0, *(end for _, end in intervals))
         else:
-            boundaries = (0, *(end for _, end in held), *[len(self.work)] * (self.nodes - len(held)))
+            boundaries = (0, *(end for _, end in intervals), *[len(self.work)] * (self.nodes - len(intervals)))
         stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]

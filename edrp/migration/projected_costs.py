@@ -39,14 +39,14 @@ class ProjectedCosts:
         if rows is None:
             return None
         low, high = 0, len(rows)
-        wanted = tuple(int(boundary) for boundary in boundaries)
+        key = tuple(int(boundary) for boundary in boundaries)
         while low < high:
             middle = (low + high) // 2
-            if tuple(rows[middle].tolist()) < wanted:
+            if tuple(rows[middle].tolist()) < key:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(rows) and tuple(rows[low].tolist()) == wanted else None
+        return low if low < len(rows) and tuple(rows[low].tolist()) == key else None
 
     def cost(self, boundaries: Sequence[int]) -> float | None:
         """C of a partition in bytes, or None where it is not in the table."""
@@ -135,5 +135,5 @@ def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[
         new_used, both_used = np.where(closes_new, -np.inf, new_used), np.where(closes_new, -np.inf, both_used)
         old = np.minimum(old + closes_old, len(ends) - 1)
         new = np.minimum(new + closes_new, targets.shape[1] - 1)
-    kept = np.maximum.reduce([free, old_used, new_used, both_used])
-    return np.asarray(prefix[-1] - kept)
+    kept_state = np.maximum.reduce([free, old_used, new_used, both_used])
+    return np.asarray(prefix[-1] - kept_state)

@@ -181,7 +181,7 @@ class MigrationSequence(Problem):
         yield from migration_warnings(work, state_size, self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
-        """Why a step has no assignment within its load limit."""
+        """Return the reasons why a step has no assignment within its load limit."""
         return tuple(
             f"step {step}: {why}"
             for step, (nodes, tolerance) in enumerate(zip(self.nodes, self.tolerance, strict=True))

@@ -73,7 +73,7 @@ class MigrationProblem(TaskIntervals, Problem):
         yield from migration_warnings((self.work,), (self.state_size,), self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
-        """Why no assignment is within the load limit."""
+        """Return the reasons why no assignment is within the load limit."""
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
 
 
@@ -145,7 +145,7 @@ def migration_warnings(
 
 
 def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, allow_empty: bool) -> tuple[str, ...]:
-    """Why tasks cannot be split among nodes within the load limit, in words; empty where they can.
+    """Return the reasons why tasks cannot be split among nodes within the load limit; empty where they can.
 
     >>> migration_clashes([1, 1, 8], 3, 0.4, allow_empty=True)
     ('task 2 alone has work 8, above the limit of 4.66667 that tolerance 0.4 leaves to each of 3 nodes; tolerance 1.4 would do',)

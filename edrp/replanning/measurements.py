@@ -78,9 +78,9 @@ def with_measurements(
         faults.append(Fault("vanished", ", ".join(vanished), "no node is left"))
     if faults:
         raise InvalidInstanceError(faults)
-    now = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
+    measured = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
     application = _application(problem.application, rates or {}, external_rates or {}, resources or {}, set(vanished))
-    return problem.replace(application=application, network=now, current=None)
+    return problem.replace(application=application, network=measured, current=None)
 
 
 def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str) -> list[Fault]:
@@ -88,11 +88,11 @@ def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str
 
 
 def _unknown_streams(application: Topology, rates: Mapping[tuple[str, str], float]) -> list[Fault]:
-    known = {(stream.source, stream.target) for stream in application.streams}
+    streams = {(stream.source, stream.target) for stream in application.streams}
     return [
         Fault(f"rates[{source} → {target}]", str(rate), "is the rate of no stream of the application")
         for (source, target), rate in rates.items()
-        if (source, target) not in known
+        if (source, target) not in streams
     ]
 
 
@@ -142,8 +142,8 @@ def _changed(document: Document, **changes: Any) -> dict[str, Any]:
     return {**{name: getattr(document, name) for name in type(document).model_fields}, **changes}
 
 
-def _updated(before: Any, given: Amounts) -> Any:
+def _updated(before: Any, measured: Amounts) -> Any:
     """Amounts of resources with some of them changed."""
-    if isinstance(before, dict) and isinstance(given, Mapping):
-        return {**before, **given}
-    return dict(given) if isinstance(given, Mapping) else given
+    if isinstance(before, dict) and isinstance(measured, Mapping):
+        return {**before, **measured}
+    return dict(measured) if isinstance(measured, Mapping) else measured

@@ -83,7 +83,7 @@ def plans_near(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigu
     if change is None:
         return [plan]
     wholes = [plan, relabelled(plan, problem, change.current)]
-    return list(dict.fromkeys([*wholes, *(part for whole in wholes for part in _partial(whole, problem, change))]))
+    return list(dict.fromkeys([*wholes, *(part for full_plan in wholes for part in _partial(full_plan, problem, change))]))
 
 
 def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment) -> Deployment:
@@ -97,7 +97,7 @@ def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment)
 
 
 def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deployment) -> dict[str, str]:
-    """For every node of the plan the one that takes its place in `relabelled`."""
+    """Return for every node of the plan the node that takes its place in `relabelled`."""
     operators = list(plan)
     before, after = _counts(running, operators), _counts(plan, operators)
     none, state = np.zeros(len(operators), np.int64), _state(plan, problem)
@@ -145,8 +145,8 @@ def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigura
     """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
     slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
     for cut in np.unique(np.linspace(1, len(slowest), min(MAX_PARTIAL_PLANS, len(slowest)), dtype=np.int64)):
-        kept = {name: change.current[name] for name in slowest[:cut]}
-        yield Deployment({name: kept.get(name, plan[name]) for name in plan})
+        kept_plan = {name: change.current[name] for name in slowest[:cut]}
+        yield Deployment({name: kept_plan.get(name, plan[name]) for name in plan})
 
 
 def _can_stay(name: str, problem: LatencyAwareProblem, running: Deployment) -> bool:

@@ -69,8 +69,8 @@ def _fill(compiled: Compiled, counts: Ints, room: Floats) -> bool:
     for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True):
         neighbours[i].append(int(j))
         neighbours[j].append(int(i))
-    whole = np.maximum(np.where(np.isfinite(compiled.capacity), compiled.capacity, 0.0).max(axis=0), 1e-300)
-    for i in np.argsort(-(compiled.demand / whole).max(axis=1, initial=0.0), kind="stable"):
+    largest_capacity = np.maximum(np.where(np.isfinite(compiled.capacity), compiled.capacity, 0.0).max(axis=0), 1e-300)
+    for i in np.argsort(-(compiled.demand / largest_capacity).max(axis=1, initial=0.0), kind="stable"):
         for _ in range(int(compiled.max_replicas[i] - counts[i].sum())):
             fits = compiled.candidate[i] & (room >= compiled.demand[i]).all(axis=1)
             if not fits.any():

@@ -165,25 +165,25 @@ def decide(
     change = reconfiguration(
         problem, before, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )
-    found = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
-    plans = dict.fromkeys([*found, *([] if start is None else [start])])
+    near_plans = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
+    plans = dict.fromkeys([*near_plans, *([] if start is None else [start])])
     options = [option for plan in plans if (option := _option(plan, problem, change, policy)) is not None]
-    kept = next((option for option in options if start is not None and not broken and option.plan == start), None)
+    kept_option = next((option for option in options if start is not None and not broken and option.plan == start), None)
     if not options:
         return ReplanningDecision("stuck", before, (), None, None, None, 0.0, 0.0, 0.0, broken, solution)
     chosen, best = choose_option(options, policy.hysteresis), min(options, key=lambda option: option.total)
-    verdict: Verdict = "keep" if chosen is kept else "place" if change is None else "move" if kept else "repair"
-    plan = best if chosen is kept else chosen
+    verdict: Verdict = "keep" if chosen is kept_option else "place" if change is None else "move" if kept_option else "repair"
+    plan = best if chosen is kept_option else chosen
     return ReplanningDecision(
         verdict=verdict,
         deployment=chosen.plan,
-        actions=() if before is None or chosen is kept else before.actions_to(chosen.plan),
+        actions=() if before is None or chosen is kept_option else before.actions_to(chosen.plan),
         plan=plan.plan,
         score=chosen.score,
-        gain=None if kept is None else kept.score - plan.score,
+        gain=None if kept_option is None else kept_option.score - plan.score,
         downtime=plan.downtime,
         price=plan.price,
-        margin=0.0 if kept is None else policy.hysteresis * best.total,
+        margin=0.0 if kept_option is None else policy.hysteresis * best.total,
         broken=broken,
         solution=solution,
     )
@@ -193,22 +193,22 @@ def _option(
     plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration | None, policy: ReplanningPolicy
 ) -> PlanOption | None:
     """Gain and price of a plan; None if it breaks anything."""
-    found = problem.evaluate(plan)
-    if not found.feasible:
+    evaluation = problem.evaluate(plan)
+    if not evaluation.feasible:
         return None
     downtime = 0.0 if change is None else change.downtime(plan)
     moves = 0 if change is None else sum(action.moved_replicas for action in change.current.actions_to(plan))
-    return PlanOption(plan, found.objective, downtime, policy.price(downtime), moves)
+    return PlanOption(plan, evaluation.objective, downtime, policy.price(downtime), moves)
 
 
 def _working(problem: LatencyAwareProblem, running: Deployment) -> tuple[Deployment | None, tuple[str, ...]]:
     """The running deployment as far as it is still wanted, repaired where it does not work; and its faults."""
     nodes, operators = problem.network.by_name, problem.application.by_name
-    wanted = {name: running[name] for name in operators if name in running}
-    wrong = [f"{name} on {node}: there is no such node" for name in wanted for node in wanted[name] if node not in nodes]
+    working = {name: running[name] for name in operators if name in running}
+    wrong = [f"{name} on {node}: there is no such node" for name in working for node in working[name] if node not in nodes]
     wrong += [f"{name}: does not run" for name in operators if name not in running]
     if not wrong:
-        wrong = list(problem.evaluate(Deployment(wanted)).broken)
+        wrong = list(problem.evaluate(Deployment(working)).broken)
     if not wrong:
-        return Deployment(wanted), ()
+        return Deployment(working), ()
     return patched(problem, running), tuple(wrong)

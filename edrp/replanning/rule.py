@@ -58,7 +58,7 @@ class PlanOption:
 
     @property
     def total(self) -> float:
-        """Score and price."""
+        """Sum of the score and the price of the change."""
         return self.score + self.price
 
 

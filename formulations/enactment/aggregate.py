@@ -20,12 +20,12 @@ SHARPENED = 4
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
 
-MAX_WORK = 0.5
+MAX_COMPOSITION_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
 ways take minutes to be proven best, and the bound found until then is as good."""
 
 
-SHARE = 0.5
+SOLVER_SHARE = 0.5
 """Share of the time that is left which the solver keeps."""
 
 
@@ -35,7 +35,7 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         return compositions
     bounds, objective = compositions.bounds.copy(), compositions.objective
     types, contents = compositions.types, compositions.contents
-    until = SHARE * units_left()
+    until = SOLVER_SHARE * units_left()
     for index in range(min(SHARPENED, len(bounds))):
         if bounds[index] >= objective + allowance or units_left() < until:
             break
@@ -73,7 +73,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + LIMIT_SLACK)
     constant = float(arrays.price @ hosts) + arrays.filling * resources.size
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
-    result = solve_program(program, work_limit=MAX_WORK)
+    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK)
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)
@@ -88,13 +88,13 @@ def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     if not matters.size:
         return Linear.zero()
     arriving, served = arrays.arriving[matters], arrays.served[matters]
-    most = np.ceil(arrays.violations(arrays.min_counts)[matters]) + 1.0
-    count, late = program["count"][matters], program.add_columns("late", matters.size, upper=most)
+    max_late = np.ceil(arrays.violations(arrays.min_counts)[matters]) + 1.0
+    count, late = program["count"][matters], program.add_columns("late", matters.size, upper=max_late)
     rows = np.arange(matters.size)
     enough = np.ceil(arriving / served)
-    rest = arriving - served * (enough - 1)
+    unserved = arriving - served * (enough - 1)
     program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
-    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
+    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, unserved)], lower=unserved * enough)
     return Linear.of(late, arrays.late)
 
 

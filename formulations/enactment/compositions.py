@@ -86,19 +86,19 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     sizes = arrays.sizes
     offered = hosts @ sizes.capacity
     room = hosts @ sizes.room
-    left = offered * (1 + LIMIT_SLACK) - arrays.min_counts @ sizes.needs
-    most = np.minimum(arrays.max_counts, room)
-    if (left < 0).any() or (most < arrays.min_counts).any():
+    spare = offered * (1 + LIMIT_SLACK) - arrays.min_counts @ sizes.needs
+    max_counts = np.minimum(arrays.max_counts, room)
+    if (spare < 0).any() or (max_counts < arrays.min_counts).any():
         return math.inf
     start = composition_objective(arrays, hosts, arrays.min_counts)
     reward = rewards(arrays, offered)
     # Gains of further instances, cut into pieces: those that serve late items, and those that only fill.
-    serving = np.clip(arrays.arriving / arrays.served, arrays.min_counts, most) - arrays.min_counts
-    lengths = np.concatenate([serving, most - arrays.min_counts - serving])
+    serving = np.clip(arrays.arriving / arrays.served, arrays.min_counts, max_counts) - arrays.min_counts
+    lengths = np.concatenate([serving, max_counts - arrays.min_counts - serving])
     gains = np.concatenate([reward + arrays.late * arrays.served, reward])
-    gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, left, strict=True)),
+    gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, spare, strict=True)),
                  default=float(lengths @ gains))  # fmt: skip
-    cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(most).sum())
+    cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(max_counts).sum())
     return max(start - gained, cheapest)
 
 
@@ -143,13 +143,15 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
     if (arrays.min_counts > arrays.max_counts).any():
         return np.zeros((0, len(arrays.price)), np.int64)
-    most = math.inf if arrays.always_gains else arrays.max_counts.sum()
-    least = arrays.late * arrays.violations(arrays.max_counts).sum()
+    max_hosts = math.inf if arrays.always_gains else arrays.max_counts.sum()
+    min_penalty = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         affordable = np.where(
-            arrays.price > 0, np.floor((objective - least) * (1 + INCUMBENT_SLACK) / arrays.price + INCUMBENT_SLACK), math.inf
+            arrays.price > 0,
+            np.floor((objective - min_penalty) * (1 + INCUMBENT_SLACK) / arrays.price + INCUMBENT_SLACK),
+            math.inf,
         )
-    highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), most)
+    highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), max_hosts)
     if not np.isfinite(highest).all():
         names = ", ".join(name for name, count in zip(arrays.sizes.type_names, highest, strict=True) if math.isinf(count))
         raise UnsupportedProblemError(
@@ -167,7 +169,7 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     grid = np.indices([int(count) + 1 for count in highest]).reshape(kinds, -1).T
     enough = (grid @ arrays.sizes.capacity * (1 + LIMIT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = INCUMBENT_SLACK * max(1.0, abs(objective))
-    reached = grid[enough & (grid @ arrays.price + least <= objective + slack)]
+    reached = grid[enough & (grid @ arrays.price + min_penalty <= objective + slack)]
     entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * arrays.sizes.capacity.shape[1]
     remedy = "give the host types limits, or give prices more weight relative to free resources"
     refuse_beyond_memory(entries * BYTES_PER_ENTRY, f"{len(reached)} combinations of hosts that may be optimal", remedy)

@@ -100,11 +100,11 @@ class LeasingFormulation(Formulation):
     def encode(self, decision: Sequence[PlannedHost]) -> Floats | None:
         """A starting point; None where more hosts carry something than ever need to."""
         program, slots = self.program, self.slots
-        bought, held = units_and_contents(self.problem, self.arrays, decision)
+        bought, host_contents = units_and_contents(self.problem, self.arrays, decision)
         start = np.full(program.columns, np.nan)
         start[program["bought"]] = bought
         start[program["instances"]] = start[program["open"]] = 0.0
-        for kind, periods in enumerate(held):
+        for kind, periods in enumerate(host_contents):
             for period, contents in enumerate(periods):
                 mine = np.flatnonzero((slots.kind == kind) & (slots.period == period))
                 if len(contents) > mine.size:

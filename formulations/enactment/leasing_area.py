@@ -76,11 +76,11 @@ def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
     """
     waits = arrays.waits
     periods = arrays.min_counts.shape[0]
-    most = np.ceil(arrays.unserved(arrays.min_counts)[:, waits]) + 1.0
-    left = program.add_columns("unserved", (periods, waits.size), upper=most)
-    rows = np.arange(left.size).reshape(left.shape)
-    entries = [(rows, left, 1.0), (rows[1:], left[:-1], -1.0), (rows, program["count"][:, waits], arrays.served[waits])]
-    program.add_rows("unserved", left.size, entries, lower=arrays.arriving[:, waits].ravel())
+    max_unserved = np.ceil(arrays.unserved(arrays.min_counts)[:, waits]) + 1.0
+    unserved = program.add_columns("unserved", (periods, waits.size), upper=max_unserved)
+    rows = np.arange(unserved.size).reshape(unserved.shape)
+    entries = [(rows, unserved, 1.0), (rows[1:], unserved[:-1], -1.0), (rows, program["count"][:, waits], arrays.served[waits])]
+    program.add_rows("unserved", unserved.size, entries, lower=arrays.arriving[:, waits].ravel())
 
 
 def lease_objective(program: Program, arrays: LeasingArrays) -> Linear:

@@ -45,14 +45,14 @@ class LeasingArrays:
     @property
     def waits(self) -> Ints:
         """Operators of which items are left unserved, at a penalty, where only the fewest instances run."""
-        left = self.late * self.unserved(self.min_counts).sum(axis=0)
-        return np.flatnonzero(left > 0)
+        late_items = self.late * self.unserved(self.min_counts).sum(axis=0)
+        return np.flatnonzero(late_items > 0)
 
     def unserved(self, counts: Floats | Ints) -> Floats:
         """Items left at the end of each period, for numbers of instances of the same shape (T, O)."""
-        left, unserved = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
+        waiting, unserved = np.zeros(len(self.served)), np.zeros(self.arriving.shape)
         for period, (arriving, count) in enumerate(zip(self.arriving, counts, strict=True)):
-            left = unserved[period] = np.maximum(0.0, left + arriving - count * self.served)
+            waiting = unserved[period] = np.maximum(0.0, waiting + arriving - count * self.served)
         return unserved
 
 
@@ -77,8 +77,8 @@ def leasing_arrays(problem: LeasingProblem) -> LeasingArrays:
     if problem.penalty == 0:
         return arrays
     # The fewest instances leave the most items; the instances that clear those in one period are enough.
-    left = arrays.unserved(fewest)
-    before = np.vstack([np.zeros(served.size), left[:-1]])
+    unserved = arrays.unserved(fewest)
+    before = np.vstack([np.zeros(served.size), unserved[:-1]])
     enough = np.minimum(np.ceil((before + arriving) / served), allowed)
     return replace(arrays, max_counts=np.maximum(fewest, enough).astype(np.int64))
 
@@ -90,16 +90,16 @@ def enough_hosts(arrays: LeasingArrays) -> Ints:
     part of that packing.
     """
     unlimited = replace(arrays.sizes, limit=np.full(arrays.unit.size, math.inf))
-    known: dict[tuple[int, bytes], int] = {}
+    cached: dict[tuple[int, bytes], int] = {}
     hosts = np.zeros(arrays.paid.shape, np.int64)
     for kind in range(arrays.unit.size):
         for period, useful in enumerate(arrays.max_counts):
             counts = np.where(unlimited.room[kind] > 0, useful, 0)
             key = kind, counts.tobytes()
-            if key not in known:
+            if key not in cached:
                 packed = pack_openly(unlimited, counts.tolist(), [kind])
-                known[key] = 0 if packed is None else len(packed[0])
-            hosts[kind, period] = known[key]
+                cached[key] = 0 if packed is None else len(packed[0])
+            hosts[kind, period] = cached[key]
     return np.minimum(hosts, arrays.sizes.limit[:, None]).astype(np.int64)
 
 

@@ -20,7 +20,9 @@ Arrangement = list[list[Contents]]
 """Contents of the hosts, by host type, then by period."""
 
 
-def planned_hosts(problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, held: Arrangement) -> tuple[PlannedHost, ...]:
+def planned_hosts(
+    problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, arrangement: Arrangement
+) -> tuple[PlannedHost, ...]:
     """Leased hosts, from units bought (K, T) and the contents of hosts, the fullest first in each period.
 
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
@@ -32,9 +34,9 @@ def planned_hosts(problem: LeasingProblem, arrays: LeasingArrays, bought: Ints, 
         leases = _chained([host for host in problem.leased if host.type == name], bought[kind], int(arrays.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
         contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
-        for period, rows in enumerate(held[kind]):
-            there = [index for index in range(len(leases)) if period in paid[index]]
-            for index, row in zip(there, rows, strict=False):
+        for period, rows in enumerate(arrangement[kind]):
+            paid_hosts = [index for index in range(len(leases)) if period in paid[index]]
+            for index, row in zip(paid_hosts, rows, strict=False):
                 contents[index][period] = {o: int(n) for o, n in zip(arrays.sizes.operator_names, row, strict=True) if n}
         hosts += (
             PlannedHost.model_construct(name=n, type=name, first=first, units=units, instances=tuple(inside))
@@ -50,7 +52,7 @@ def units_and_contents(
     """The inverse: units bought in each period (K, T), and the contents of the hosts that are not empty."""
     kinds, periods = arrays.paid.shape
     bought = np.zeros((kinds, periods), np.int64)
-    held: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
+    contents: list[list[list[list[int]]]] = [[[] for _ in range(periods)] for _ in range(kinds)]
     for host in decision:
         kind = arrays.sizes.type_names.index(host.type)
         for unit in range(host.units):
@@ -59,9 +61,9 @@ def units_and_contents(
                 bought[kind, begins] += 1
         for period, inside in enumerate(host.instances):
             if any(inside.values()):
-                held[kind][period].append([inside.get(name, 0) for name in arrays.sizes.operator_names])
+                contents[kind][period].append([inside.get(name, 0) for name in arrays.sizes.operator_names])
     width = len(arrays.sizes.operators)
-    return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in periods_] for periods_ in held]
+    return bought, [[np.array(rows, np.int64).reshape(len(rows), width) for rows in periods_] for periods_ in contents]
 
 
 def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence[int]) -> tuple[Ints, Arrangement] | None:
@@ -70,19 +72,19 @@ def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence
     Hosts are added of the first type in `ranked` that will do; None where limits are in the way.
     """
     kinds = arrays.unit.size
-    held: Arrangement = [[] for _ in range(kinds)]
+    arrangement: Arrangement = [[] for _ in range(kinds)]
     for counts in arrays.min_counts:
         packed = pack_openly(arrays.sizes, counts.tolist(), ranked)
         if packed is None:
             return None
         types, contents = np.array(packed[0], np.int64), packed[1]
         for kind in range(kinds):
-            held[kind].append(contents[types == kind])
+            arrangement[kind].append(contents[types == kind])
     bought = []
     for kind, name in enumerate(arrays.sizes.type_names):
         paid = [host.paid_periods for host in problem.leased if host.type == name]
-        bought.append(cheapest_units([len(rows) for rows in held[kind]], int(arrays.unit[kind]), paid))
-    return np.array(bought, np.int64), held
+        bought.append(cheapest_units([len(rows) for rows in arrangement[kind]], int(arrays.unit[kind]), paid))
+    return np.array(bought, np.int64), arrangement
 
 
 def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:

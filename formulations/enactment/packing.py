@@ -29,7 +29,7 @@ def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents 
 
 
 def pack_openly(
-    sizes: Sizes, counts: Sequence[int], ranked: Sequence[int], given: Sequence[int] = ()
+    sizes: Sizes, counts: Sequence[int], ranked: Sequence[int], host_types: Sequence[int] = ()
 ) -> tuple[list[int], Contents] | None:
     """Pack into hosts of given types, adding one of the first type in `ranked` that may run the instance where none has room.
 
@@ -38,17 +38,17 @@ def pack_openly(
     tuple
         Types of the hosts, and their contents; None where limits forbid another host.
     """
-    left, types = sizes.limit.copy(), list(given)
+    remaining, types = sizes.limit.copy(), list(host_types)
     contents, free = np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
     for operator in packing_order(sizes):
         for _ in range(counts[operator]):
             look("a first packing")
             host = _tightest(sizes, types, free, operator)
             if host is None:
-                kind = next((k for k in ranked if left[k] >= 1 and sizes.room[k, operator]), None)
+                kind = next((k for k in ranked if remaining[k] >= 1 and sizes.room[k, operator]), None)
                 if kind is None:
                     return None
-                left[kind] -= 1
+                remaining[kind] -= 1
                 types.append(kind)
                 contents = np.vstack([contents, np.zeros(contents.shape[1], np.int64)])
                 free = np.vstack([free, _with_slack(sizes, [kind])])
@@ -107,11 +107,11 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -
     if not fits.any():
         return None
     capacity = sizes.capacity[list(types)]
-    left = np.divide(free, capacity, out=np.zeros_like(free), where=capacity > 0).sum(axis=1)
-    return int(np.where(fits, left, np.inf).argmin())
+    free_share = np.divide(free, capacity, out=np.zeros_like(free), where=capacity > 0).sum(axis=1)
+    return int(np.where(fits, free_share, np.inf).argmin())
 
 
-STEPS = 150
+MAX_TRIED_SWAPS = 150
 """Swaps that are tried before the search gives up; most packings take a dozen."""
 
 MAX_SWAPS = 50_000_000
@@ -129,8 +129,8 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     same on every run). Nothing is found either where less than `until` is left of the time, or where the table of all swaps
     is too large.
     """
-    runs = np.any(sizes.room[list(types)] > 0, axis=0)
-    if not types or not runs[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
+    may_run = np.any(sizes.room[list(types)] > 0, axis=0)
+    if not types or not may_run[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
         return None
     kinds, generator = np.array(types), np.random.default_rng(0)
     allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])
@@ -138,7 +138,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     needs = np.vstack([sizes.needs, np.zeros(sizes.needs.shape[1])])  # the last stands for nothing
     contents = _placed(sizes, counts, kinds)
     free = sizes.capacity[kinds] * (1 + LIMIT_SLACK) - contents @ needs
-    for _ in range(STEPS):
+    for _ in range(MAX_TRIED_SWAPS):
         if units_left() < until:
             return None
         excess = _excess(free, offered)
@@ -146,8 +146,8 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
             return contents[:, :-1]
         host = int(excess.argmax())
         change = _changes(host, free, needs, offered) - excess[host] - excess[:, None, None]
-        there = contents > 0
-        possible = there[host][None, :, None] & allowed[:, :, None] & there[:, None, :] & allowed[host][None, None, :]
+        present = contents > 0
+        possible = present[host][None, :, None] & allowed[:, :, None] & present[:, None, :] & allowed[host][None, None, :]
         possible[host] = False
         change[~possible] = np.inf
         ranked = np.argsort(change, axis=None, kind="stable")[:AMONG]
@@ -156,9 +156,9 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
             return None
         chosen = ranked[0] if change.flat[ranked[0]] < -LIMIT_SLACK else generator.choice(ranked)
         other, leaves, comes = (int(part) for part in np.unravel_index(chosen, change.shape))
-        for here, operator, count in ((host, leaves, -1), (host, comes, 1), (other, comes, -1), (other, leaves, 1)):
-            contents[here, operator] += count
-            free[here] -= count * needs[operator]
+        for changed_host, operator, count in ((host, leaves, -1), (host, comes, 1), (other, comes, -1), (other, leaves, 1)):
+            contents[changed_host, operator] += count
+            free[changed_host] -= count * needs[operator]
         contents[:, -1] = 1
     return None
 
@@ -172,8 +172,8 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
     for operator in packing_order(sizes):
         spend((LOOK + ENTRY_WORK * free.size) * int(counts[operator]))
         for _ in range(int(counts[operator])):
-            left = ((free - sizes.needs[operator]) / offered).min(axis=1, initial=np.inf)
-            host = int(np.where(sizes.room[kinds, operator] > 0, left, -np.inf).argmax())
+            free_share = ((free - sizes.needs[operator]) / offered).min(axis=1, initial=np.inf)
+            host = int(np.where(sizes.room[kinds, operator] > 0, free_share, -np.inf).argmax())
             contents[host, operator] += 1
             free[host] -= sizes.needs[operator]
     return contents
@@ -187,5 +187,5 @@ def _excess(free: Floats, offered: Floats) -> Floats:
 def _changes(host: int, free: Floats, needs: Floats, offered: Floats) -> Floats:
     """Excess of `host` and of each other host after each swap, shape (hosts, operator that leaves, operator that comes)."""
     more = needs[None, :, :] - needs[:, None, :]
-    here = _excess(free[host] - more, offered[host])
-    return here[None] + _excess(free[:, None, None, :] + more[None], offered[:, None, None, :])
+    excess = _excess(free[host] - more, offered[host])
+    return excess[None] + _excess(free[:, None, None, :] + more[None], offered[:, None, None, :])

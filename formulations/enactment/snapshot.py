@@ -61,10 +61,10 @@ class EnactmentFormulation(Formulation):
     def current(self) -> tuple[Host, ...] | None:
         """The better of the running hosts and of the packing found on the way, as far as they are feasible."""
         problem: EnactmentProblem = self.problem
-        known = [problem.current] if problem.current else []
+        decisions = [problem.current] if problem.current else []
         if self.compositions.types is not None and self.compositions.contents is not None:
-            known.append(_hosts(self.arrays, self.compositions.types, self.compositions.contents))
-        return best_feasible(problem, known)
+            decisions.append(_hosts(self.arrays, self.compositions.types, self.compositions.contents))
+        return best_feasible(problem, decisions)
 
     @property
     def limits(self) -> Mapping[str, str]:
@@ -100,8 +100,8 @@ class EnactmentFormulation(Formulation):
     @property
     def bound(self) -> float | None:
         """The least bound of all compositions."""
-        known = self.compositions
-        return float(known.bounds.min()) if known.bounds.size and known.contents is not None else None
+        compositions = self.compositions
+        return float(compositions.bounds.min()) if compositions.bounds.size and compositions.contents is not None else None
 
     def objective_at(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
@@ -129,10 +129,10 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     arrays = enactment_arrays(problem)
     useful = sharpened(arrays, compositions(arrays, allowance), allowance)
     built = Program()
-    most = useful.counts.max(axis=0, initial=0)
-    slots = np.repeat(np.arange(len(most)), most)
-    place = np.concatenate([np.arange(count) for count in most])
-    open_slot = useful.counts[:, slots] > place  # (C, S): whether a composition leases the host
+    max_counts = useful.counts.max(axis=0, initial=0)
+    slots = np.repeat(np.arange(len(max_counts)), max_counts)
+    position = np.concatenate([np.arange(count) for count in max_counts])
+    open_slot = useful.counts[:, slots] > position  # (C, S): whether a composition leases the host
     _add_columns(built, arrays, useful, slots)
     _add_choice_row(built)
     _add_count_rows(built, arrays)
@@ -220,8 +220,8 @@ def _add_bound_row(program: Program, others: Linear, late: Linear, arrays: Enact
     """
     if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
         scale = max(1.0, float(np.abs(compositions.bounds).max()))
-        known = Linear.of(program["composition"], compositions.bounds - INCUMBENT_SLACK / 2 * scale)
+        bound_terms = Linear.of(program["composition"], compositions.bounds - INCUMBENT_SLACK / 2 * scale)
         largest = float(np.abs(others.coefficients).max(initial=1.0))
         if arrays.late < TINY * largest:
             late = Linear.zero() + arrays.late * float(arrays.violations(arrays.min_counts).sum())
-        program.add_row("bound", others + late - known, lower=0.0)
+        program.add_row("bound", others + late - bound_terms, lower=0.0)

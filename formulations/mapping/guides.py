@@ -13,7 +13,7 @@ from edrp.formulations.mapping.layered_graph import MapLayers, ToGo
 MAX_SUMS = 400
 """Sums of amounts that are listed for a resource."""
 
-MAX_CELLS = 4_000_000
+MAX_GUIDE_CELLS = 4_000_000
 """Maximum size of the tables of maps through tracked resources; larger ones are left out."""
 
 
@@ -27,7 +27,7 @@ def build_guide(
     through
         Whether to look for labels to which a resource no longer matters: a table for each, worth it where a good map is known.
     """
-    through = through and plain.togo.arrived.size * len(resources) <= MAX_CELLS
+    through = through and plain.togo.arrived.size * len(resources) <= MAX_GUIDE_CELLS
     both = [
         _through(layers, relaxation, resources) if through else _zeros(layers, len(resources)) for relaxation in (plain, priced)
     ]

@@ -24,14 +24,21 @@ from edrp.formulations.mapping.layered_graph import LayeredGraph
 from edrp.formulations.mapping.map_moves import HOST
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
-"""Why `search` came back: nothing below the cutoff is left, it looked at as many labels as it may, there is no room for more
-labels, or the label of least bound is a whole map that is not the best one: it uses more of something than there is."""
+"""Reasons for which `search` returns: nothing below the cutoff is left, it has looked at as many labels as it may, there is no
+room for more labels, or the label of least bound is a whole map that is not the best one: it uses more of something than there
+is."""
 
 
 @inlined
 def _remember(
-    graph: LayeredGraph, tracked: Tracked, labels: MapLabels, i: int, new: int, need: float, through: np.ndarray,
-    priced: np.ndarray
+    graph: LayeredGraph,
+    tracked: Tracked,
+    labels: MapLabels,
+    i: int,
+    new: int,
+    need: float,
+    through: np.ndarray,
+    priced: np.ndarray,
 ) -> None:
     """Store the remaining amounts of tracked resources, as far as they can still matter.
 

@@ -42,7 +42,7 @@ EASY, HARD = 1000, 5000
 NARROWEST, NARROW, WIDE = 1, (2, 8), (32, 128)
 """Labels of a place that are looked at in search of any map, in milliseconds, and of good ones."""
 
-CHUNK = 250
+LABELS_PER_CALL = 250
 """Labels looked at between two looks at the clock."""
 
 
@@ -171,7 +171,9 @@ class MapLabelSearch:
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
             before = int(labels.counters[COUNT]) + int(labels.counters[POPPED])
-            reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, max_labels or CHUNK))
+            reason, label = search(
+                self.layers.graph, guide, tracked, labels, width, min(LABELS_PER_CALL, max_labels or LABELS_PER_CALL)
+            )
             spend(LABEL_WORK * (int(labels.counters[COUNT]) + int(labels.counters[POPPED]) - before))
             if labels.values[BEST] < self.cost:
                 self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))

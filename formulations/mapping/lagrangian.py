@@ -15,7 +15,7 @@ from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
 from edrp.formulations.mapping.relaxation import cheapest_moves, cost_to_go
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
-STEPS = 25
+MULTIPLIER_STEPS = 25
 """More of them hardly raise the bound."""
 
 MULTIPLIER_PATIENCE = 4
@@ -91,7 +91,7 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
     weights = np.zeros(layers.graph.limit.size)
     best = LagrangianBound(-np.inf, weights, None, known)
     length, stalled = 1.0, 0
-    for _ in range(STEPS):
+    for _ in range(MULTIPLIER_STEPS):
         value, moves = cheapest(layers, PricedRelaxation.of(layers, weights))
         value -= float(weights.sum())
         cost, use = cost_and_use(layers, moves)

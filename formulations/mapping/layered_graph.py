@@ -102,9 +102,12 @@ class MapLayers:
     def priced(self, weights: Floats) -> UsePrices:
         """Return the problem's prices plus weights of resources, shape (3 n + a,), each paid in proportion to the share taken."""
         host, arc, up, down = self.parts(weights)
-        own, shares = self.prices, self.shares
+        prices, shares = self.prices, self.shares
         return UsePrices(
-            own.arc + shares.arc * arc, own.host + shares.host * host, own.up + shares.up * up, own.down + shares.down * down
+            prices.arc + shares.arc * arc,
+            prices.host + shares.host * host,
+            prices.up + shares.up * up,
+            prices.down + shares.down * down,
         )
 
     def parts(self, values: Floats) -> tuple[Floats, ...]:

@@ -182,10 +182,10 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
         back = pairs[:, reverse] & (reverse >= 0)
         onwards = _by_server(pairs, source, servers)[:, target] - back
         before = _by_server(pairs, target, servers)[:, source] - back
-        kept = pairs & (finishes | (onwards > 0)) & (begins | (before > 0))
-        if kept.sum() == pairs.sum():
-            return kept
-        pairs = kept
+        usable_pairs = pairs & (finishes | (onwards > 0)) & (begins | (before > 0))
+        if usable_pairs.sum() == pairs.sum():
+            return usable_pairs
+        pairs = usable_pairs
 
 
 def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:

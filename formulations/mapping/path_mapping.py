@@ -182,20 +182,22 @@ def _ends(usable: Bools, hop: int, server: int) -> Bools:
 
 def _add_place_rows(program: Program) -> None:
     """Rows `place`: each component is on one server; m of them, m n entries."""
-    place = program["place"]
-    program.add_rows("place", len(place), [(np.arange(len(place))[:, None], place, 1.0)], lower=1.0, upper=1.0)
+    place_columns = program["place"]
+    program.add_rows(
+        "place", len(place_columns), [(np.arange(len(place_columns))[:, None], place_columns, 1.0)], lower=1.0, upper=1.0
+    )
 
 
 def _add_flow_rows(program: Program, tables: MappingArrays) -> None:
     """Rows `flow` (m + 1, n): what leaves a server less what enters is 1 where the hop begins, -1 where it ends."""
-    place, arc, network = program["place"], program["arc"], tables.network
-    hops, servers = arc.shape[0], place.shape[1]
+    place_columns, arc, network = program["place"], program["arc"], tables.network
+    hops, servers = arc.shape[0], place_columns.shape[1]
     row = np.arange(hops * servers).reshape(hops, servers)
     entries = [
         (row[:, network.source], arc, 1.0),
         (row[:, network.target], arc, -1.0),
-        (row[1:], place, -1.0),
-        (row[:-1], place, 1.0),
+        (row[1:], place_columns, -1.0),
+        (row[:-1], place_columns, 1.0),
     ]
     if tables.public:
         entries += [(row, program["out"], 1.0), (row, program["into"], -1.0)]
@@ -209,10 +211,10 @@ def _add_public_rows(program: Program, layers: MapLayers) -> None:
     """Rows `begins`, `ends` (m, n): a public hop leads from the server of a component, and to that of the next."""
     if "out" not in program.column_blocks:
         return
-    place = program["place"]
-    row = np.arange(place.size).reshape(place.shape)
-    program.add_rows("begins", place.size, [(row, program["out"][1:], 1.0), (row, place, -1.0)], upper=0.0)
-    program.add_rows("ends", place.size, [(row, program["into"][:-1], 1.0), (row, place, -1.0)], upper=0.0)
+    place_columns = program["place"]
+    row = np.arange(place_columns.size).reshape(place_columns.shape)
+    program.add_rows("begins", place_columns.size, [(row, program["out"][1:], 1.0), (row, place_columns, -1.0)], upper=0.0)
+    program.add_rows("ends", place_columns.size, [(row, program["into"][:-1], 1.0), (row, place_columns, -1.0)], upper=0.0)
 
 
 def _add_empty_rows(program: Program, layers: MapLayers) -> None:

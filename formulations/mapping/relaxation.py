@@ -51,14 +51,14 @@ def cost_to_go(graph: LayeredGraph, prices: UsePrices, togo: ToGo, resource: int
     filled without.
     """
     first, target = graph.first, graph.target
-    hops, kept, servers = togo.arrived.shape
+    hops, budget_levels, servers = togo.arrived.shape
     budgets = togo.leaving.shape[1]
     used, uplink = resource - servers, resource - servers - target.size
     hosted, freely = np.empty((budgets, servers)), np.full((budgets, servers), np.inf)
-    linked = np.empty((kept, servers))  # least price over a link, by the empty hops left behind it
+    linked = np.empty((budget_levels, servers))  # least price over a link, by the empty hops left behind it
     for j in range(hops - 1, -1, -1):
         fill_hosted(graph, prices.host, togo.leaving, free.leaving, resource, j, hosted)
-        for t in range(kept):
+        for t in range(budget_levels):
             togo.arrived[j, t] = hosted[t if budgets > 1 else 0]
             if t > 0:
                 togo.arrived[j, t] = np.minimum(togo.arrived[j, t], linked[t - 1])
@@ -75,7 +75,7 @@ def cost_to_go(graph: LayeredGraph, prices: UsePrices, togo: ToGo, resource: int
             best, best_server, second = least_two(prices.down[j], hosted[t])
             for u in range(servers):
                 public = second if u == best_server else best
-                togo.leaving[j, t, u] = min(prices.up[j, u] + public, linked[t if budgets > 1 else kept - 1, u])
+                togo.leaving[j, t, u] = min(prices.up[j, u] + public, linked[t if budgets > 1 else budget_levels - 1, u])
             if 0 <= uplink < servers:
                 best, best_server, second = least_two(prices.down[j], freely[t])
                 public = prices.up[j, uplink] + (second if uplink == best_server else best)

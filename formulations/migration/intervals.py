@@ -86,19 +86,21 @@ class MigrationFormulation(Formulation):
         chosen = np.flatnonzero(values[self.program["interval"]] > 0.5)
         chosen = chosen[np.argsort(self.arcs.first[chosen])]
         ends = zip(self.arcs.first[chosen].tolist(), self.arcs.end[chosen].tolist(), strict=True)
-        held = list(zip(self.arcs.node[chosen].tolist(), ends, strict=True))
-        kept = {node: interval for node, interval in held if node != NOBODY}
-        others = [interval for node, interval in held if node == NOBODY]
-        return give_out(kept, others, len(problem.intervals), problem.nodes, len(problem.work))
+        interval_ends = list(zip(self.arcs.node[chosen].tolist(), ends, strict=True))
+        interval_of_node = {node: interval for node, interval in interval_ends if node != NOBODY}
+        others = [interval for node, interval in interval_ends if node == NOBODY]
+        return give_out(interval_of_node, others, len(problem.intervals), problem.nodes, len(problem.work))
 
     def encode(self, decision: Sequence[Interval | None]) -> Floats | None:
         """A starting point; None for intervals that the program does not know, such as too heavy ones."""
         start = np.full(self.program.columns, np.nan)
         block, arcs, before = self.program["interval"], self.arcs, self.problem.intervals
         start[block] = 0.0
-        held = [(interval, node) for node, interval in enumerate(decision) if interval is not None and interval[0] < interval[1]]
+        intervals = [
+            (interval, node) for node, interval in enumerate(decision) if interval is not None and interval[0] < interval[1]
+        ]
         state = OPEN
-        for position, ((first, end), node) in enumerate(sorted(held)):
+        for position, ((first, end), node) in enumerate(sorted(intervals)):
             old = before[node] if node < len(before) else (0, 0)
             keeper = node if max(old[0], first) < min(old[1], end) else NOBODY
             same = (arcs.place == position) & (arcs.first == first) & (arcs.end == end) & (arcs.enters == state)
@@ -133,14 +135,14 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     """
     started = perf_counter()
     reach, low, high = _bands(problem)
-    place = np.repeat(np.arange(problem.nodes), np.maximum(high - low + 1, 0)[:-1])
-    first = low[place] + _positions(np.maximum(high - low + 1, 0)[:-1])
-    least = np.maximum(first + 1, low[place + 1])
-    counts = np.maximum(np.minimum(reach[first], high[place + 1]) - least + 1, 0)
+    position = np.repeat(np.arange(problem.nodes), np.maximum(high - low + 1, 0)[:-1])
+    first = low[position] + _positions(np.maximum(high - low + 1, 0)[:-1])
+    min_end = np.maximum(first + 1, low[position + 1])
+    counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
-    end = np.repeat(least, counts) + _positions(counts)
-    arcs = _arcs(problem, np.repeat(place, counts), np.repeat(first, counts), end)
+    end = np.repeat(min_end, counts) + _positions(counts)
+    arcs = _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end)
     built = Program()
     columns = built.add_columns("interval", arcs.first.size)
     tasks = len(problem.work)
@@ -168,10 +170,10 @@ def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:
     return reach, np.maximum(low, places), np.minimum(high, tasks - places[::-1])
 
 
-def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> IntervalColumns:
+def _arcs(problem: MigrationProblem, position: Ints, first: Ints, end: Ints) -> IntervalColumns:
     """Columns of intervals: for both states of the first boundary, each old node that overlaps, and nobody."""
-    held = sorted((a, b, node) for node, (a, b) in enumerate(problem.intervals) if a < b)
-    begins, ends, names = (np.array(part, np.int64) for part in zip(*held, strict=True))
+    intervals = sorted((a, b, node) for node, (a, b) in enumerate(problem.intervals) if a < b)
+    begins, ends, names = (np.array(part, np.int64) for part in zip(*intervals, strict=True))
     inside = ~np.isin(np.arange(ends[-1] + 1), np.append(begins, ends[-1]))
     leftmost, rightmost = np.searchsorted(begins, first, side="right") - 1, np.searchsorted(begins, end, side="left") - 1
     pieces = rightmost - leftmost + 1
@@ -180,15 +182,17 @@ def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> Int
     arc, old, enters = np.tile(arc, 2), np.tile(old, 2), np.repeat([OPEN, TAKEN], arc.size)
     possible = (enters == OPEN) | (inside[first[arc]] & (old > leftmost[arc]))
     arc, old, enters = arc[possible], old[possible], enters[possible]
-    place, first, end, leftmost, rightmost, pieces = (column[arc] for column in (place, first, end, leftmost, rightmost, pieces))
+    position, first, end, leftmost, rightmost, pieces = (
+        column[arc] for column in (position, first, end, leftmost, rightmost, pieces)
+    )
     nobody = old > rightmost
     takes = (old == rightmost) | ((enters == TAKEN) & (leftmost == rightmost))
     old = np.where(nobody, 0, old)
     state_before = _before(problem.state_size)
-    kept = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
-    moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept), 0.0)
+    kept_state = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
+    moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept_state), 0.0)
     leaves, node = np.where(takes & inside[end], TAKEN, OPEN), np.where(nobody, NOBODY, names[old])
-    return IntervalColumns(place, first, end, enters, leaves, node, moved, pieces - ~nobody)
+    return IntervalColumns(position, first, end, enters, leaves, node, moved, pieces - ~nobody)
 
 
 def _add_path(program: Program, columns: Ints, arcs: IntervalColumns, tasks: int) -> None:

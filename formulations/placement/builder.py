@@ -40,17 +40,17 @@ class PlacementExpressions(Expressions):
     def peak_load(self, resource: str | None) -> Linear:
         """A column that is at least every node's share of its capacity of a shared resource, or of any of them."""
         if self._node_loads is None:
-            held = [self.holdings(i) for i in range(len(self.compiled.operators))]
-            self._node_loads = NodeLoads(self.program, self.compiled, held)
+            holdings = [self.holdings(i) for i in range(len(self.compiled.operators))]
+            self._node_loads = NodeLoads(self.program, self.compiled, holdings)
         return self._node_loads.peak(resource)
 
     def counts(self, values: Floats) -> Ints:
         """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
         counts = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
         for i in range(len(counts)):
-            held = self.holdings(i)
-            on = values[held.columns] > 0.5
-            np.add.at(counts[i], held.nodes[on], held.counts[on])
+            holdings = self.holdings(i)
+            on = values[holdings.columns] > 0.5
+            np.add.at(counts[i], holdings.nodes[on], holdings.counts[on])
         return counts
 
 
@@ -113,12 +113,14 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
     row[limited] = np.arange(limited.sum())
     entries = []
     for i in range(len(compiled.operators)):
-        held = expressions.holdings(i)
+        holdings = expressions.holdings(i)
         for resource in np.flatnonzero(compiled.demand[i]):
-            at = row[held.nodes, resource]
+            at = row[holdings.nodes, resource]
             used = at >= 0
-            share = share_of_room(held.counts[used] * compiled.demand[i, resource], compiled.capacity[held.nodes[used], resource])
-            entries.append((at[used], held.columns[used], share))
+            share = share_of_room(
+                holdings.counts[used] * compiled.demand[i, resource], compiled.capacity[holdings.nodes[used], resource]
+            )
+            entries.append((at[used], holdings.columns[used], share))
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
 
 

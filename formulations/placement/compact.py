@@ -25,7 +25,7 @@ from edrp.placement.compiled import Compiled
 BYTES_PER_COLUMN = 3000
 """Memory that a column and its coefficients take, most of it in the solver (measured with HiGHS)."""
 
-MANY_PATTERNS = 5000
+MAX_COUNTED_PATTERNS = 5000
 """Patterns of an operator beyond which their distinct shares are not counted one by one."""
 
 
@@ -42,7 +42,7 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
     refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "use the method 'annealing', which proves nothing")
     expressions = CompactExpressions(compiled)
     # Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator.
-    splits = [own.present if own.single else own.split for own in expressions.operators]
+    splits = [columns_of.present if columns_of.single else columns_of.split for columns_of in expressions.operators]
     entries = [(np.full(split.size, i), split, 1.0) for i, split in enumerate(splits)]
     expressions.program.add_rows("one split", len(entries), entries, lower=1.0, upper=1.0)
     add_pattern_rows(expressions)
@@ -78,7 +78,7 @@ def _patterns(min_replicas: int, max_replicas: int) -> float:
 def _distinct_shares(min_replicas: int, max_replicas: int) -> float:
     """Number of distinct fractions c/r of such pairs; an upper bound where there are very many."""
     patterns = _patterns(min_replicas, max_replicas)
-    if min_replicas == max_replicas or patterns > MANY_PATTERNS:
+    if min_replicas == max_replicas or patterns > MAX_COUNTED_PATTERNS:
         return patterns
     return float(len({Fraction(c, r) for r in range(min_replicas, max_replicas + 1) for c in range(1, r + 1)}))
 
@@ -95,31 +95,31 @@ class CompactExpressions(PlacementExpressions):
 
     def holdings(self, operator: int) -> Holdings:
         """Each pattern holds its c replicas on its node."""
-        own = self.operators[operator]
-        nodes, counts, totals = np.broadcast_arrays(own.nodes[:, None], own.counts, own.degrees)
-        return Holdings(own.pattern.ravel(), nodes.ravel(), counts.ravel(), totals.ravel())
+        columns = self.operators[operator]
+        nodes, counts, totals = np.broadcast_arrays(columns.nodes[:, None], columns.counts, columns.degrees)
+        return Holdings(columns.pattern.ravel(), nodes.ravel(), counts.ravel(), totals.ravel())
 
     def start(self, counts: Ints) -> Floats | None:
         """h, z and s of a deployment; everything else is left to the solver."""
         values = np.full(self.program.columns, np.nan)
-        for i, own in enumerate(self.operators):
-            chosen = own.patterns_held(counts[i, own.nodes])
-            if counts[i].sum() != (chosen * own.counts).sum():
+        for i, columns in enumerate(self.operators):
+            chosen = columns.patterns_held(counts[i, columns.nodes])
+            if counts[i].sum() != (chosen * columns.counts).sum():
                 return None
-            values[own.pattern] = chosen
-            values[own.present] = chosen.any(axis=1)
-            if not own.single:
-                values[own.split] = np.isin(np.arange(own.totals.size), own.splits[chosen.any(axis=0)])
+            values[columns.pattern] = chosen
+            values[columns.present] = chosen.any(axis=1)
+            if not columns.single:
+                values[columns.split] = np.isin(np.arange(columns.totals.size), columns.splits[chosen.any(axis=0)])
         return values
 
     def replica_sum(self, weights: Floats) -> Linear:
         """Σ_i weights[i]·Σ_p |p|·s[i,p]."""
         total = Linear.zero()
-        for own, weight in zip(self.operators, weights, strict=True):
-            if weight and own.single:
+        for columns, weight in zip(self.operators, weights, strict=True):
+            if weight and columns.single:
                 total += float(weight)
             elif weight:
-                total += Linear.of(own.split, weight * own.totals)
+                total += Linear.of(columns.split, weight * columns.totals)
         return total
 
     def stream_pair_sum(self, weights: Floats) -> Linear:
@@ -144,8 +144,8 @@ class CompactExpressions(PlacementExpressions):
         if "node in use" in self.program.column_blocks:
             return self.program["node in use"]
         used = self.program.add_columns("node in use", len(self.compiled.nodes), upper=1.0)
-        present = np.concatenate([own.present for own in self.operators])
-        nodes = np.concatenate([own.nodes for own in self.operators])
+        present = np.concatenate([columns.present for columns in self.operators])
+        nodes = np.concatenate([columns.nodes for columns in self.operators])
         rows = np.arange(present.size)
         self.program.add_rows("node in use", present.size, [(rows, used[nodes], 1.0), (rows, present, -1.0)], lower=0.0)
         return used
@@ -179,19 +179,19 @@ def add_pattern_rows(expressions: CompactExpressions) -> None:
     Σ_c h[u,(c,p)] ≤ s[p], a row per node and split that holds at integers anyway and cuts off fractions.
     """
     program = expressions.program
-    for name, own in zip(expressions.compiled.operators, expressions.operators, strict=True):
-        if own.single:
+    for name, columns in zip(expressions.compiled.operators, expressions.operators, strict=True):
+        if columns.single:
             continue
-        if own.times.all():
-            row = np.arange(own.counts.size)
-            parts = [(row, own.pattern, 1.0), (row, own.split[own.splits], -own.times)]
+        if columns.times.all():
+            row = np.arange(columns.counts.size)
+            parts = [(row, columns.pattern, 1.0), (row, columns.split[columns.splits], -columns.times)]
         else:
-            row = np.arange(own.totals.size)
-            parts = [(own.splits, own.pattern, own.counts), (row, own.split, -own.totals)]
+            row = np.arange(columns.totals.size)
+            parts = [(columns.splits, columns.pattern, columns.counts), (row, columns.split, -columns.totals)]
         program.add_rows(f"parts {name}", row.size, parts, lower=0.0, upper=0.0)
-        node = np.arange(own.nodes.size)
-        here = [(node[:, None], own.pattern, 1.0), (node, own.present, -1.0)]
-        program.add_rows(f"present {name}", node.size, here, lower=0.0, upper=0.0)
-        cell = node[:, None] * own.totals.size
-        cuts = [(cell + own.splits, own.pattern, 1.0), (cell + np.arange(own.totals.size), own.split, -1.0)]
-        program.add_rows(f"split {name}", node.size * own.totals.size, cuts, upper=0.0)
+        node = np.arange(columns.nodes.size)
+        terms = [(node[:, None], columns.pattern, 1.0), (node, columns.present, -1.0)]
+        program.add_rows(f"present {name}", node.size, terms, lower=0.0, upper=0.0)
+        cell = node[:, None] * columns.totals.size
+        cuts = [(cell + columns.splits, columns.pattern, 1.0), (cell + np.arange(columns.totals.size), columns.split, -1.0)]
+        program.add_rows(f"split {name}", node.size * columns.totals.size, cuts, upper=0.0)

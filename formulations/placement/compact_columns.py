@@ -63,16 +63,16 @@ class OperatorColumns:
         """Share of the operator's replicas that each pattern is."""
         return np.asarray(self.counts / self.degrees)
 
-    def patterns_held(self, held: Ints) -> Bools:
-        """Patterns that are set where each candidate runs `held` replicas; shape (candidates, patterns); false if none fit."""
-        parts = np.sort(held[held > 0])
+    def patterns_held(self, counts: Ints) -> Bools:
+        """Patterns that are set where each candidate runs `counts` replicas; shape (candidates, patterns); false if none fit."""
+        parts = np.sort(counts[counts > 0])
         fits = [
             total == parts.sum()
             and all((parts == c).sum() == t for c, t in zip(self.counts[mine], self.times[mine], strict=True) if t)
             for p, total in enumerate(self.totals)
             for mine in [self.splits == p]
         ]
-        return np.asarray((held[:, None] == self.counts) & np.array(fits)[self.splits])
+        return np.asarray((counts[:, None] == self.counts) & np.array(fits)[self.splits])
 
 
 def splits(replicas: int) -> list[dict[int, int]]:
@@ -86,8 +86,8 @@ def splits(replicas: int) -> list[dict[int, int]]:
         if total == 0:
             yield []
         for part in range(min(total, largest), 0, -1):
-            for rest in parts(total - part, part):
-                yield [part, *rest]
+            for other_parts in parts(total - part, part):
+                yield [part, *other_parts]
 
     return [dict(Counter(split)) for total in range(1, replicas + 1) for split in parts(total, total)]
 
@@ -106,11 +106,11 @@ def _add_columns(program: Program, compiled: Compiled, operator: int) -> Operato
     name, limit = compiled.operators[operator], int(compiled.max_replicas[operator])
     nodes, min_replicas = compiled.candidates(operator), int(compiled.min_replicas[operator])
     if limit <= SPLIT_LIMIT:
-        known = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= min_replicas]
+        patterns = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= min_replicas]
     else:
-        known = [dict.fromkeys(range(1, total + 1), 0) for total in range(min_replicas, limit + 1)]
-    totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in known])
-    member, counts, times = np.array([(p, c, t) for p, split in enumerate(known) for c, t in split.items()]).T
+        patterns = [dict.fromkeys(range(1, total + 1), 0) for total in range(min_replicas, limit + 1)]
+    totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in patterns])
+    member, counts, times = np.array([(p, c, t) for p, split in enumerate(patterns) for c, t in split.items()]).T
     stable = np.isfinite(compiled.latency[operator, totals])
     too_much = exceeds_capacity(compiled, operator, nodes[:, None], np.broadcast_to(counts, (nodes.size, counts.size)))
     usable = stable[member] & ~too_much
@@ -193,8 +193,8 @@ class PairSums:
         share = source.share * self._leaves_room(giver, taker, nodes)
         self.program.add_rows(f"{name}: given", nodes.size, [(at, columns, 1.0), (at, source.pattern[a], -share)], upper=0.0)
         cell = at * weights.size
-        held = self._leaves_room(taker, giver, nodes).astype(float)
-        taken = [(cell + np.arange(weights.size), columns, 1.0), (cell + member, target.pattern[b], -held)]
+        has_room = self._leaves_room(taker, giver, nodes).astype(float)
+        taken = [(cell + np.arange(weights.size), columns, 1.0), (cell + member, target.pattern[b], -has_room)]
         self.program.add_rows(f"{name}: taken", columns.size, taken, upper=0.0)
         self.stays[stream] = Stay(columns, weights, nodes, giver, taker, a, b)
         return self.stays[stream]
@@ -217,8 +217,8 @@ class PairSums:
         cell = v * weights.size + b
         taken = [(cell, columns, 1.0), (np.arange(target.nodes.size)[:, None] * weights.size + member, target.pattern, -1.0)]
         self.program.add_rows(f"{name}: taken", target.nodes.size * weights.size, taken, lower=0.0, upper=0.0)
-        given = [(u, columns, weights), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
-        self.program.add_rows(f"{name}: given", source.nodes.size, given, lower=0.0, upper=0.0)
+        terms = [(u, columns, weights), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
+        self.program.add_rows(f"{name}: given", source.nodes.size, terms, lower=0.0, upper=0.0)
         if not source.single and not target.single:
             pair = u * target.nodes.size + v
             sent = (np.arange(source.nodes.size)[:, None] * target.nodes.size + np.arange(target.nodes.size))[:, :, None]
@@ -243,15 +243,15 @@ class PairSums:
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, 1), upper=1.0)
         grid: Any = np.indices(columns.shape, sparse=True)
         u, v, _ = grid
-        given = [(u, columns, 1.0), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
-        self.program.add_rows(f"{name}: given", source.nodes.size, given, lower=0.0, upper=0.0)
+        sent_terms = [(u, columns, 1.0), (np.arange(source.nodes.size)[:, None], source.pattern, -source.share)]
+        self.program.add_rows(f"{name}: given", source.nodes.size, sent_terms, lower=0.0, upper=0.0)
         taken = [(v, columns, 1.0), (np.arange(target.nodes.size)[:, None], target.pattern, -target.share)]
         self.program.add_rows(f"{name}: taken", target.nodes.size, taken, lower=0.0, upper=0.0)
         stay = self.stay(stream)
         at = (stay.giver_at, stay.taker_at) if stay.giver == i else (stay.taker_at, stay.giver_at)
         rows = np.arange(stay.nodes.size)
-        kept = [(rows, columns[(*at, 0)], 1.0), (rows[:, None], stay.columns, -stay.weights)]
-        self.program.add_rows(f"{name}: stays", rows.size, kept, lower=0.0, upper=0.0)
+        staying_terms = [(rows, columns[(*at, 0)], 1.0), (rows[:, None], stay.columns, -stay.weights)]
+        self.program.add_rows(f"{name}: stays", rows.size, staying_terms, lower=0.0, upper=0.0)
         return StreamFlow(columns, np.ones(1))
 
     def add_room_rows(self) -> None:
@@ -263,25 +263,31 @@ class PairSums:
         """
         compiled = self.compiled
         limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
-        for j, own in enumerate(self.operators):
+        for j, columns in enumerate(self.operators):
             joined = [stay for stay in self.stays.values() if j in (stay.giver, stay.taker) and stay.giver != stay.taker]
             # Streams both ways between two operators keep the same replicas together: these count once.
             around = list({frozenset((stay.giver, stay.taker)): stay for stay in joined}.values())
             for resource in np.flatnonzero(compiled.demand[j]) if around else ():
                 row = np.full(len(compiled.nodes), -1)
-                here = own.nodes[limited[own.nodes, resource]]
-                row[here] = np.arange(here.size)
+                limited_nodes = columns.nodes[limited[columns.nodes, resource]]
+                row[limited_nodes] = np.arange(limited_nodes.size)
                 room = compiled.capacity[:, resource]
-                at = np.flatnonzero(row[own.nodes] >= 0)
-                need = share_of_room(own.counts * compiled.demand[j, resource], room[own.nodes[at], None])
-                entries = [(row[own.nodes[at]][:, None], own.pattern[at], need), (row[own.nodes[at]], own.present[at], -1.0)]
+                at = np.flatnonzero(row[columns.nodes] >= 0)
+                need = share_of_room(columns.counts * compiled.demand[j, resource], room[columns.nodes[at], None])
+                entries = [
+                    (row[columns.nodes[at]][:, None], columns.pattern[at], need),
+                    (row[columns.nodes[at]], columns.present[at], -1.0),
+                ]
                 for stay in around:
                     other = stay.taker if stay.giver == j else stay.giver
                     k = np.flatnonzero(row[stay.nodes] >= 0)
                     need = share_of_room(compiled.demand[other, resource], room[stay.nodes[k], None])
                     entries.append((row[stay.nodes[k]][:, None], stay.columns[k], need))
                 self.program.add_rows(
-                    f"room next to {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0
+                    f"room next to {compiled.operators[j]}: {compiled.resources[resource]}",
+                    limited_nodes.size,
+                    entries,
+                    upper=0.0,
                 )
 
     def _leaves_room(self, operator: int, other: int, nodes: Ints) -> Bools:
@@ -304,7 +310,7 @@ class PairSums:
         return f"{self.compiled.operators[source]} → {self.compiled.operators[target]}"
 
 
-def _groups(own: OperatorColumns) -> tuple[Floats, Ints]:
+def _groups(columns: OperatorColumns) -> tuple[Floats, Ints]:
     """Distinct shares of an operator's patterns, and the group of each pattern."""
-    weights, member = np.unique(own.share, return_inverse=True)
+    weights, member = np.unique(columns.share, return_inverse=True)
     return weights, member

@@ -32,29 +32,29 @@ def add_downtime_rows(columns: CompactColumns) -> Linear:
     if compiled.current is None:
         return Linear.zero()
     unit = time_unit(compiled, "downtime")
-    least = change_time(compiled, max(compiled.synchronisation_time, downtime_floor(compiled))) / unit
+    min_downtime = change_time(compiled, max(compiled.synchronisation_time, downtime_floor(compiled))) / unit
     column = program.add_columns("downtime")
-    for i, own in enumerate(columns.operators):
-        same = _add_same(columns, i, own)
-        changed = Linear.of(column) + same * least - least
+    for i, operator_columns in enumerate(columns.operators):
+        same = _add_same(columns, i, operator_columns)
+        changed = Linear.of(column) + same * min_downtime - min_downtime
         program.add_row(f"change {compiled.operators[i]}", changed, lower=0.0)
         for u in np.flatnonzero(compiled.current[i]):
             _add_move_rows(columns, i, int(u), Linear.of(column, unit), same)
     return Linear.of(column, unit)
 
 
-def _add_same(columns: CompactColumns, operator: int, own: OperatorColumns) -> Linear:
+def _add_same(columns: CompactColumns, operator: int, operator_columns: OperatorColumns) -> Linear:
     """A column at most 1 if the operator keeps its current configuration and at most 0 if not; 0 if it cannot keep it."""
     compiled, program = columns.compiled, columns.program
     assert compiled.current is not None
     before = compiled.current[operator]
-    kept = own.pattern[own.patterns_held(before[own.nodes])]
-    if not kept.size:
+    unchanged = operator_columns.pattern[operator_columns.patterns_held(before[operator_columns.nodes])]
+    if not unchanged.size:
         return Linear.zero()
     name = compiled.operators[operator]
     same = program.add_columns(f"same {name}", upper=1.0)
-    rows = np.arange(kept.size)
-    entries = [(rows, np.full(rows.size, same), 1.0), (rows, kept, -1.0)]
+    rows = np.arange(unchanged.size)
+    entries = [(rows, np.full(rows.size, same), 1.0), (rows, unchanged, -1.0)]
     program.add_rows(f"same {name}", rows.size, entries, upper=0.0)
     return Linear.of(same)
 
@@ -65,12 +65,12 @@ def _add_move_rows(columns: CompactColumns, operator: int, u: int, downtime: Lin
     Two families of a row per v: with the code, which depends on v's pattern alone, and with the upload, which
     depends on u's pattern as well. Storm's upload does not depend on what stays on u, so one family does.
     """
-    compiled, own = columns.compiled, columns.operators[operator]
-    k = np.flatnonzero(own.nodes != u)
+    compiled, operator_columns = columns.compiled, columns.operators[operator]
+    k = np.flatnonzero(operator_columns.nodes != u)
     if not k.size:
         return
-    v = own.nodes[k].astype(np.int32)
-    patterns = zip(own.counts, own.degrees, strict=True)
+    v = operator_columns.nodes[k].astype(np.int32)
+    patterns = zip(operator_columns.counts, operator_columns.degrees, strict=True)
     down = np.stack([download_times(compiled, operator, v, c, r) for c, r in patterns], axis=1)
     code = code_times(compiled, operator, v)[:, None]
     upload = _upload(columns, operator, u)
@@ -94,16 +94,16 @@ class _Upload:
 
 def _upload(columns: CompactColumns, operator: int, u: int) -> _Upload:
     """UP_u = Σ_p up(0,|p|)·s[p] + Σ_{c,p} (up(c,|p|) − up(0,|p|))·h[u,(c,p)], exact at integers."""
-    compiled, own = columns.compiled, columns.operators[operator]
+    compiled, operator_columns = columns.compiled, columns.operators[operator]
     assert compiled.current is not None
     before = compiled.current[operator]
-    none_left = upload_times(compiled, operator, u, np.zeros_like(own.totals), own.totals)
-    left = upload_times(compiled, operator, u, own.counts, own.degrees)
-    at = int(np.flatnonzero(own.nodes == u)[0])
-    seconds = Linear.of(own.pattern[at], left - none_left[own.splits])
-    seconds += Linear.of(own.split, none_left) if not own.single else float(none_left[0])
+    none_left = upload_times(compiled, operator, u, np.zeros_like(operator_columns.totals), operator_columns.totals)
+    uploads = upload_times(compiled, operator, u, operator_columns.counts, operator_columns.degrees)
+    at = int(np.flatnonzero(operator_columns.nodes == u)[0])
+    seconds = Linear.of(operator_columns.pattern[at], uploads - none_left[operator_columns.splits])
+    seconds += Linear.of(operator_columns.split, none_left) if not operator_columns.single else float(none_left[0])
     unchanged = upload_times(compiled, operator, u, before[u], before.sum())
-    return _Upload(seconds, float(max(none_left.max(), left.max())), float(unchanged))
+    return _Upload(seconds, float(max(none_left.max(), uploads.max())), float(unchanged))
 
 
 def _add_rows(
@@ -117,23 +117,23 @@ def _add_rows(
     upload: _Upload | None = None,
 ) -> None:
     """T ≥ Σ_{c,r} times[v,(c,p)]·h[v,(c,p)] + UP − max UP·(1 − z[v]) − (the value if nothing changes)·same, a row per v."""
-    compiled, own = columns.compiled, columns.operators[operator]
+    compiled, operator_columns = columns.compiled, columns.operators[operator]
     assert compiled.current is not None
     unit = time_unit(compiled, "downtime")
     before = compiled.current[operator]
-    held = before[own.nodes[places]]
-    stays = own.patterns_held(before[own.nodes])[places]
-    unchanged = np.where(held > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
+    running = before[operator_columns.nodes[places]]
+    stays = operator_columns.patterns_held(before[operator_columns.nodes])[places]
+    unchanged = np.where(running > 0, (times * stays).sum(axis=1) + (upload.unchanged if upload else 0.0), 0.0)
     rows = np.arange(places.size)
     entries: list[tuple[Any, Any, Any]] = [
         (rows[:, None], downtime.columns, downtime.coefficients / unit),
-        (rows[:, None], own.pattern[places], -times / unit),
+        (rows[:, None], operator_columns.pattern[places], -times / unit),
         (rows[:, None], same.columns, unchanged[:, None] / unit),
     ]
     lower = 0.0
     if upload is not None:
         entries.append((rows[:, None], upload.seconds.columns, -upload.seconds.coefficients / unit))
-        entries.append((rows, own.present[places], -upload.greatest / unit))
+        entries.append((rows, operator_columns.present[places], -upload.greatest / unit))
         lower = (upload.seconds.constant - upload.greatest) / unit
     columns.program.add_rows(name, rows.size, entries, lower=lower)
 
@@ -166,22 +166,22 @@ def _latency(columns: CompactColumns, operator: int, unit: float) -> Linear:
     R_i ≥ Σ_{c,p} R_i(λ_i/|p|)/S_u·h[u,(c,p)] for each node u; and, to cut off fractions, the mean over the
     replicas.
     """
-    compiled, own = columns.compiled, columns.operators[operator]
-    speed = compiled.speedup[own.nodes]
-    table = compiled.latency[operator, own.degrees]
+    compiled, operator_columns = columns.compiled, columns.operators[operator]
+    speed = compiled.speedup[operator_columns.nodes]
+    table = compiled.latency[operator, operator_columns.degrees]
     table = np.where(np.isfinite(table), table, 0.0) / unit  # unstable ones are fixed to 0
-    if own.single:
-        return Linear.of(own.present, table[0] / speed) if table.any() else Linear.zero()
+    if operator_columns.single:
+        return Linear.of(operator_columns.present, table[0] / speed) if table.any() else Linear.zero()
     if np.ptp(speed) == 0:
-        by_split = compiled.latency[operator, own.totals]
-        return Linear.of(own.split, np.where(np.isfinite(by_split), by_split, 0.0) / unit / speed[0])
+        by_split = compiled.latency[operator, operator_columns.totals]
+        return Linear.of(operator_columns.split, np.where(np.isfinite(by_split), by_split, 0.0) / unit / speed[0])
     name = compiled.operators[operator]
     column = columns.program.add_columns(f"latency {name}")
     slowest = table / speed[:, None]
-    node = np.arange(own.nodes.size)
-    entries = [(node, np.full(node.size, column), 1.0), (node[:, None], own.pattern, -slowest)]
+    node = np.arange(operator_columns.nodes.size)
+    entries = [(node, np.full(node.size, column), 1.0), (node[:, None], operator_columns.pattern, -slowest)]
     columns.program.add_rows(f"latency {name}", node.size, entries, lower=0.0)
-    mean = Linear.of(column) - Linear.of(own.pattern, slowest * own.share)
+    mean = Linear.of(column) - Linear.of(operator_columns.pattern, slowest * operator_columns.share)
     columns.program.add_row(f"mean latency {name}", mean, lower=0.0)
     return Linear.of(column)
 
@@ -237,9 +237,9 @@ class _Arrivals:
         self.pair_sums, self.unit = pair_sums, time_unit(columns.compiled, "response_time")
         self.finish: Ints = self.program.add_columns("finish", len(self.operators))
         self.at: dict[int, Ints] = {}
-        for i, own in enumerate(self.operators):
-            if not own.single and own.nodes.size > 1:
-                self.at[i] = self.program.add_columns(f"arrival {self.compiled.operators[i]}", own.nodes.size)
+        for i, operator_columns in enumerate(self.operators):
+            if not operator_columns.single and operator_columns.nodes.size > 1:
+                self.at[i] = self.program.add_columns(f"arrival {self.compiled.operators[i]}", operator_columns.nodes.size)
 
     def add_stream(self, stream: int) -> None:
         """The rows of a stream: of the mean, and of single instances."""

@@ -65,14 +65,14 @@ def neighbourhood(compiled: Compiled, operator: int) -> Ints32:
     neighbours = {tuple(current)}
     neighbours |= {tuple(sorted([*current, node])) for node in candidates}
     for replica in range(len(current)):
-        rest = current[:replica] + current[replica + 1 :]
-        neighbours |= {tuple(sorted([*rest, node])) for node in candidates}
-        neighbours.add(tuple(rest))
+        others = current[:replica] + current[replica + 1 :]
+        neighbours |= {tuple(sorted([*others, node])) for node in candidates}
+        neighbours.add(tuple(others))
     limit = int(compiled.max_replicas[operator])
     allowed = (members for members in neighbours if 0 < len(members) <= limit)
-    kept = sorted(allowed, key=lambda members: (len(members), members))
-    result = np.full((len(kept), limit), NO_NODE, np.int32)
-    for row, members in enumerate(kept):
+    configurations = sorted(allowed, key=lambda members: (len(members), members))
+    result = np.full((len(configurations), limit), NO_NODE, np.int32)
+    for row, members in enumerate(configurations):
         result[row, : len(members)] = members
     return result
 
@@ -113,7 +113,7 @@ class PlacementFormulation(MetricFormulation):
 
     @property
     def restriction(self) -> str:
-        """The restricted program is one."""
+        """Return why nothing is proven beyond the restricted program; empty for other programs."""
         return RESTRICTED_NOTE if self.name == "restricted" else ""
 
     def tie_breaks(self) -> tuple[Linear, ...]:
@@ -157,14 +157,14 @@ class PlacementFormulation(MetricFormulation):
         compiled = self.expressions.compiled
         if operator not in compiled.operators:
             raise EdrpError(f"no operator {operator!r}{suggestion(operator, compiled.operators)}")
-        held = self.expressions.holdings(compiled.operators.index(operator))
-        chosen = np.ones(held.columns.size, bool)
+        holdings = self.expressions.holdings(compiled.operators.index(operator))
+        chosen = np.ones(holdings.columns.size, bool)
         if node is not None:
             if node not in self.problem.network.by_name:
                 raise EdrpError(f"no node {node!r} in the network")
-            here = compiled.nodes.index(node) if node in compiled.nodes else -1
-            chosen = held.nodes == here
-        return Linear.of(held.columns[chosen], held.counts[chosen] if counted else 1.0)
+            node_index = compiled.nodes.index(node) if node in compiled.nodes else -1
+            chosen = holdings.nodes == node_index
+        return Linear.of(holdings.columns[chosen], holdings.counts[chosen] if counted else 1.0)
 
     def _kept_replicas(self) -> Linear:
         """Number of replicas that stay where they are."""
@@ -172,8 +172,8 @@ class PlacementFormulation(MetricFormulation):
         assert current is not None
         total = Linear.zero()
         for i, before in enumerate(current):
-            held = self.expressions.holdings(i)
-            total += Linear.of(held.columns, np.minimum(held.counts, before[held.nodes]))
+            holdings = self.expressions.holdings(i)
+            total += Linear.of(holdings.columns, np.minimum(holdings.counts, before[holdings.nodes]))
         return total
 
 

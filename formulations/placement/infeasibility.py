@@ -18,14 +18,14 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.shortage import homeless_operators, shortages, usable
 
-MAX_WORK = 20.0
+MAX_EXPLANATION_WORK = 20.0
 """Seconds that the whole explanation may take."""
 
 UNEXAMINED = "there was no time to find out which of these are needed for the clash, and by how much limits are missed"
 """Follows demands of which not all were examined."""
 
 LOOSE = 1000.0
-"""How many times a limit may be missed for the explanation to say by how much."""
+"""Multiple of a limit up to which the explanation says by how much the limit is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class Prover:
                 method = next(iter(self.methods(single)), None)
                 if method is None or self.units <= 0:
                     return "none", None
-                answer = method.run(single, Options(work_limit=min(self.units, MAX_WORK), gap=gap))
+                answer = method.run(single, Options(work_limit=min(self.units, MAX_EXPLANATION_WORK), gap=gap))
             except (ProblemTooLargeError, OutOfTimeError):  # nothing exact can be said of a problem of this size, or in this time
                 return "none", None
         return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 
 def explain_infeasibility(
-    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_WORK
+    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_EXPLANATION_WORK
 ) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 
@@ -108,14 +108,14 @@ def explain_infeasibility(
     if Prover(methods, now() + units).decide(_cheapest(problem))[0] == "feasible":
         return ()
     prover = Prover(methods, now() + units)
-    kept, relaxed = clashing_demands(problem, prover)
-    sentences = tuple(_with_remedy(demand, relaxed, prover) for demand in kept)
+    clashing, relaxed = clashing_demands(problem, prover)
+    sentences = tuple(_with_remedy(demand, relaxed, prover) for demand in clashing)
     return sentences if prover.units > 0 else (*sentences, UNEXAMINED)
 
 
 def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand], EdrpProblem]:
     """The demands of an infeasible problem that the deletion filter keeps, and the problem with these demands only."""
-    current, kept = _cheapest(problem), []
+    current, clashing = _cheapest(problem), []
     for demand in demands(problem):
         try:
             without = demand.drop(current)
@@ -124,8 +124,8 @@ def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand]
         if prover.decide(without)[0] == "infeasible":
             current = without
         else:
-            kept.append(demand)
-    return kept, current
+            clashing.append(demand)
+    return clashing, current
 
 
 def _cheapest(problem: EdrpProblem) -> EdrpProblem:
@@ -226,11 +226,11 @@ def _short(problem: EdrpProblem) -> tuple[str, ...]:
     """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
     operators = problem.application.by_name
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
-    found = list(shortages(problem, needed))
-    involved = [operators[name] for name in dict.fromkeys(name for short in found for name in short.operators)]
-    asked = [_load(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
-    asked += [_min_replicas(o) for o in involved if needed[o.name] == o.min_replicas > 1]
-    return (*(demand.text for demand in asked), *(short.text for short in found))
+    shortages_found = list(shortages(problem, needed))
+    involved = [operators[name] for name in dict.fromkeys(name for short in shortages_found for name in short.operators)]
+    demands = [_load(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
+    demands += [_min_replicas(o) for o in involved if needed[o.name] == o.min_replicas > 1]
+    return (*(demand.text for demand in demands), *(short.text for short in shortages_found))
 
 
 def _overloaded(problem: EdrpProblem) -> list[str]:

@@ -210,12 +210,12 @@ class LiteralExpressions(PlacementExpressions):
         values = np.zeros(self.program.columns)
         values[int(self._response) :] = np.nan
         chosen = []
-        for i, wanted in enumerate(self.compiled.members(counts)):
+        for i, configuration in enumerate(self.compiled.members(counts)):
             members = self.members[i]
-            if wanted.size != members.shape[1]:
+            if configuration.size != members.shape[1]:
                 return None
             # Members ascend in node order on both sides.
-            rows = np.flatnonzero((members == wanted).all(axis=1))
+            rows = np.flatnonzero((members == configuration).all(axis=1))
             if not rows.size:
                 return None
             chosen.append(int(rows[0]))
@@ -238,11 +238,11 @@ class LiteralExpressions(PlacementExpressions):
         )
 
     def response_time(self) -> Linear:
-        """The column r."""
+        """Response time as an expression: the column r."""
         return Linear.of(self._response, time_unit(self.compiled, "response_time"))
 
     def downtime(self) -> Linear:
-        """The column t_D."""
+        """Downtime as an expression: the column t_D."""
         return Linear.of(self._downtime, time_unit(self.compiled, "downtime"))
 
     def node_in_use(self) -> Ints:
@@ -253,8 +253,8 @@ class LiteralExpressions(PlacementExpressions):
         used = self.program.add_columns("node in use", count, upper=1.0)
         entries = []
         for i in range(len(self.members)):
-            held = self.holdings(i)
-            entries += [(i * count + np.arange(count), used, 1.0), (i * count + held.nodes, held.columns, -1.0)]
+            holdings = self.holdings(i)
+            entries += [(i * count + np.arange(count), used, 1.0), (i * count + holdings.nodes, holdings.columns, -1.0)]
         self.program.add_rows("node in use", len(self.members) * count, entries, lower=0.0)
         return used
 
@@ -282,9 +282,9 @@ def fix_unusable(expressions: LiteralExpressions) -> None:
         bad = ~np.isfinite(latencies(compiled, i, members)) | breaks_limit(
             downtimes(compiled, i, members), compiled.limit["downtime"]
         )
-        held = expressions.holdings(i)
-        too_much = exceeds_capacity(compiled, i, held.nodes, held.counts)
-        expressions.program.fix(np.concatenate([expressions.place[i][bad], held.columns[too_much]]), 0.0)
+        holdings = expressions.holdings(i)
+        too_much = exceeds_capacity(compiled, i, holdings.nodes, holdings.counts)
+        expressions.program.fix(np.concatenate([expressions.place[i][bad], holdings.columns[too_much]]), 0.0)
 
 
 def add_configuration_rows(expressions: LiteralExpressions) -> None:

@@ -44,7 +44,7 @@ class NodeTerms:
 
     @classmethod
     def joined(cls, parts: Sequence[NodeTerms]) -> NodeTerms:
-        """All terms of several."""
+        """Concatenate the terms of several parts."""
         return cls(
             np.concatenate([part.nodes for part in parts]),
             np.concatenate([part.columns for part in parts]),
@@ -77,9 +77,9 @@ class NodeLoads:
         if name in self.program.column_blocks:
             return int(self.program[name])
         parts = []
-        for i, held in enumerate(self.holdings):
-            use = contention.replica_use[i, held.totals, k] * held.counts
-            parts.append(NodeTerms(held.nodes, held.columns, use))
+        for i, holdings in enumerate(self.holdings):
+            use = contention.replica_use[i, holdings.totals, k] * holdings.counts
+            parts.append(NodeTerms(holdings.nodes, holdings.columns, use))
         for e in np.flatnonzero(contention.stream_use[:, k]):
             leaving = self._leaving_terms(int(e))
             parts.append(NodeTerms(leaving.nodes, leaving.columns, contention.stream_use[e, k] * leaving.coefficients))
@@ -117,11 +117,11 @@ class NodeLoads:
         at = np.arange(nodes.size)[:, None]
         place = np.full(len(self.compiled.nodes), -1)
         place[nodes] = np.arange(nodes.size)
-        given, taken = place[giver.nodes] >= 0, place[taker.nodes] >= 0
-        rows = [(at, columns, 1.0), (place[giver.nodes[given]], giver.columns[given], -giver.shares[given])]
+        sends, receives = place[giver.nodes] >= 0, place[taker.nodes] >= 0
+        rows = [(at, columns, 1.0), (place[giver.nodes[sends]], giver.columns[sends], -giver.shares[sends])]
         self.program.add_rows(f"{name}: given", nodes.size, rows, upper=0.0)
-        cell = place[taker.nodes[taken]] * shares.size + group[taken]
-        rows = [(np.arange(columns.size), columns.ravel(), 1.0), (cell, taker.columns[taken], -1.0)]
+        cell = place[taker.nodes[receives]] * shares.size + group[receives]
+        rows = [(np.arange(columns.size), columns.ravel(), 1.0), (cell, taker.columns[receives], -1.0)]
         self.program.add_rows(f"{name}: taken", columns.size, rows, upper=0.0)
         stays = NodeTerms(np.repeat(nodes, shares.size), columns.ravel(), -np.tile(shares, nodes.size))
         return NodeTerms.joined([sent, stays])

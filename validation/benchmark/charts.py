@@ -129,19 +129,19 @@ def _add_curve(figure: go.Figure, name: str, x: np.ndarray, y: np.ndarray, style
 
 def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float, words: Callable[[float], str]) -> go.Figure:
     figure = go.Figure()
-    there = [name for name in order if name in values.index.get_level_values("method")]
-    for name in reversed(there):
-        own = values.loc[name]
-        hover = [f"{name} on {instance}: {words(value)}" for instance, value in own.items()]
+    present = [name for name in order if name in values.index.get_level_values("method")]
+    for name in reversed(present):
+        method_values = values.loc[name]
+        hover = [f"{name} on {instance}: {words(value)}" for instance, value in method_values.items()]
         colour = styles.colour(name)
         figure.add_box(
-            x=_plain(np.maximum(own.to_numpy(), floor)), y=[name] * len(own), name=name, orientation="h",
-            boxpoints="all" if len(own) <= 30 else "outliers", jitter=0.35, pointpos=0,
+            x=_plain(np.maximum(method_values.to_numpy(), floor)), y=[name] * len(method_values), name=name, orientation="h",
+            boxpoints="all" if len(method_values) <= 30 else "outliers", jitter=0.35, pointpos=0,
             text=hover, hoverinfo="text", hoveron="points", fillcolor="rgba(255,255,255,0)", showlegend=False,
             marker={"color": colour, "size": 5, "opacity": 0.55}, line={"color": colour, "width": 2},
         )  # fmt: skip
     figure.update_yaxes(type="category", showgrid=False)
-    return _dressed(figure, 120 + 46 * max(1, len(there)), legend=False)
+    return _dressed(figure, 120 + 46 * max(1, len(present)), legend=False)
 
 
 def _plain(values: np.ndarray) -> list[float]:

@@ -1,4 +1,4 @@
-"""What a benchmark finds out about each kind of problem, as tables in files; the page that shows it is in `report`."""
+"""Results of a benchmark for each kind of problem, as tables in files; the page that shows it is in `report`."""
 
 from __future__ import annotations
 
@@ -40,17 +40,21 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
     """Compare methods by the runs of one kind of problem."""
     summary = summarise(runs)
     gaps = by_instance(runs)["gap"].dropna()
-    there = gaps.index.get_level_values("method")
+    row_methods = gaps.index.get_level_values("method")
     by_method = {
-        str(name): {str(key): float(gap) for key, gap in gaps.loc[name].items()} for name in summary.index if name in there
+        str(name): {str(key): float(gap) for key, gap in gaps.loc[name].items()} for name in summary.index if name in row_methods
     }
     return KindComparison(kind, summary, tuple(paired_tests(by_method)), tuple(recommend(kind, runs, summary)))
 
 
 def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
     """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
-    lines = [{"kind": own.kind, **line} for own in comparisons for line in own.summary.reset_index().to_dict("records")]
-    pairs = [{"kind": own.kind, **asdict(test)} for own in comparisons for test in own.tests]
+    lines = [
+        {"kind": comparison.kind, **line}
+        for comparison in comparisons
+        for line in comparison.summary.reset_index().to_dict("records")
+    ]
+    pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
     tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
     for name, table in tables.items():
         with writing(out / f"{name}.parquet") as file:

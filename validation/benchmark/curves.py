@@ -9,7 +9,7 @@ import pandas as pd
 
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import MIN_PLOTTED_SECONDS, SAME_VALUE
-from edrp.validation.benchmark.measures import NEAR, compared_runs
+from edrp.validation.benchmark.measures import NEAR_GAP, compared_runs
 
 POINTS = 80
 """Points of a curve over time."""
@@ -67,9 +67,9 @@ def performance_profiles(costs: pd.DataFrame) -> dict[str, Curve]:
 def _ratio(value: Floats, best: Floats) -> Floats:
     """Value over best, 1 where they are the same (both 0 included), infinite where the method failed."""
     ratio = np.full(value.shape, np.inf)
-    done = np.isfinite(value)
-    same = done & (value <= best * (1 + SAME_VALUE) + 1e-300)
-    np.divide(value, best, out=ratio, where=done & (best > 0))
+    is_finite = np.isfinite(value)
+    same = is_finite & (value <= best * (1 + SAME_VALUE) + 1e-300)
+    np.divide(value, best, out=ratio, where=is_finite & (best > 0))
     ratio[same] = 1.0
     return ratio
 
@@ -86,7 +86,7 @@ def time_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
     """Profiles of the time to a good answer: one at most 1 % worse than the best answer of any method."""
     counted = _attempted(runs)
     seconds = counted["seconds"].clip(lower=MIN_PLOTTED_SECONDS)
-    return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR))))
+    return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR_GAP))))
 
 
 def _attempted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -112,8 +112,8 @@ def gap_over_time(runs: pd.DataFrame) -> dict[str, Curve]:
     """
     counted = compared_runs(runs)
     curves = {}
-    for method, own in counted.groupby("method"):
-        steps = [_steps(run) for run in own.itertuples(index=False)]
+    for method, method_rows in counted.groupby("method"):
+        steps = [_steps(run) for run in method_rows.itertuples(index=False)]
         if not any(on_its_way for _, _, on_its_way in steps):
             continue
         first = min(float(seconds[0]) for seconds, _, _ in steps if seconds.size)

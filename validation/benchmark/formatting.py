@@ -39,9 +39,9 @@ def duration(seconds: float | None) -> str:
             return f"{seconds / size:.2g}{GLUE}{unit}" if seconds < 99.5 * size else f"{seconds / size:.0f}{GLUE}{unit}"
     if seconds < 59.95:
         return f"{seconds:.1f}{GLUE}s" if seconds else f"0{GLUE}s"
-    minutes, left = divmod(round(seconds), 60)
+    minutes, rest_seconds = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes}{GLUE}min {left}{GLUE}s"
+        return f"{minutes}{GLUE}min {rest_seconds}{GLUE}s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours}{GLUE}h {minutes}{GLUE}min"
 
@@ -57,13 +57,13 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, one: str, plural: str = "") -> str:
     """A count with its noun.
 
     >>> counted(1, "instance"), counted(3, "instance"), counted(0, "copy", "copies")
     ('1 instance', '3 instances', '0 copies')
     """
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {one if count == 1 else plural or one + 's'}"
 
 
 def p_value(value: float | None) -> str:

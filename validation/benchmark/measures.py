@@ -1,4 +1,4 @@
-"""From result rows to what is compared: gaps to one reference per instance, times, shares."""
+"""Measures computed from result rows: gaps to one reference per instance, times, shares."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS, SAME_VALUE
 from edrp.report.estimates import bootstrap_mean
 from edrp.validation.benchmark.decisive_stage import in_decisive_stages
 
-NEAR = 0.01
+NEAR_GAP = 0.01
 """Relative: an answer this close to a reference is a good one."""
 
 UNREADABLE = "unreadable"
-"""In place of the kind of instances that no method could read."""
+"""Kind under which instances stand that no method could read."""
 
 MAX_FAMILIES = 20
 """Families that one table shows."""
@@ -69,19 +69,19 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
 
 
 def _compared(runs: pd.DataFrame) -> pd.DataFrame:
-    """With one reference per instance: a proven optimum, else the best bound, else the best answer."""
+    """Add to each run the reference of its instance: a proven optimum, else the best bound, else the best answer."""
     by_id = runs.groupby("id")
     runs["infeasible"] = by_id["outcome"].transform(
         lambda outcomes: (outcomes == "infeasible").any() and not (outcomes == "solved").any()
     )
-    held = runs["objective"].where(runs["solved"])
-    optimum = held.where(runs["proven"]).groupby(runs["id"]).transform("min")
+    objectives = runs["objective"].where(runs["solved"])
+    optimum = objectives.where(runs["proven"]).groupby(runs["id"]).transform("min")
     bound = by_id["bound"].transform("max")
-    runs["best"] = held.groupby(runs["id"]).transform("min")
+    runs["best"] = objectives.groupby(runs["id"]).transform("min")
     runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
     runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
-    runs["gap"] = _gap(held, runs["reference"])
-    runs["excess"] = _gap(held, runs["best"])
+    runs["gap"] = _gap(objectives, runs["reference"])
+    runs["excess"] = _gap(objectives, runs["best"])
     return runs
 
 
@@ -110,7 +110,7 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     known = counted["reference_is"] == OPTIMUM
     shares = {
         "optimal": (counted["gap"] <= BENCHMARK_OPTIMUM).astype(float).where(known),
-        "near": (counted["gap"] <= NEAR).astype(float),
+        "near": (counted["gap"] <= NEAR_GAP).astype(float),
     }
     means = ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
     return counted.assign(**shares).groupby(["method", "id"])[means].mean()
@@ -142,9 +142,14 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     common = common_instances(runs)
     possible = runs.loc[~runs["infeasible"].astype(bool), "id"].nunique()
     lines = {}
-    for method, own in runs.groupby("method"):
+    for method, method_runs in runs.groupby("method"):
         answers = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
-        lines[method] = {**_line(own, answers), "possible": possible, "common": len(common), **_common_gaps(own, answers, common)}
+        lines[method] = {
+            **_line(method_runs, answers),
+            "possible": possible,
+            "common": len(common),
+            **_common_gaps(method_runs, answers, common),
+        }
     summary = pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
     order = ["answered", "solved", "mean_gap", "median_seconds"]
     return summary.sort_values(order, ascending=[False, False, True, True], kind="stable")
@@ -155,9 +160,12 @@ def answered_fewer(summary: pd.DataFrame) -> pd.Series:
     return summary["answered"] < summary["answered"].max()
 
 
-def _common_gaps(own: pd.DataFrame, answers: pd.DataFrame, common: frozenset[str]) -> dict[str, float]:
+def _common_gaps(method_runs: pd.DataFrame, answers: pd.DataFrame, common: frozenset[str]) -> dict[str, float]:
     gaps = _gaps(answers.loc[[name for name in answers.index if name in common], "gap"].dropna())
-    return {f"common_{name}": value for name, value in {**gaps, "worst_gap": own[own["id"].isin(common)]["gap"].max()}.items()}
+    return {
+        f"common_{name}": value
+        for name, value in {**gaps, "worst_gap": method_runs[method_runs["id"].isin(common)]["gap"].max()}.items()
+    }
 
 
 def _gaps(gaps: pd.Series) -> dict[str, float]:
@@ -171,17 +179,17 @@ def _gaps(gaps: pd.Series) -> dict[str, float]:
     }
 
 
-def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
-    gaps, compared = answers["gap"].dropna(), compared_runs(own)
-    infeasible = own[own["infeasible"].astype(bool)]
+def _line(method_runs: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
+    gaps, compared = answers["gap"].dropna(), compared_runs(method_runs)
+    infeasible = method_runs[method_runs["infeasible"].astype(bool)]
     return {
         "instances": len(answers),
-        "runs": len(own),
+        "runs": len(method_runs),
         "answered": len(gaps),
         "solved": answers["solved"].mean(),
         "proven": answers["proven"].mean(),
-        "claimed": int(own["claimed"].sum()),
-        "checked": int(own["checked"].sum()),
+        "claimed": int(method_runs["claimed"].sum()),
+        "checked": int(method_runs["checked"].sum()),
         "optimal": answers["optimal"].mean(),
         "near": answers["near"].mean(),
         **_gaps(gaps),
@@ -190,16 +198,16 @@ def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "p90_seconds": answers["seconds"].quantile(0.9),
         "median_build_seconds": answers["build_seconds"].dropna().median(),
         "median_solve_seconds": answers["solve_seconds"].dropna().median(),
-        "total_seconds": own["wall_seconds"].sum(),
+        "total_seconds": method_runs["wall_seconds"].sum(),
         "infeasible_proven": int(infeasible.loc[infeasible["outcome"] == "infeasible", "id"].nunique()),
         "nothing_found": int((compared["outcome"] == "nothing found").sum()),
-        "refused": int((own["outcome"] == "refused").sum()),
-        "failed": int((own["outcome"] == "failed").sum()),
+        "refused": int((method_runs["outcome"] == "refused").sum()),
+        "failed": int((method_runs["outcome"] == "failed").sum()),
     }
 
 
 class FamilyCell(NamedTuple):
-    """One method on one family.
+    """Results of one method on one family of instances.
 
     Attributes
     ----------
@@ -227,15 +235,15 @@ def gaps_by_family(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
         shorter = counted["family"].str.rpartition("-")[0]
         counted = counted.assign(family=shorter.where(shorter != "", counted["family"]))
     by_family = counted.groupby(["family", "method", "id"])["gap"].mean()
-    found: dict[str, dict[str, FamilyCell]] = {}
+    cells: dict[str, dict[str, FamilyCell]] = {}
     for family, gaps in by_family.groupby("family"):
-        own = gaps.groupby("method").agg(["size", "count", "mean"])
-        least = own.loc[own["size"] == own["count"], "mean"].min()
-        found[str(family)] = {
-            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + EQUAL_GAPS))
-            for method, size, count, mean in own.itertuples()
+        gap_statistics = gaps.groupby("method").agg(["size", "count", "mean"])
+        least_gap = gap_statistics.loc[gap_statistics["size"] == gap_statistics["count"], "mean"].min()
+        cells[str(family)] = {
+            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least_gap + EQUAL_GAPS))
+            for method, size, count, mean in gap_statistics.itertuples()
         }
-    return found
+    return cells
 
 
 def family_name(name: str) -> str:

@@ -84,5 +84,5 @@ def _kinds(instances: Iterable[Instance]) -> list[str]:
 
 def stated_kind(text: str) -> str:
     """Kind of a problem that is given as JSON text, of which only as much is read as is needed."""
-    found = re.search(r'"kind"\s*:\s*"([^"]+)"', text)
-    return found[1] if found else ""
+    match = re.search(r'"kind"\s*:\s*"([^"]+)"', text)
+    return match[1] if match else ""

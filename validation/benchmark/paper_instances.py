@@ -15,7 +15,7 @@ from edrp.datasets.placement.topologies import ansnet
 from edrp.heuristics.migration import BalancedPacking
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
-from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NETWORK_SEED, NODES, RATE
+from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NODES, PROGRAM_RATE, TABLE_NETWORK_SEED
 from edrp.validation.papers.state_migration.node_count_series import departures
 
 RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
@@ -23,7 +23,7 @@ RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
 
 TOLERANCES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 MIGRATIONS = 10
-"""In a row, for each tolerance (state migration, section 6)."""
+"""Consecutive migrations for each tolerance (state migration, section 6)."""
 
 TASKS = 64
 
@@ -40,7 +40,10 @@ def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
     for name, rate in product(WEIGHTINGS, RATES[1:]):
         yield f"edrp-reconfigure-{_word(name)}-{rate:g}", debs2015(rate, network, weights=WEIGHTINGS[name], current=start)
     for nodes, replicas in product(NODES, MAX_REPLICAS):
-        yield f"edrp-table-iv-{nodes}-{replicas}", debs2015(RATE, geometric(nodes, NETWORK_SEED), max_replicas=replicas)
+        yield (
+            f"edrp-table-iv-{nodes}-{replicas}",
+            debs2015(PROGRAM_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=replicas),
+        )
     yield from _migrations()
 
 
@@ -50,8 +53,8 @@ def _migrations() -> Iterator[tuple[str, Problem]]:
     counts = series.migrations(MIGRATIONS).tolist()
     for tolerance in TOLERANCES:
         for step, (before, after) in enumerate(pairwise(counts)):
-            held = BalancedPacking(allow_empty=False).initial(tasks.work, before)
-            ends = np.searchsorted(held, np.arange(before + 1)).tolist()
+            node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+            ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
             yield (
                 f"migration-tolerance {tolerance:g}-{step}",
                 MigrationProblem(

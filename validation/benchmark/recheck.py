@@ -61,16 +61,16 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
     comparable: dict[str, list[dict[str, Any]]] = {}
     for row in in_decisive_stages(rows.select(columns)).to_pylist():
         comparable.setdefault(row["id"], []).append(row)
-    found = []
-    for name, own in by_id.items():
-        if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in own):
+    alarms = []
+    for name, instance_rows in by_id.items():
+        if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in instance_rows):
             raise InvalidInstanceError([Fault("rows", name, "are not of the instance of that id")])
         problem = _problem(texts[name])
-        for row in own:
-            found += [Alarm(name, row["method"], row["run_seed"], what) for what in _faults(row, problem)]
-        if own[0]["kind"] not in ESTIMATED:
-            found += _beaten(name, comparable[name])
-    return found
+        for row in instance_rows:
+            alarms += [Alarm(name, row["method"], row["run_seed"], fault) for fault in _faults(row, problem)]
+        if instance_rows[0]["kind"] not in ESTIMATED:
+            alarms += _beaten(name, comparable[name])
+    return alarms
 
 
 def _problem(text: str) -> Problem | None:
@@ -131,10 +131,10 @@ def _decision(document: str) -> Any:
 def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:
     """Bounds, proven optima and proofs of infeasibility that the best answer to the same instance refutes."""
     rows = list(rows)
-    held = [row for row in rows if row["outcome"] == "solved" and row["objective"] is not None]
-    if not held:
+    solved = [row for row in rows if row["outcome"] == "solved" and row["objective"] is not None]
+    if not solved:
         return
-    best = min(held, key=lambda row: row["objective"])
+    best = min(solved, key=lambda row: row["objective"])
     by = f"{best['method']} (seed {best['run_seed']}) has an answer of {best['objective']!r}"
     for row in rows:
         if row is best:

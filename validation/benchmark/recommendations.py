@@ -59,8 +59,8 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
             needs.setdefault(names, []).append(need)
             alike.setdefault(names, []).extend(name for name in similar if name not in alike.get(names, []))
     sentences = [
-        f"Kind {kind}: use `{name}` when {_either(own)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
-        for name, own in needs.items()
+        f"Kind {kind}: use `{name}` when {_either(case)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
+        for name, case in needs.items()
     ]
     return sentences if chosen[PROOF][0] else [*sentences, f"Kind {kind}: no method proved an optimum."]
 
@@ -74,9 +74,13 @@ def _prover(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
 
 def _closest(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
     """The method with the least mean gap of those that answered most, and those not told apart from it."""
-    most = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
+    most_answers = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
     gaps = by_instance(runs)["gap"].unstack("method")
-    return _least(gaps[most].dropna(), summary) if len(gaps[most].dropna()) else _least(gaps[most[:1]].dropna(), summary)
+    return (
+        _least(gaps[most_answers].dropna(), summary)
+        if len(gaps[most_answers].dropna())
+        else _least(gaps[most_answers[:1]].dropna(), summary)
+    )
 
 
 def _fastest(summary: pd.DataFrame, share: float) -> str:
@@ -111,17 +115,17 @@ def _certain(differences: np.ndarray) -> bool:
     return interval.low is not None and interval.low > 0
 
 
-def _evidence(own: pd.Series, runs: pd.DataFrame) -> str:
+def _evidence(line: pd.Series, runs: pd.DataFrame) -> str:
     """A sentence on the measurements of a method."""
-    answered, possible = int(own["answered"]), int(own["possible"])
-    interval = _interval(Estimate(own["mean_gap"], own["mean_gap_low"], own["mean_gap_high"]))
-    proven = round(float(own["proven"] * own["instances"]))
+    answered, possible = int(line["answered"]), int(line["possible"])
+    interval = _interval(Estimate(line["mean_gap"], line["mean_gap_low"], line["mean_gap_high"]))
+    proven = round(float(line["proven"] * line["instances"]))
     share = estimate_share(proven, possible)
     proofs = f"{proven} proven optimal ({percent(share.mean)}{_interval(share)})" if proven else "none proven optimal"
     return (
         f"{answered} of {counted(possible, 'instance')} answered, median gap to {reference_name(runs)} "
-        f"{percent(own['median_gap'])} (mean {percent(own['mean_gap'])}{interval}), median time "
-        f"{duration(own['median_seconds'])}, {proofs}"
+        f"{percent(line['median_gap'])} (mean {percent(line['mean_gap'])}{interval}), median time "
+        f"{duration(line['median_seconds'])}, {proofs}"
     )
 
 

@@ -105,7 +105,7 @@ def _alarm_section(alarms: Sequence[Alarm]) -> Section:
 
 
 def counts_text(runs: pd.DataFrame) -> str:
-    """How much was run."""
+    """Return in words the numbers of instances, methods, seeds and runs."""
     names = {"instance": "id", "method": "method", "seed": "run_seed"}
     counts = ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items())
     return f"{counts}: {counted(len(runs), 'run')}"

@@ -51,14 +51,16 @@ def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     answered = summary[summary["answered"] > 0]
     if answered.empty:
         return "No method found an answer."
-    own = answered.iloc[0]
-    equal = answered[(answered["answered"] == own["answered"]) & (answered["mean_gap"] <= own["mean_gap"] + EQUAL_GAPS)]
+    best_line = answered.iloc[0]
+    equal = answered[
+        (answered["answered"] == best_line["answered"]) & (answered["mean_gap"] <= best_line["mean_gap"] + EQUAL_GAPS)
+    ]
     names = [str(name) for name in equal.index]
     sentence = (
-        f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(own['near'])} of "
-        f"{counted(int(own['instances']), 'instance')} (mean gap {percent(own['mean_gap'])})"
+        f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(best_line['near'])} of "
+        f"{counted(int(best_line['instances']), 'instance')} (mean gap {percent(best_line['mean_gap'])})"
     )
-    if not own["common"]:
+    if not best_line["common"]:
         return f"{sentence}."
     farthest = answered["common_mean_gap"].idxmax()
     if farthest in names:
@@ -79,7 +81,7 @@ def common_sentence(summary: pd.DataFrame) -> str:
     some, none = fewer[fewer["answered"] > 0], [str(name) for name in fewer.index[fewer["answered"] == 0]]
     sentences = []
     if len(some):
-        named = [f"`{name}` ({int(own['answered'])} of {int(own['possible'])})" for name, own in some.iterrows()]
+        named = [f"`{name}` ({int(line['answered'])} of {int(line['possible'])})" for name, line in some.iterrows()]
         common = int(summary["common"].iloc[0])
         how = (
             f"gaps of all methods are compared on the {counted(common, 'instance')} that all answered"
@@ -98,13 +100,15 @@ def time_sentence(summary: pd.DataFrame) -> str:
     if timed.empty:
         return "No run came to an end, so there are no times."
     fast, slow = timed["median_seconds"].idxmin(), timed["median_seconds"].idxmax()
-    own, other = timed.loc[fast], timed.loc[slow]
+    fast_line, slow_line = timed.loc[fast], timed.loc[slow]
     if fast == slow:
-        return f"`{fast}` takes {duration(own['median_seconds'])} (median; 90 % within {duration(own['p90_seconds'])})."
-    times = other["median_seconds"] / max(own["median_seconds"], 1e-6)
+        return (
+            f"`{fast}` takes {duration(fast_line['median_seconds'])} (median; 90 % within {duration(fast_line['p90_seconds'])})."
+        )
+    times = slow_line["median_seconds"] / max(fast_line["median_seconds"], 1e-6)
     return (
-        f"`{fast}` is fastest with a median of {duration(own['median_seconds'])}; `{slow}` takes "
-        f"{duration(other['median_seconds'])}, {number(times, 2)} times as long."
+        f"`{fast}` is fastest with a median of {duration(fast_line['median_seconds'])}; `{slow}` takes "
+        f"{duration(slow_line['median_seconds'])}, {number(times, 2)} times as long."
     )
 
 
@@ -182,10 +186,10 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
     provers = answered[answered.index.isin(exact) & (answered["proven"] > 0)]
     if enough and not provers.empty:
         name = provers.sort_values(["proven", "median_seconds"], ascending=[False, True]).index[0]
-        own = provers.loc[name]
+        line = provers.loc[name]
         sentences.append(
-            f"Proof: `{name}` proves the optimum of {percent(own['proven'])} of {counted(int(own['instances']), 'instance')}, "
-            f"in a median of {duration(own['median_seconds'])}{_refusing(own)}."
+            f"Proof: `{name}` proves the optimum of {percent(line['proven'])} of {counted(int(line['instances']), 'instance')}, "
+            f"in a median of {duration(line['median_seconds'])}{_refusing(line)}."
         )
     if claimed := int(summary["claimed"].sum()):
         share = percent(int(summary["checked"].sum()) / claimed)
@@ -193,15 +197,15 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
     searchers = answered[~answered.index.isin(exact)]
     if enough and not searchers.empty:
         name = searchers.index[0]
-        own = searchers.loc[name]
+        line = searchers.loc[name]
         sentences.append(
-            f"Search: `{name}` answers {percent(own['solved'])}, with a mean gap of {percent(own['mean_gap'])} (worst "
-            f"{percent(own['worst_gap'])}), in a median of {duration(own['median_seconds'])}{_refusing(own)}."
+            f"Search: `{name}` answers {percent(line['solved'])}, with a mean gap of {percent(line['mean_gap'])} (worst "
+            f"{percent(line['worst_gap'])}), in a median of {duration(line['median_seconds'])}{_refusing(line)}."
         )
         others = searchers.drop(name)
         if not others.empty:
             quick = others["median_seconds"].idxmin()
-            if others.loc[quick, "median_seconds"] < own["median_seconds"]:
+            if others.loc[quick, "median_seconds"] < line["median_seconds"]:
                 rate = others.loc[quick]
                 off = f" {_on_common(summary)}it is off by {percent(rate['common_mean_gap'])} on average," * bool(rate["common"])
                 sentences.append(
@@ -210,5 +214,5 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
     return sentences
 
 
-def _refusing(own: pd.Series) -> str:
-    return f"; it refuses {counted(int(own['refused']), 'other run')}" if own["refused"] else ""
+def _refusing(line: pd.Series) -> str:
+    return f"; it refuses {counted(int(line['refused']), 'other run')}" if line["refused"] else ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
-WIDTH = 120
+LINE_WIDTH = 120
 """Characters of a line of the printed result."""
 
 
@@ -103,7 +103,7 @@ class BenchmarkResult:
 
     def __str__(self) -> str:
         text = StringIO()
-        console = Console(file=text, width=WIDTH, highlight=False, markup=False)
+        console = Console(file=text, width=LINE_WIDTH, highlight=False, markup=False)
         for part in self._parts():
             if isinstance(part, Table):
                 print_tables(console, part)

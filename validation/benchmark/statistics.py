@@ -63,9 +63,9 @@ def paired_tests(gaps: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:
     >>> test.first_better, test.ties, test.effect, test.p_value < 0.01
     (10, 0, 1.0, True)
     """
-    found = [_compare(first, second, gaps[first], gaps[second]) for first, second in combinations(gaps, 2)]
-    corrected = iter(holm([test.p_value for test in found if test.p_value is not None]))
-    return [test if test.p_value is None else replace(test, p_value=next(corrected)) for test in found]
+    tests = [_compare(first, second, gaps[first], gaps[second]) for first, second in combinations(gaps, 2)]
+    corrected = iter(holm([test.p_value for test in tests if test.p_value is not None]))
+    return [test if test.p_value is None else replace(test, p_value=next(corrected)) for test in tests]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -82,10 +82,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _compare(first: str, second: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> PairedTest:
+def _compare(first: str, second: str, first_gaps: Mapping[str, float], second_gaps: Mapping[str, float]) -> PairedTest:
     """One test by itself, its p value not corrected."""
-    common = [name for name in ours if name in theirs]
-    difference = np.array([ours[name] - theirs[name] for name in common])
+    common = [name for name in first_gaps if name in second_gaps]
+    difference = np.array([first_gaps[name] - second_gaps[name] for name in common])
     difference[np.abs(difference) <= EQUAL_GAPS] = 0.0
     differing = difference[difference != 0]
     return PairedTest(

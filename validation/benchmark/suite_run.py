@@ -158,7 +158,7 @@ def solve_suite(
 def _settings(
     suite: Suite, choices: Sequence[Choice], seeds: Sequence[int], limits: Mapping[str, Any], spark: SparkSession | None
 ) -> dict[str, str]:
-    """How the rows were made, for the report."""
+    """Return the settings with which the rows were made, for the report."""
     return {
         "suite": suite.name,
         "time limit for each run": "none" if limits["time_limit"] is None else f"{limits['time_limit']:g} s",
@@ -255,10 +255,10 @@ def _evaluated(kinds: Sequence[str]) -> str:
 
 def _rows_of_choices(rows: pa.Table, choices: Sequence[Choice], seeds: Sequence[int]) -> pa.Table:
     """The rows of these choices, without those that earlier calls with other methods, limits or seeds left in the folder."""
-    wanted = {(choice.method, choice.parameters) for choice in choices}
+    chosen = {(choice.method, choice.parameters) for choice in choices}
     pairs = zip(rows["method"].to_pylist(), rows["parameters"].to_pylist(), strict=True)
-    ours = pa.array([pair in wanted for pair in pairs], pa.bool_())
-    return rows.filter(pc.and_(ours, pc.is_in(rows["run_seed"], pa.array(list(seeds), pa.int64()))))
+    is_chosen = pa.array([pair in chosen for pair in pairs], pa.bool_())
+    return rows.filter(pc.and_(is_chosen, pc.is_in(rows["run_seed"], pa.array(list(seeds), pa.int64()))))
 
 
 def _master(spark: SparkSession) -> str:

@@ -1,4 +1,4 @@
-"""Suites: which instances, which methods, how long. Other packages add theirs by the entry point `edrp.suites`."""
+"""Benchmark suites, each a set of instances, methods and limits. Other packages add theirs by the entry point `edrp.suites`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, pa
 from edrp.datasets.placement.production import production_instances
 from edrp.validation.benchmark.paper_instances import RATES, paper_instances
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
-from edrp.validation.papers.edrp.table_iv import NETWORK_SEED
+from edrp.validation.papers.edrp.table_iv import TABLE_NETWORK_SEED
 from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS as CHOICE_METHODS
 
@@ -62,7 +62,7 @@ ENACTMENT = ("auto", "highs", "first-fit-decreasing", "host-selection")
 """Methods for snapshots of enactment."""
 
 POLICIES = ("auto", *(method.name for method in POLICY_METHODS))
-"""Methods for runs of enactment: the automatic choice and all policies of ours, each simulated."""
+"""Methods for runs of enactment: the automatic choice and all policies of this package, each simulated."""
 
 MAPPING = ("auto", "label-setting", "highs", "process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor")
 """Methods for tasks to be mapped: proofs, and the decentralised algorithms of the paper, of which process-map enumerates."""
@@ -148,7 +148,7 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """DEBS 2015 on 24 nodes with up to three replicas, first and from what runs, and layered applications of 10 and 20."""
-    network = geometric(24, NETWORK_SEED)
+    network = geometric(24, TABLE_NETWORK_SEED)
     for rate in RATES:
         yield f"debs-first-{rate:g}", debs2015(rate, network, max_replicas=3)
     running = first_deployment(RATES[0], network)
@@ -298,10 +298,10 @@ def all_suites() -> dict[str, Suite]:
     >>> list(all_suites())[:5]
     ['smoke', 'placement', 'migration', 'rescale', 'paper']
     """
-    found = {suite.name: suite for suite in SUITES}
+    suites = {suite.name: suite for suite in SUITES}
     for suite in added("edrp.suites"):
-        found.setdefault(suite.name, suite)
-    return found
+        suites.setdefault(suite.name, suite)
+    return suites
 
 
 def get_suite(name: str) -> Suite:

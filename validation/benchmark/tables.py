@@ -29,23 +29,23 @@ def method_labels(summary: pd.DataFrame) -> dict[str, str]:
     """Names of methods as tables show them: marked with how many instances it answered, if that is fewer than others did."""
     fewer = answered_fewer(summary)
     return {
-        str(method): f"{method} ({int(own['answered'])} of {int(own['possible'])})" if fewer[method] else str(method)
-        for method, own in summary.iterrows()
+        str(method): f"{method} ({int(line['answered'])} of {int(line['possible'])})" if fewer[method] else str(method)
+        for method, line in summary.iterrows()
     }
 
 
 def summary_table(kind: str, summary: pd.DataFrame) -> Table:
-    """What a terminal and a notebook show of the methods on one kind of problem."""
+    """Build the table of methods on one kind of problem that a terminal and a notebook show."""
     labels = method_labels(summary)
     shares = ("solved", "proven", "common_median_gap", "common_mean_gap", "common_worst_gap")
     rows = tuple(
         (
             labels[str(method)],
-            *(percent(own[name]) for name in shares),
-            duration(own["median_seconds"]),
-            str(int(own["failed"])),
+            *(percent(line[name]) for name in shares),
+            duration(line["median_seconds"]),
+            str(int(line["failed"])),
         )
-        for method, own in summary.iterrows()
+        for method, line in summary.iterrows()
     )
     columns = ("method", "feasible", "proven", "median gap", "mean gap", "worst gap", "median time", "failed")
     return Table(f"kind {kind}", columns, rows, columns[1:])
@@ -55,8 +55,13 @@ def quality_table(summary: pd.DataFrame) -> Table:
     """Shares by method, and gaps on the instances that all methods answered."""
     labels, shares = method_labels(summary), ("solved", "proven", "optimal", "near")
     rows = tuple(
-        (labels[str(method)], f"{int(own['instances'])}", *(percent(own[name]) for name in shares), *_gap_cells(own, "common_"))
-        for method, own in summary.iterrows()
+        (
+            labels[str(method)],
+            f"{int(line['instances'])}",
+            *(percent(line[name]) for name in shares),
+            *_gap_cells(line, "common_"),
+        )
+        for method, line in summary.iterrows()
     )
     columns = ("Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%", *GAPS)
     caption = "Answers and their gaps, closest method first"
@@ -74,15 +79,15 @@ def whole_table(summary: pd.DataFrame) -> Table | None:
     whole = summary[~fewer & (summary["answered"] > 0)]
     if not fewer.any() or len(whole) < 2:
         return None
-    rows = tuple((str(method), f"{int(own['answered'])}", *_gap_cells(own)) for method, own in whole.iterrows())
+    rows = tuple((str(method), f"{int(line['answered'])}", *_gap_cells(line)) for method, line in whole.iterrows())
     return _table(
         "Gaps of the methods that answered most, on all instances that each answered", ("Method", "Answered", *GAPS), rows
     )
 
 
-def _gap_cells(own: pd.Series, prefix: str = "") -> tuple[str, ...]:
-    interval = _interval(own[f"{prefix}mean_gap_low"], own[f"{prefix}mean_gap_high"])
-    cells = {name: percent(own[f"{prefix}{name}_gap"]) for name in ("median", "mean", "p90", "worst")}
+def _gap_cells(line: pd.Series, prefix: str = "") -> tuple[str, ...]:
+    interval = _interval(line[f"{prefix}mean_gap_low"], line[f"{prefix}mean_gap_high"])
+    cells = {name: percent(line[f"{prefix}{name}_gap"]) for name in ("median", "mean", "p90", "worst")}
     return cells["median"], cells["mean"] + interval, cells["p90"], cells["worst"]
 
 
@@ -90,8 +95,8 @@ def time_table(summary: pd.DataFrame) -> Table:
     """Times by method."""
     labels, times = method_labels(summary), ("median_seconds", "p90_seconds", "median_build_seconds", "median_solve_seconds")
     rows = tuple(
-        (labels[str(method)], *(duration(own[n]) for n in times), f"{int(own['runs'])}", duration(own["total_seconds"]))
-        for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
+        (labels[str(method)], *(duration(line[n]) for n in times), f"{int(line['runs'])}", duration(line["total_seconds"]))
+        for method, line in summary.sort_values("median_seconds", kind="stable").iterrows()
     )
     columns = ("Method", "Median", f"90{GLUE}% quantile", "Median to build", "Median to solve", "Runs", "All runs together")
     caption = "Time of one core, fastest method first; all runs together with reading, checking and explaining"
@@ -136,20 +141,22 @@ def test_table(tests: Sequence[PairedTest]) -> Table:
 
 def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None:
     """Rows of one outcome by reason; None where there are none. A fault of an instance itself is listed once."""
-    own = runs[runs["outcome"] == outcome]
-    if own.empty:
+    outcome_runs = runs[runs["outcome"] == outcome]
+    if outcome_runs.empty:
         return None
     every = runs["method"].nunique()
-    place, message = (own[name].fillna("") for name in ("error_place", "error_message"))
+    place, message = (outcome_runs[name].fillna("") for name in ("error_place", "error_message"))
     why = message.where([text.startswith(start) for text, start in zip(message, place, strict=True)], place + ": " + message)
-    own = own.assign(why=why, type=own["error_type"].fillna(NONE), alike=why.str.replace(NUMBER, "…", regex=True))
+    outcome_runs = outcome_runs.assign(
+        why=why, type=outcome_runs["error_type"].fillna(NONE), alike=why.str.replace(NUMBER, "…", regex=True)
+    )
     rows = []
-    for (error_type, alike), group in own.groupby(["type", "alike"], sort=True):
+    for (error_type, alike), group in outcome_runs.groupby(["type", "alike"], sort=True):
         ids, methods = (list(dict.fromkeys(group[name])) for name in ("id", "method"))
         more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        who = "every method" if len(methods) == every > 1 else ", ".join(methods)
+        method_text = "every method" if len(methods) == every > 1 else ", ".join(methods)
         reason = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
-        rows.append((who, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+        rows.append((method_text, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
     rows.sort()
     columns = ("Method", "Type", "Reason", "Rows", "Instances")
     return Table(caption, columns, tuple(rows), ("Rows",), open=outcome == "failed" or len(rows) <= MAX_OPEN_ROWS)

@@ -23,10 +23,10 @@ from edrp.validation.flink.lab.job import LabRun, LabSettings
 SERVICE = {"parser": 0.010, "counter": 0.020}
 """Mean seconds of service, exponentially distributed."""
 
-PEAK = 180.0
+PEAK_RATE = 180.0
 """Tuples/s of the busiest ten minutes."""
 
-SECONDS = 1200.0
+DAY_SECONDS = 1200.0
 """Into which the day is compressed."""
 
 NODES = {"tm-a": 4, "tm-b": 4}
@@ -36,7 +36,7 @@ MAX_DELAY = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "15 s"}
 """Three intervals of checkpoints, Flink's own rule: a rescale waits for a checkpoint, so that nothing is replayed."""
 
 KEY_GROUPS = 120
-"""With many divisors, as the autoscaler's documentation recommends."""
+"""Key groups of every operator; a number with many divisors, as the autoscaler's documentation recommends."""
 
 WARM_UP = 15.0
 """Seconds at the first rate before the day begins."""
@@ -59,8 +59,8 @@ class ControlSettings:
     warm_up : seconds at the first rate before the day begins.
     """
 
-    seconds: float = SECONDS
-    peak: float = PEAK
+    seconds: float = DAY_SECONDS
+    peak: float = PEAK_RATE
     data: Path | None = None
     policies: Sequence[str] = field(default_factory=lambda: list(POLICIES))
     warm_up: float = WARM_UP
@@ -130,10 +130,10 @@ def _day_rows(
             "peak": settings.peak,
             "bound": LATE,
             "load": {"min": min(loads), "mean": sum(loads) / len(loads), "max": max(loads)},
-            **control_measures(job.run.buckets(job.begin), seen, day),
+            **control_measures(job.run.buckets(job.begin), sampled, day),
             "notes": job.notes,
         }
-        for name, job, seen in zip(settings.policies, jobs, samples, strict=True)
+        for name, job, sampled in zip(settings.policies, jobs, samples, strict=True)
     ]
     list(pool.map(lambda run: run.job.cancel(), runs))
     return rows

@@ -29,7 +29,7 @@ from edrp.validation.flink.lab.job import LabRun
 OBSERVATION = 12.5
 """Seconds of an observation of both policies: of a day in 20 minutes 15 minutes, the autoscaler's `metrics.window`."""
 
-ROUND = 5.0
+ROUND_SECONDS = 5.0
 """Seconds between rounds of counters, as of `edrp watch flink`."""
 
 STABILISATION, CATCH_UP, SCALE_DOWN = 300.0, 1800.0, 3600.0
@@ -50,7 +50,7 @@ IN_FLIGHT = 0.2
 MAX_DOWNTIME, COOLDOWN = 10.0, 15.0
 """Limits of `edrp watch flink`, in seconds."""
 
-SECONDS_TO_STOP = 90.0
+SECONDS_TO_STOP_POLICY = 90.0
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class AutoscalerControl:
         """Replicas of every operator from now on, where so many tuples/s are offered to the sources."""
         newest = autoscaler_replicas(fit, offered / max(1e-9, throughput(fit)))
         self._wanted = [*self._wanted, newest][-self._observations :]
-        now = {operator.name: operator.replicas for operator in fit.operators}
-        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in now.items()}
-        if plan != now:
+        running_replicas = {operator.name: operator.replicas for operator in fit.operators}
+        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in running_replicas.items()}
+        if plan != running_replicas:
             self._wanted = []
         return plan
 
@@ -136,11 +136,11 @@ def follow_autoscaler(job: ControlledJob) -> None:
             fit = _observed(job)
             if fit is None:
                 return
-            now = {operator.name: operator.replicas for operator in fit.operators}
+            running_replicas = {operator.name: operator.replicas for operator in fit.operators}
             plan = control.plan(fit, _offered(job))
-            if plan != now:
+            if plan != running_replicas:
                 _require(job, plan)
-                job.notes.append(f"{job.seconds():.0f} s: {now} → {plan}")
+                job.notes.append(f"{job.seconds():.0f} s: {running_replicas} → {plan}")
                 job.over.wait(STABILISATION / job.day.speed)
         except EngineError as error:
             job.notes.append(f"{job.seconds():.0f} s: {error}")
@@ -149,7 +149,7 @@ def follow_autoscaler(job: ControlledJob) -> None:
 
 def _observed(job: ControlledJob) -> JobFit | None:
     """The fit to a capture of the usual length; None where the day ended meanwhile."""
-    captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND), sleep=job.over.wait)
+    captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND_SECONDS), sleep=job.over.wait)
     return None if job.over.is_set() else fit_job(read_observation(captured))
 
 
@@ -186,7 +186,7 @@ def follow_watch(job: ControlledJob) -> None:
             while process.poll() is None and not job.over.wait(1.0):
                 pass
             process.send_signal(signal.SIGINT)
-            process.wait(SECONDS_TO_STOP)
+            process.wait(SECONDS_TO_STOP_POLICY)
         finally:
             if process.poll() is None:
                 process.kill()

@@ -9,10 +9,10 @@ import numpy as np
 
 from edrp.datasets.traces.source_rates import MINUTES_PER_DAY, day_of_2013, taxi_rates
 
-STEP = 10
+STEP_MINUTES = 10
 """Minutes of the original day over which trips are added up: the rate changes so often."""
 
-STEPS = MINUTES_PER_DAY // STEP
+STEPS = MINUTES_PER_DAY // STEP_MINUTES
 HOURS = 24.0
 
 
@@ -38,7 +38,7 @@ class LoadDay:
 
     @property
     def speed(self) -> float:
-        """How many seconds of the original day a second stands for."""
+        """Seconds of the original day that pass in one second of the replay."""
         return HOURS * 3600 / self.seconds
 
     def schedule(self, begin: int) -> list[tuple[int, float]]:
@@ -66,5 +66,5 @@ def taxi_day(seed: int, seconds: float, peak: float, data: Path | None = None) -
     """
     trips = taxi_rates(data)
     day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_PER_DAY))
-    counts = trips[day * MINUTES_PER_DAY : (day + 1) * MINUTES_PER_DAY].reshape(STEPS, STEP).sum(axis=1)
+    counts = trips[day * MINUTES_PER_DAY : (day + 1) * MINUTES_PER_DAY].reshape(STEPS, STEP_MINUTES).sum(axis=1)
     return LoadDay(f"New York taxi trips, {day_of_2013(day)}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))

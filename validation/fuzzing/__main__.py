@@ -42,13 +42,13 @@ def run(
 @app.command()
 def again(folder: Folder = Path("fuzz/finds")) -> None:
     """Judge the finds in a folder again and say which of them are still there."""
-    left = 0
+    failing = 0
     for file in known_finds(folder):
         find = Find.from_json(file.read_text())
         finds = judge(find.case).finds
-        left += bool(finds)
-        typer.echo(f"{file.name}: {json.dumps(sorted({still.signature for still in finds})) if finds else 'gone'}")
-    raise typer.Exit(1 if left else 0)
+        failing += bool(finds)
+        typer.echo(f"{file.name}: {json.dumps(sorted({reproduced.signature for reproduced in finds})) if finds else 'gone'}")
+    raise typer.Exit(1 if failing else 0)
 
 
 if __name__ == "__main__":

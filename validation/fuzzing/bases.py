@@ -15,7 +15,7 @@ from edrp.core.instances import schema
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.registry import all_families
 
-SEEDS = 12
+INSTANCES_PER_SIZE = 12
 """Instances of each family and size."""
 
 SIZES = 6
@@ -40,7 +40,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:
     names = st.sampled_from([(family.kind, family.name) for family in families])
-    chosen = st.tuples(names, st.integers(0, SIZES - 1), st.integers(0, SEEDS - 1))
+    chosen = st.tuples(names, st.integers(0, SIZES - 1), st.integers(0, INSTANCES_PER_SIZE - 1))
     return chosen.map(lambda choice: _generated(*choice[0], *choice[1:]))
 
 

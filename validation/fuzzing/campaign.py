@@ -31,7 +31,7 @@ IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvx
 MEMORY = 8 * 2**30
 """Bytes of address space of a process; more is a find."""
 
-POLL = 0.05
+SECONDS_BETWEEN_POLLS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Campaign:
 
     @property
     def chunks(self) -> Path:
-        """Where finished chunks are entered."""
+        """File in which finished chunks are entered."""
         return self.folder / "chunks.jsonl"
 
     @property
     def finds(self) -> Path:
-        """Where finds are written."""
+        """Folder in which finds are written."""
         return self.folder / "finds"
 
     def finished(self) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class Summary:
     signatures: Counter[str] = field(default_factory=Counter)
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Count a chunk."""
+        """Add the counts of a chunk to the totals."""
         self.cases += chunk["cases"]
         self.codes.update(chunk["codes"])
         self.signatures.update(chunk["signatures"])
@@ -149,7 +149,7 @@ def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator
                 running[number] = _started(campaign, number)
             if not running:
                 return
-            time.sleep(POLL)
+            time.sleep(SECONDS_BETWEEN_POLLS)
             for number in [number for number, process in running.items() if not process.is_alive()]:
                 summary.add(_entered(campaign, number, running.pop(number)))
                 yield summary
@@ -206,8 +206,8 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         line = json.dumps(_record(campaign, number, summary)) + "\n"
     with campaign.chunks.open("a") as file:
         file.write("\n" + line)  # perhaps after a line that was cut off
-    for left in (result, current, current.with_suffix(".stack")):
-        left.unlink(missing_ok=True)
+    for leftover in (result, current, current.with_suffix(".stack")):
+        leftover.unlink(missing_ok=True)
     entered: dict[str, Any] = json.loads(line)
     return entered
 

@@ -88,16 +88,16 @@ def _set(document: Any, place: Place, value: Any) -> None:
     _holder(document, place)[place[-1]] = value
 
 
-def _some_place(draw: Draw, document: Any, wanted: Callable[[Any], bool]) -> tuple[Place, Any] | None:
-    """A place that holds what is wanted; fields are as likely as one another, however many members their lists have."""
+def _some_place(draw: Draw, document: Any, accepts: Callable[[Any], bool]) -> tuple[Place, Any] | None:
+    """Draw a place whose value is accepted; fields are as likely as one another, however many members their lists have."""
     by_field: dict[tuple[str, ...], list[tuple[Place, Any]]] = {}
     for place, value in places(document):
-        if wanted(value) and place != ("kind",):
+        if accepts(value) and place != ("kind",):
             by_field.setdefault(tuple(part for part in place if isinstance(part, str)), []).append((place, value))
     if not by_field:
         return None
-    found: tuple[Place, Any] = draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
-    return found
+    chosen: tuple[Place, Any] = draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
+    return chosen
 
 
 def _number(value: Any) -> bool:

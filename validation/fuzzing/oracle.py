@@ -29,7 +29,7 @@ GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
 
 UNDIVIDED_GRACE = 10.0
-"""The same for methods with a step that a work limit does not stop (`Method.undivided`), and for `auto`, which runs them."""
+"""Units of work beyond the limit for methods with a step that no work limit stops (`Method.undivided`), and for `auto`."""
 
 ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
 
@@ -100,13 +100,15 @@ def _judged(case: Case) -> Verdict:
     except Exception:
         verdict.finds.append(_crash(case, "reading"))
     if problem is not None:
-        seen: set[object] = set()
-        solutions = [one for method in case.methods if (one := _solved(case, problem, method, verdict, seen)) is not None]
+        judged_before: set[object] = set()
+        solutions = [
+            one for method in case.methods if (one := _solved(case, problem, method, verdict, judged_before)) is not None
+        ]
         verdict.finds += [Find(case, _summary(why), why) for why in _contradictions(problem, solutions)]
     return verdict
 
 
-def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, seen: set[object]) -> Solution | None:
+def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_before: set[object]) -> Solution | None:
     """The checked answer of one method, or None where it has none to give; shown unless one with the same decision was seen."""
     solution: Solution | None = None
     try:
@@ -114,9 +116,9 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, seen: s
             solution = solve(problem, method, work_limit=case.work_limit, seed=case.seed)
         code = outcome_code(solution)
         _read_back(solution)
-        what = solution.status, repr(solution.decision)
-        if what not in seen:
-            seen.add(what)
+        result = solution.status, repr(solution.decision)
+        if result not in judged_before:
+            judged_before.add(result)
             print_solution(Console(file=io.StringIO(), width=200), "case", problem, solution)
     except EdrpError as error:
         code = outcome_code(error)
@@ -147,21 +149,23 @@ def _read_back(solution: Solution) -> None:
 
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
     """Contradictions between the answers of several methods to one problem."""
-    found = []
+    finds = []
     # Objectives that are in part estimated by simulation may be below the optimum; the notes say so.
     compared = [solution for solution in solutions if not any(ESTIMATE_NOTE in note for note in solution.notes)]
-    held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]
+    feasible = [
+        solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None
+    ]
     for one in compared:
-        if one.status == "infeasible" and held and _keeps_limits(problem, held[0]):
-            found.append(f"{one.method} says infeasible, {held[0].method} holds a decision: {problem.kind}")
+        if one.status == "infeasible" and feasible and _keeps_limits(problem, feasible[0]):
+            finds.append(f"{one.method} says infeasible, {feasible[0].method} holds a decision: {problem.kind}")
         bound, _ = _first_stage(one)
-        for other in held:
+        for other in feasible:
             _, value = _first_stage(other)
             slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
             refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
             if refuted and _keeps_limits(problem, other):
-                found.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
-    return found
+                finds.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
+    return finds
 
 
 def _keeps_limits(problem: Problem, solution: Solution) -> bool:
@@ -183,7 +187,7 @@ def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _narrower(value: Any) -> Any:
-    """All numbers of a limit, a table of limits or nothing, smaller by `FUZZED_LIMIT_NARROWING`."""
+    """Return a limit, or a table of limits, with every number smaller by `FUZZED_LIMIT_NARROWING`; None stays None."""
     if isinstance(value, dict):
         return {name: _narrower(inner) for name, inner in value.items()}
     return value * (1 - FUZZED_LIMIT_NARROWING) if isinstance(value, float) else value
@@ -207,12 +211,12 @@ FOLDERS = re.compile(rf'File "(?:[^"]*/(?=site-packages/(?!edrp/))|{SOURCES}/(?:
 
 
 def _crash(case: Case, during: str) -> Find:
-    """The find of the exception that is being handled: its type, and the innermost place of ours."""
+    """Return the find of the exception that is being handled: its type, and the innermost line of this package."""
     text = FOLDERS.sub('File "', traceback.format_exc())
     lines = [line.strip() for line in text.splitlines()]
     others = ("fuzzing/oracle.py", "site-packages")
-    ours = [line for line in lines if line.startswith("File ") and not any(other in line for other in others)]
-    place = ours[-1].split("/", 1)[-1] if ours else ""
+    own_lines = [line for line in lines if line.startswith("File ") and not any(other in line for other in others)]
+    place = own_lines[-1].split("/", 1)[-1] if own_lines else ""
     words: list[Any] = place.replace('"', "").replace(",", "").split()
     where = f"{words[0].rsplit('/', 1)[-1]} in {words[-1]}" if words else "?"
     return Find(case, f"{lines[-1].split(':')[0]} at {where}", f"{during}\n{text}")

@@ -60,19 +60,19 @@ class Kept:
 def flip_bits(count: int, seed: int, place: Path) -> Iterator[Flip]:
     """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn."""
     generator = np.random.default_rng(seed)
-    kept = _write_all(place / "sound")
-    names = list(kept)
+    sound_files = _write_all(place / "sound")
+    names = list(sound_files)
     for number in range(count):
-        what = names[number % len(names)]
+        name = names[number % len(names)]
         copy = place / "copy"
-        shutil.copytree(kept[what].folder, copy)
+        shutil.copytree(sound_files[name].folder, copy)
         files = sorted(path for path in copy.rglob("*") if path.is_file() and path.stat().st_size)
         file = files[generator.integers(len(files))]
         content = bytearray(file.read_bytes())
         bit = int(generator.integers(8 * len(content)))
         content[bit // 8] ^= 1 << bit % 8
         file.write_bytes(content)
-        yield Flip(what, file.name, bit, kept[what].take(copy, file))
+        yield Flip(name, file.name, bit, sound_files[name].take(copy, file))
         shutil.rmtree(copy)
 
 
@@ -109,13 +109,13 @@ def _model() -> PolicyModel:
 def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
     """A batch of the same instances goes on in the folder."""
     whole = {row["key"]: row["error_message"] for row in rows}
-    with _warnings() as said:
+    with _warnings() as warned:
         before = read_rows(copy)
-    if not file.name.startswith("_journal") and file.name not in " ".join(said):
+    if not file.name.startswith("_journal") and file.name not in " ".join(warned):
         return "read_rows does not name it"
-    with _warnings() as said:
-        done = ResultFolder(copy, Fingerprint(12, 7)).recover()
-    if file.name not in " ".join(said):
+    with _warnings() as warned:
+        recovered = ResultFolder(copy, Fingerprint(12, 7)).recover()
+    if file.name not in " ".join(warned):
         return "is not named"
     if not any(path.name.endswith(file.name) for path in (copy / SET_ASIDE).glob("*")):
         return "is not set aside"
@@ -125,8 +125,8 @@ def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
         if any(whole.get(key) != text for key, text in pairs):
             return "rows have changed"
     lost = 1 if file.name.startswith("_journal") else 6
-    if set(after["key"].to_pylist()) != done or after.num_rows != len(done) or len(done) < len(rows) - 2 * lost:
-        return f"{len(done)} of {len(rows)} rows are left"
+    if set(after["key"].to_pylist()) != recovered or after.num_rows != len(recovered) or len(recovered) < len(rows) - 2 * lost:
+        return f"{len(recovered)} of {len(rows)} rows are left"
     return ""
 
 
@@ -139,9 +139,9 @@ def _take_policy(copy: Path, file: Path, model: PolicyModel, iteration: Iteratio
             return f"is refused with {error!r}"
     else:
         return "is opened"
-    with _warnings() as said:
+    with _warnings() as warned:
         precompute_policy(model, Threads(1), copy)
-    if file.name not in " ".join(said) or not (copy / SET_ASIDE / file.name).exists():
+    if file.name not in " ".join(warned) or not (copy / SET_ASIDE / file.name).exists():
         return "is not set aside"
     again = load_policy(copy).costs.values.values()
     return "" if all(map(np.array_equal, again, iteration.values)) else "other costs are computed"
@@ -149,11 +149,11 @@ def _take_policy(copy: Path, file: Path, model: PolicyModel, iteration: Iteratio
 
 def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
     """A job that was killed goes on."""
-    with _warnings() as said:
-        found = Checkpoints(copy, model).latest()
-    if found is not None:
+    with _warnings() as warned:
+        checkpoint = Checkpoints(copy, model).latest()
+    if checkpoint is not None:
         return "is used"
-    if file.stem not in " ".join(said) or not (copy / SET_ASIDE / file.name).exists():
+    if file.stem not in " ".join(warned) or not (copy / SET_ASIDE / file.name).exists():
         return "is not set aside"
     return ""
 
@@ -161,10 +161,10 @@ def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
     """Warnings while the block runs, which are printed nowhere."""
-    said: list[str] = []
+    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecoveryWarning)
         try:
-            yield said
+            yield messages
         finally:
-            said += [str(warning.message) for warning in caught]
+            messages += [str(warning.message) for warning in caught]

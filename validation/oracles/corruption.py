@@ -48,8 +48,8 @@ def _check_texts(problem: Any, solution: str, certificate: str) -> str:
 def change_certified(problems: Iterable[Any], method: str, count: int) -> Verdicts:
     """Solve problems with certificates, and change each answer so many times; see `try_corruptions`."""
     random = np.random.default_rng(0)
-    found = [try_corruptions(problem, solve(problem, method, certify=True), count, random) for problem in problems]
-    return Verdicts(*map(sum, zip(*found, strict=True)))
+    outcomes = [try_corruptions(problem, solve(problem, method, certify=True), count, random) for problem in problems]
+    return Verdicts(*map(sum, zip(*outcomes, strict=True)))
 
 
 def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.Generator) -> Verdicts:
@@ -103,13 +103,13 @@ def is_true(problem: Any, solution: Any, document: dict[str, Any], header: dict[
 def corrupt(text: str, certificate: str, random: np.random.Generator) -> tuple[str, str]:
     """A solution document and a certificate, of which a number, the order of lines or the length is changed."""
     solution, lines = json.loads(text), [json.loads(line) for line in certificate.splitlines()]
-    what = random.random()
-    if what < 0.35:
+    draw = random.random()
+    if draw < 0.35:
         fields = {name: solution[name] for name in DECISIONS if name in solution}
         solution = {**solution, **_with_a_change(fields, random)}
         if random.random() < 0.5 and solution["objective"] is not None:  # the same false claim in both
             lines[0]["bound"] = str(Fraction(solution["objective"]))
-    elif what < 0.9:
+    elif draw < 0.9:
         lines = _with_a_change(lines, random)
         if random.random() < 0.3 and isinstance(lines[0].get("bound"), str):
             solution = {**solution, "objective": float(Fraction(lines[0]["bound"]))}
@@ -120,7 +120,7 @@ def corrupt(text: str, certificate: str, random: np.random.Generator) -> tuple[s
 
 
 def corrupt_text(solution: str, certificate: str, random: np.random.Generator) -> tuple[str, str]:
-    """The same files, of which one has a random change as a text."""
+    """Return a solution document and a certificate of which one has a random change in its text."""
     if random.random() < 0.25:
         return _changed_text(solution, random), certificate
     return solution, _changed_text(certificate, random)
@@ -150,7 +150,7 @@ def _changed_text(text: str, random: np.random.Generator) -> str:
 
 
 def _other_number(text: str, random: np.random.Generator) -> str:
-    """Another number in place of the one in the text."""
+    """Return a number other than the one in the text, as text."""
     value = float(text)
     others = [value + 1, value - 1, -value, value * 2, value / 2, 0.0, value * (1 + 1e-7), 1e300, 1e-300, 1e9]
     other = others[int(random.integers(len(others)))]

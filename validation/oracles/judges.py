@@ -42,7 +42,7 @@ def tiny_problems(kind: str, first: int, count: int) -> Iterator[tuple[int, str]
 
 
 def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) -> Iterator[str]:
-    """What is wrong with the answers of methods to the problem in a text, by method.
+    """Yield the faults in the answers of methods to the problem in a text, each with its method.
 
     Statuses, objectives, metrics and feasibility of decisions, that none is better than the optimum, that bounds hold, and that
     exact methods find it.
@@ -57,12 +57,12 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
             limit = None if exact else work_limit
             solution = solve(problem, name, work_limit=limit)
             answer = read(json.dumps(solution.to_document()))
-            said = _wrong(document, answer, optimum, problem.resolution, exact)
-            yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in said)
+            faults = _wrong(document, answer, optimum, problem.resolution, exact)
+            yield from (f"{name}: {fault}; the optimum is {optimum and float(optimum)!r}" for fault in faults)
 
 
 def _wrong(document: Document, answer: Document, optimum: Fraction | None, resolution: float, exact: bool) -> Iterator[str]:
-    """What an answer claims that does not hold."""
+    """Yield the claims of an answer that do not hold."""
     status, value, bound = answer["status"], answer["objective"], answer["bound"]
     if exact and status != ("infeasible" if optimum is None else "optimal"):
         yield f"says {status!r}"
@@ -83,14 +83,14 @@ def _wrong(document: Document, answer: Document, optimum: Fraction | None, resol
 
 
 def misjudged(document: Document, answer: Document) -> Iterator[str]:
-    """What a solution document says otherwise than the judge about its decision: feasibility, value and metrics."""
+    """Yield disagreements between a solution document and the judge about its decision: feasibility, value and metrics."""
     judge, _, field = JUDGES[document["kind"]]
-    found = judge(document, answer[field] if field else answer)
-    if not found.feasible:
+    judgement = judge(document, answer[field] if field else answer)
+    if not judgement.feasible:
         yield "the decision breaks a limit"
-    for name, metric in {**found.metrics, "objective": found.objective}.items():
+    for name, metric in {**judgement.metrics, "objective": judgement.objective}.items():
         stated = answer["objective"] if name == "objective" else answer["metrics"].get(name)
         if stated is None or abs(stated - metric) > Fraction(SAME_VALUE) * max(Fraction(1), abs(metric)):
             yield f"{name} is {stated and float(stated)!r}, not {float(metric)!r}"
-    if {*found.metrics} != {*answer["metrics"]}:
-        yield f"metrics {sorted(answer['metrics'])}, not {sorted(found.metrics)}"
+    if {*judgement.metrics} != {*answer["metrics"]}:
+        yield f"metrics {sorted(answer['metrics'])}, not {sorted(judgement.metrics)}"

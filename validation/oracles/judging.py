@@ -1,4 +1,4 @@
-"""What judges of problems have in common: they read JSON text and give exact values."""
+"""Common parts of the judges of problems: they read JSON text and give exact values."""
 
 from __future__ import annotations
 

@@ -40,28 +40,28 @@ class Vipr:
             self.derive()
         last = self.constraints[-1]
         assert not last.under
-        wanted = Constraint("G", Fraction(1), {}) if self.goal is None else Constraint("G", self.goal, self.objective)
-        assert dominates(last, wanted)
+        target = Constraint("G", Fraction(1), {}) if self.goal is None else Constraint("G", self.goal, self.objective)
+        assert dominates(last, target)
 
     def next(self) -> str:
-        """The next word."""
+        """Read the next word of the file."""
         return next(self.words)
 
     def take(self, count: int) -> list[str]:
-        """The next words."""
+        """Read the next words of the file."""
         return [self.next() for _ in range(count)]
 
     def entries(self) -> dict[int, Fraction]:
         """Coefficients by column."""
-        found = {}
+        by_index = {}
         for _ in range(int(self.next())):
             column = int(self.next())
             assert 0 <= column < self.columns
-            found[column] = Fraction(self.next())
-        return found
+            by_index[column] = Fraction(self.next())
+        return by_index
 
     def constraint(self) -> Constraint:
-        """A constraint as it stands."""
+        """Read one constraint of the file."""
         _, sense, value = self.take(3)
         return Constraint(sense, Fraction(value), self.entries())
 
@@ -73,17 +73,17 @@ class Vipr:
         if reason == "asm":
             self.constraints.append(stated._replace(under=frozenset({number})))
         elif reason == "lin":
-            got = self.combined(stated.sense)
-            assert dominates(got, stated), number
-            self.constraints.append(stated._replace(under=got.under))
+            derived = self.combined(stated.sense)
+            assert dominates(derived, stated), number
+            self.constraints.append(stated._replace(under=derived.under))
         else:
             assert reason == "uns"
             first, no, second, yes = map(int, self.take(4))
             self.check_split(self.constraints[no], self.constraints[yes])
             assert dominates(self.constraints[first], stated)
             assert dominates(self.constraints[second], stated)
-            left = (self.constraints[first].under - {no}) | (self.constraints[second].under - {yes})
-            self.constraints.append(stated._replace(under=left))
+            assumptions = (self.constraints[first].under - {no}) | (self.constraints[second].under - {yes})
+            self.constraints.append(stated._replace(under=assumptions))
         assert self.take(2) == ["}", "-1"]
 
     def combined(self, sense: str) -> Constraint:
@@ -108,11 +108,11 @@ class Vipr:
         assert no.value.denominator == 1
 
 
-def dominates(got: Constraint, wanted: Constraint) -> bool:
+def dominates(derived: Constraint, target: Constraint) -> bool:
     """Whether a constraint says as much as another; a contradiction says everything."""
-    sign = 1 if got.sense == "G" else -1
-    if not got.entries and sign * got.value > 0:
+    sign = 1 if derived.sense == "G" else -1
+    if not derived.entries and sign * derived.value > 0:
         return True
-    if got.entries != wanted.entries:
+    if derived.entries != target.entries:
         return False
-    return got.sense == wanted.sense and sign * got.value >= sign * wanted.value
+    return derived.sense == target.sense and sign * derived.value >= sign * target.value

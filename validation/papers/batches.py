@@ -55,11 +55,11 @@ class Overall:
         self.since = self.since or perf_counter()
         failed = 0
 
-        def report(now: BatchProgress) -> None:
+        def report(progress: BatchProgress) -> None:
             nonlocal failed
-            failed = now.failed
-            done, seconds = self.done + rows - now.total + now.done, perf_counter() - self.since
-            self.report(replace(now, total=self.total, done=done, failed=self.failed + failed, seconds=seconds))
+            failed = progress.failed
+            done, seconds = self.done + rows - progress.total + progress.done, perf_counter() - self.since
+            self.report(replace(progress, total=self.total, done=done, failed=self.failed + failed, seconds=seconds))
 
         yield report
         self.done += rows
@@ -87,12 +87,12 @@ def batch_rows(
     """
     where: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
     with nullcontext() if progress is None else progress.batch(len(instances) * len(methods)) as report:
-        made: Any = solve_batch(instances, methods, out=out, progress=report, **where)
+        rows: Any = solve_batch(instances, methods, out=out, progress=report, **where)
     if out is not None:
-        made = read_rows(out, columns)
+        rows = read_rows(out, columns)
     elif spark is not None:
-        made = made.toArrow()
-    table: pa.Table = made.select(list(columns))
+        rows = rows.toArrow()
+    table: pa.Table = rows.select(list(columns))
     return [row for row in table.to_pylist() if row["method"] in methods]
 
 

@@ -61,11 +61,11 @@ Claims = Sequence[tuple[str, str, *tuple[Callable[[Any], Iterable[Finding]], ...
 
 def judged(claims: Claims, evidence: Any) -> tuple[Statement, ...]:
     """Claims judged on evidence; those on which it has nothing to say are left out."""
-    made = (
+    judgements = (
         Statement(sentence, section, tuple(finding for requirement in required for finding in requirement(evidence)))
         for section, sentence, *required in claims
     )
-    return tuple(statement for statement in made if statement.findings)
+    return tuple(statement for statement in judgements if statement.findings)
 
 
 def claim_table(statements: Sequence[Statement]) -> Table:

@@ -1,4 +1,4 @@
-"""What formats share: the claim of a certificate in numbers and words, and trees in pre-order."""
+"""Parts that the formats share: the claim of a certificate in numbers and words, and trees in pre-order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def claimed_bound(header: dict[str, Any]) -> Fraction | None:
 
 
 def refuted(bound: Fraction | None) -> str:
-    """What no decision is, by a claim that is proven."""
+    """Return in words the property that no decision has if the claim is proven: feasible, or below the bound."""
     return "feasible" if bound is None else f"below {float(bound)!r} − 1e-6"
 
 

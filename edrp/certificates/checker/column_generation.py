@@ -22,13 +22,13 @@ Pattern = tuple[int, ...]  # how many instances of each operator are on one node
 
 
 class Window:
-    """How many nodes may be in use, in all and of each class."""
+    """Range of the number of nodes in use, in all and of each class."""
 
     def __init__(self, least: int, most: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
         self.least, self.most, self.low, self.high = least, most, low, high
 
     def halves(self, which: int, floor: int) -> tuple[Window, Window]:
-        """At most floor, and more, of the nodes of a class; of all nodes for -1."""
+        """Split the range of a class (-1: of all nodes) into at most `floor` nodes and at least one more."""
         need(which in range(-1, len(self.low)) and type(floor) is int, "there is no such class")
         if which < 0:
             lower, upper = min(self.most, floor), max(self.least, floor + 1)
@@ -59,31 +59,31 @@ class Patterns:
     def __init__(self, problem: dict[str, Any], order: list[str], objective: bool) -> None:
         model, unit = Instances(problem), 2**SHIFT if objective else 0
         need(sorted(order) == sorted(model.operators), "order: not each operator once")
-        place, self.size = {name: i for i, name in enumerate(order)}, len(order)
+        position, self.size = {name: i for i, name in enumerate(order)}, len(order)
         self.price, self.apart = math.floor(model.price * unit), math.floor(sum(model.cut.values()) * unit)
         self.count = tuple(model.count[name] for name in order)
         self.saved: list[dict[int, int]] = [{} for _ in order]  # by later and earlier operator: when two instances are together
         for (u, v), value in model.cut.items():
-            early, late = sorted((place[u], place[v]))
+            early, late = sorted((position[u], position[v]))
             pair = math.ceil(value * unit / (model.count[u] * model.count[v]))
             self.saved[late][early] = self.saved[late].get(early, 0) + pair
         last = [max((k for k in range(self.size) if i in self.saved[k]), default=i) for i in range(self.size)]
         self.fronts = [[i for i in range(k) if last[i] >= k] for k in range(self.size + 1)]
-        self.paths = [(place[name], [place[u] for u in model.before[name]]) for name in model.order]
+        self.paths = [(position[name], [position[u] for u in model.before[name]]) for name in model.order]
         names = sorted({resource for need_of in model.need.values() for resource in need_of})
         scale = math.lcm(*(fraction(x).denominator for need_of in model.need.values() for x in need_of.values()))
         self.need = [tuple(int(model.need[name].get(r, 0) * scale) for r in names) for name in order]
         all_need = [sum(map(mul, self.count, column)) for column in zip(*self.need, strict=True)]
         classes = dict[Any, list[str]]()
         for node in model.nodes:
-            rooms = ((model.room(node, r), most) for r, most in zip(names, all_need, strict=True))
-            room = tuple(most if x is None else min(most, math.floor(x * scale)) for x, most in rooms)
-            runs = [node in (model.operators[name].get("candidates") or model.nodes) for name in order]
+            rooms = ((model.room(node, r), largest) for r, largest in zip(names, all_need, strict=True))
+            room = tuple(largest if x is None else min(largest, math.floor(x * scale)) for x, largest in rooms)
+            is_candidate = [node in (model.operators[name].get("candidates") or model.nodes) for name in order]
             fits = (min((x // a for x, a in zip(room, need_of, strict=True) if a), default=n) for n, need_of in self._needs())
-            most = tuple(min(n, fit) if may else 0 for n, fit, may in zip(self.count, fits, runs, strict=True))
-            if any(most):
-                classes.setdefault((room, most), []).append(node)
-        self.rooms, self.most = [room for room, _ in classes], [most for _, most in classes]
+            largest = tuple(min(n, fit) if may else 0 for n, fit, may in zip(self.count, fits, is_candidate, strict=True))
+            if any(largest):
+                classes.setdefault((room, largest), []).append(node)
+        self.rooms, self.most = [room for room, _ in classes], [largest for _, largest in classes]
         self.members = list(classes.values())
         self.model, self.unit, self.known = model, math.floor(model.second * unit), dict[Any, Any]()
 
@@ -92,7 +92,7 @@ class Patterns:
 
     @property
     def root(self) -> Window:
-        """All placements."""
+        """Return the window that admits every placement."""
         sizes = tuple(map(len, self.members))
         return Window(1, sum(sizes), (0,) * len(sizes), sizes)
 
@@ -105,9 +105,9 @@ class Patterns:
 
         Labels are worth and use of the two shortest resources; others are ignored here.
         """
-        room, wanted = self.rooms[c], [sum(map(mul, self.most[c], column)) for column in zip(*self.need, strict=True)]
-        short = sorted((r for r, x in enumerate(room) if wanted[r] > x), key=lambda r: Fraction(room[r], wanted[r]))[:2]
-        found: list[dict[Pattern, list[tuple[int, int, int]]]] = [{(): [(0, 0, 0)]}]
+        room, demand = self.rooms[c], [sum(map(mul, self.most[c], column)) for column in zip(*self.need, strict=True)]
+        short = sorted((r for r, x in enumerate(room) if demand[r] > x), key=lambda r: Fraction(room[r], demand[r]))[:2]
+        tables: list[dict[Pattern, list[tuple[int, int, int]]]] = [{(): [(0, 0, 0)]}]
         looked = 0
         for k in reversed(range(self.size)):
             a, b = ([self.need[k][r] for r in short] + [0, 0])[:2]
@@ -118,15 +118,15 @@ class Patterns:
                 for x in range(self.most[c][k] + 1):
                     counts[k] = x
                     more = self.gain(k, x, zip(front, state, strict=True), worth)
-                    rest = found[-1][tuple(counts[i] for i in self.fronts[k + 1])]
+                    later = tables[-1][tuple(counts[i] for i in self.fronts[k + 1])]
                     p, q = x * a, x * b
-                    labels += [(w + more, u + p, v + q) for w, u, v in rest if u + p <= top[0] and v + q <= top[1]]
+                    labels += [(w + more, u + p, v + q) for w, u, v in later if u + p <= top[0] and v + q <= top[1]]
                 looked += len(labels)
                 need(looked <= MAX_STATES, f"more than {MAX_STATES} states")
                 table[state] = _undominated(labels)
-            found.append(table)
+            tables.append(table)
         self.short = short
-        return found[::-1]
+        return tables[::-1]
 
     def above(self, c: int, tables: Any, worth: list[int], threshold: Any, most: int) -> Iterator[tuple[int, Pattern]]:
         """Patterns of a class that are worth at least the threshold."""
@@ -140,64 +140,64 @@ class Patterns:
                     yield value, pattern
                 continue
             for x in range(self.most[c][k] + 1):
-                left = tuple(free - x * amount for free, amount in zip(room, self.need[k], strict=True))
-                if min(left, default=0) < 0:
+                free_after = tuple(free - x * amount for free, amount in zip(room, self.need[k], strict=True))
+                if min(free_after, default=0) < 0:
                     break
                 need((looked := looked + 1) <= most, f"more than {most} parts of patterns")
-                go = value + self.gain(k, x, ((i, pattern[i]) for i in self.fronts[k]), worth)
+                total = value + self.gain(k, x, ((i, pattern[i]) for i in self.fronts[k]), worth)
                 after = (*pattern, x)
-                p, q = ([left[r] for r in short] + [0, 0])[:2]
+                p, q = ([free_after[r] for r in short] + [0, 0])[:2]
                 labels = tables[k + 1][tuple(after[i] for i in self.fronts[k + 1])]
                 follow = next((w for w, used, also in labels if used <= p and also <= q), None)
-                if follow is not None and go + follow >= threshold:
-                    stack.append((after, go, left))
+                if follow is not None and total + follow >= threshold:
+                    stack.append((after, total, free_after))
 
     def close(self, window: Window, worth: list[int], target: int, most: int) -> int:
         """See that nothing in a window is below the target; how many parts of placements were looked at."""
         fixed, none = self.apart + sum(map(mul, self.count, worth)), (0,) * len(self.members)
-        tables, shorts, least = [], [], []
+        tables, shorts, least_values = [], [], []
         for c in range(len(self.members)):
             tables.append(self.tables(c, worth))
             shorts.append(self.short)
-            least.append(self.price - tables[c][0][()][0][0])
-        if fixed + window.cheapest(least, none) >= target:
+            least_values.append(self.price - tables[c][0][()][0][0])
+        if fixed + window.cheapest(least_values, none) >= target:
             return 0
         listed = list[tuple[int, int, Pattern]]()
         for c in range(len(self.members)):
-            using = fixed + window.cheapest(least, [int(d == c) for d in range(len(none))])
+            using = fixed + window.cheapest(least_values, [int(d == c) for d in range(len(none))])
             if using < target:  # one that costs more than the least by what is left to the target is in nothing below it
                 self.short = shorts[c]
-                some = self.above(c, tables[c], worth, self.price - least[c] - (target - using) + 1, most)
-                listed += [(self.price - value - least[c], c, pattern) for value, pattern in some]
+                some = self.above(c, tables[c], worth, self.price - least_values[c] - (target - using) + 1, most)
+                listed += [(self.price - value - least_values[c], c, pattern) for value, pattern in some]
                 need(len(listed) <= most, f"more than {most} patterns")
-        return len(listed) + self._cover(window, fixed, least, sorted(listed), target, most)
+        return len(listed) + self._cover(window, fixed, least_values, sorted(listed), target, most)
 
-    def _cover(self, window: Window, fixed: int, least: list[int], listed: Any, target: int, most: int) -> int:
+    def _cover(self, window: Window, fixed: int, least_values: list[int], listed: Any, target: int, most: int) -> int:
         """Go through all choices of listed patterns that hold each instance once; operators in few patterns come first."""
         holders = [[p for p, (_, _, pattern) in enumerate(listed) if pattern[a]] for a in range(self.size)]
         order, rest, looked = sorted(range(self.size), key=lambda a: len(holders[a])), dict[Any, Any](), 0
-        stack: list[Any] = [(self.count, (0,) * len(least), (), 0, order[0], 0)]
+        stack: list[Any] = [(self.count, (0,) * len(least_values), (), 0, order[0], 0)]
         while stack:
-            left, used, chosen, above, a, begin = stack.pop()
+            uncovered, used, chosen, above, a, begin = stack.pop()
             for at in range(begin, len(holders[a])):
                 excess, c, pattern = listed[holders[a][at]]
                 need((looked := looked + 1) <= most, f"more than {most} parts of placements")
-                if fixed + window.cheapest(least, used) + above + excess >= target:
+                if fixed + window.cheapest(least_values, used) + above + excess >= target:
                     break
-                now = tuple(map(sub, left, pattern))
-                if min(now) < 0:
+                uncovered_after = tuple(map(sub, uncovered, pattern))
+                if min(uncovered_after) < 0:
                     continue
                 counts, more = (*used[:c], used[c] + 1, *used[c + 1 :]), (*chosen, (c, pattern))
                 if counts not in rest:
-                    rest[counts] = fixed + window.cheapest(least, counts)
+                    rest[counts] = fixed + window.cheapest(least_values, counts)
                 bound = rest[counts] + above + excess
                 if bound >= target or bound + self.latency(self.legs(more), [c for c, _ in more]) >= target:
                     continue
-                b = next((b for b in order if now[b]), None)
+                b = next((b for b in order if uncovered_after[b]), None)
                 if b is not None:
-                    stack.append((now, counts, more, above + excess, b, at if a == b else 0))
+                    stack.append((uncovered_after, counts, more, above + excess, b, at if a == b else 0))
                 elif sum(counts) >= window.least and all(map(le, window.low, counts)):
-                    score = fixed + sum(map(mul, least, counts)) + above + excess
+                    score = fixed + sum(map(mul, least_values, counts)) + above + excess
                     looked += self._seat(list(more), target - score, most - looked)
         return looked
 
@@ -223,16 +223,16 @@ class Patterns:
 
     def _connected(self, chosen: list[tuple[int, Pattern]]) -> list[tuple[int, Pattern]]:
         """Patterns with few nodes to choose from first, then those with the most streams to those before; equal ones together."""
-        left, order = Counter(chosen), list[tuple[int, Pattern]]()
+        unplaced, order = Counter(chosen), list[tuple[int, Pattern]]()
 
         def rank(item: tuple[int, Pattern]) -> Any:
             pairs = ((a, b) for b, sources in self.paths for a in sources)
             joined = sum(any((p[a] and item[1][b]) or (p[b] and item[1][a]) for _, p in order) for a, b in pairs)
             return len(self.members[item[0]]) == 1, joined, item
 
-        while left:
-            best = max(left, key=rank)
-            order += [best] * left.pop(best)
+        while unplaced:
+            best = max(unplaced, key=rank)
+            order += [best] * unplaced.pop(best)
         return order
 
     @cached_property

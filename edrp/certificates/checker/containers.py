@@ -41,16 +41,16 @@ class Containers(Graph):
         return used
 
     def check_moment(self, load: Any, hosts: list[str], counts: Counts) -> None:
-        """No more hosts, given by type, than there may be, and as many instances of each operator as the load needs."""
+        """Check that each type has no more hosts than it may have, and each operator the instances that its load needs."""
         for name, host in self.types.items():
             need(host.get("limit") is None or hosts.count(name) <= host["limit"], f"more hosts of type {name} than there may be")
         for name, operator in self.operators.items():
             fewest = operator.get("min_instances", 1)
             if self.busy is not None:
                 fewest = max(fewest, math.ceil(load * self.load[name] * self.occupied(name) / self.busy - SAME))
-            most = operator.get("max_instances") or 10**5
+            max_instances = operator.get("max_instances") or 10**5
             count = counts.get(name, 0)
-            need(fewest <= count <= most, f"{name}: {count} instances, where {fewest} to {most} are due")
+            need(fewest <= count <= max_instances, f"{name}: {count} instances, where {fewest} to {max_instances} are due")
 
     def occupied(self, name: str) -> Fraction:
         """Seconds for which an item occupies an instance."""
@@ -58,8 +58,8 @@ class Containers(Graph):
 
     def left(self, name: str, arriving: Fraction, count: int, seconds: Any) -> Fraction:
         """Items that are left of those that arrive, when so many instances have served them for so many seconds."""
-        left = arriving - count * seconds / self.occupied(name)
-        return left if left > SAME * arriving else Fraction(0)
+        unserved = arriving - count * seconds / self.occupied(name)
+        return unserved if unserved > SAME * arriving else Fraction(0)
 
 
 def added(parts: Any) -> Counts:
@@ -94,7 +94,7 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
 
 
 def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:
-    """Price of the units bought, and penalties for items that wait, in each period anew."""
+    """Return the price of the units bought plus the penalties for items that wait, charged in each period."""
     model, hosts, forecast = Containers(problem), unique((host["name"], host) for host in decision), problem["forecast"]
     before, periods, price = {host["name"]: host for host in problem.get("leased", [])}, len(forecast), Fraction(0)
     idle = {"units": 0, "instances": [{}] * periods}
@@ -114,11 +114,13 @@ def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:
         for end in range(first + length, first + units * length + 1, length):
             beyond = Fraction(max(0, end - periods), length) if problem.get("prorate", False) else 0
             price += model.types[kind]["price"] * max(0, 1 - beyond)
-    left, late = {name: fraction(model.queues.get(name, 0)) for name in model.operators}, Fraction(0)
+    waiting, late = {name: fraction(model.queues.get(name, 0)) for name in model.operators}, Fraction(0)
     for period, load in enumerate(forecast):
         counts = added(host["instances"][period] for host in hosts.values())
         model.check_moment(load, leased[period], counts)
         for name, rate in model.load.items():
-            left[name] = model.left(name, left[name] + load * rate * problem["period"], counts.get(name, 0), problem["period"])
-            late += left[name]
+            waiting[name] = model.left(
+                name, waiting[name] + load * rate * problem["period"], counts.get(name, 0), problem["period"]
+            )
+            late += waiting[name]
     return price + model.penalty * late

@@ -73,9 +73,9 @@ class Deployments(Application):
 
     def transfer(self, node: str, size: Any) -> Fraction:
         """Seconds between a node and the store."""
-        store, own = self.network.get("store") or {}, self.nodes[node]
-        delay = own["store_delay"] if own.get("store_delay") is not None else store.get("delay", 0)
-        bandwidth = own["store_bandwidth"] if own.get("store_bandwidth") is not None else store.get("bandwidth")
+        store, described = self.network.get("store") or {}, self.nodes[node]
+        delay = described["store_delay"] if described.get("store_delay") is not None else store.get("delay", 0)
+        bandwidth = described["store_bandwidth"] if described.get("store_bandwidth") is not None else store.get("bandwidth")
         return 2 * fraction(delay) + (fraction(size) / bandwidth if bandwidth else 0)
 
     def factor(self, metric: str) -> Fraction:

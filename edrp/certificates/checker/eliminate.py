@@ -57,20 +57,20 @@ class Placement:
     def __init__(self, problem: dict[str, Any], order: list[str], shares: Sequence[Fraction] | None = None) -> None:
         self.model = model = Deployments(problem)
         need(sorted(order) == sorted(model.operators), "order: not each operator once")
-        place, nodes = {name: i for i, name in enumerate(order)}, list(model.nodes)
-        self.streams = [(place[source], place[target]) for source, target in model.streams]
+        position, nodes = {name: i for i, name in enumerate(order)}, list(model.nodes)
+        self.streams = [(position[source], position[target]) for source, target in model.streams]
         need(all(i < j for i, j in self.streams), "order: a stream goes backward")
-        factors, most = [model.factor(name) for name in SUMMED], list[Any](model.limits.get(name) for name in SUMMED)
+        factors, limits = [model.factor(name) for name in SUMMED], list[Any](model.limits.get(name) for name in SUMMED)
         if shares is not None:
-            kept = all(x >= 0 and (limit or not x) for x, limit in zip(shares, most, strict=True))
-            need(kept, "shares: below 0, or of a metric without limit")
-            factors = [x / limit if x else x for x, limit in zip(shares, most, strict=True)]
+            valid = all(x >= 0 and (limit or not x) for x, limit in zip(shares, limits, strict=True))
+            need(valid, "shares: below 0, or of a metric without limit")
+            factors = [x / limit if x else x for x, limit in zip(shares, limits, strict=True)]
         flight, self.stop = (Fraction(0) if shares is not None else model.factor(x) for x in ("network_usage", "downtime"))
         units = [(x or 1) * 2**SHIFT for x in factors]
         if flight:
-            units[1], most[1] = factors[1] * 2**SHIFT, None
+            units[1], limits[1] = factors[1] * 2**SHIFT, None
         self.counts = [int(factors[0] > 0), int(factors[1] + flight > 0)]
-        self.limits = [NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(most, units, strict=True)]
+        self.limits = [NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(limits, units, strict=True)]
         self.node, speeds = {name: u for u, name in enumerate(nodes)}, [model.nodes[name].get("speedup", 1) for name in nodes]
         self.operators = [model.operators[name] for name in order]
         self.time: list[dict[int, list[int]]] = []  # by operator, stable number of replicas and node
@@ -88,8 +88,8 @@ class Placement:
         tolls = [[link.get("cost", 0) * units[1] + link["delay"] * flight if link else 0 for link in row] for row in links]
         self.toll = [[[math.floor(model.rate[s] * x) if x else 0 for x in row] for row in tolls] for s in model.streams]
         self.need = [by_resource(operator.get("resources", 1)) for operator in self.operators]
-        own = [model.nodes[name].get("resources") for name in nodes]
-        self.free = [None if resources is None else by_resource(resources) for resources in own]
+        node_resources = [model.nodes[name].get("resources") for name in nodes]
+        self.free = [None if resources is None else by_resource(resources) for resources in node_resources]
         scale = math.lcm(*(fraction(amount).denominator for need_of in self.need for amount in need_of.values()))
         self.whole_need = [[(name, int(amount * scale)) for name, amount in need_of.items()] for need_of in self.need]
         has = [(u, free) for u, free in enumerate(self.free) if free is not None]
@@ -144,64 +144,64 @@ class Placement:
         return self.known[e, a, b]
 
     def sweep(self, prices: Prices, limit: int) -> tuple[list[dict[Any, Any]], Tables]:
-        """For each operator and what is left to it, the least cost with it; and the tables; without what reaches the limit.
+        """Return the least cost of every choice left to each operator, and the tables; costs that reach the limit are left out.
 
         A dynamic program over the operators in order, which remembers those with listed streams to later ones.
         """
-        places, flow, left = range(len(self.operators)), prices.flow, self.left
-        own = [[self.own(i, choice, prices) for choice in left[i]] for i in places]
-        rest = [*accumulate((min(row, default=NEVER) for row in reversed(own)), initial=0)][::-1]
-        fronts = [tuple(sorted({s for s, t in map(self.streams.__getitem__, flow) if s < i <= t})) for i in range(len(own) + 1)]
+        places, flow, choices = range(len(self.operators)), prices.flow, self.left
+        unary = [[self.own(i, choice, prices) for choice in choices[i]] for i in places]
+        least_later = [*accumulate((min(row, default=NEVER) for row in reversed(unary)), initial=0)][::-1]
+        fronts = [tuple(sorted({s for s, t in map(self.streams.__getitem__, flow) if s < i <= t})) for i in range(len(unary) + 1)]
         forward: list[dict[tuple[int, ...], Any]] = [{(): 0}]
         steps = []
         for i in places:
             into = [(fronts[i].index(self.streams[e][0]), e, k) for e, k in flow.items() if self.streams[e][1] == i]
-            pairs = [(p, [[self.between(e, k, a, b) for b in left[i]] for a in left[fronts[i][p]]]) for p, e, k in into]
+            pairs = [(p, [[self.between(e, k, a, b) for b in choices[i]] for a in choices[fronts[i][p]]]) for p, e, k in into]
             keep, stays = [p for p, j in enumerate(fronts[i]) if j in fronts[i + 1]], i in fronts[i + 1]
             steps.append((pairs, keep, stays))
             table: dict[tuple[int, ...], Any] = {}
             for state, cost in forward[i].items():
-                kept, rows = tuple(state[p] for p in keep), [own[i], *(pair[state[p]] for p, pair in pairs)]
+                remembered, rows = tuple(state[p] for p in keep), [unary[i], *(pair[state[p]] for p, pair in pairs)]
                 for x, more in enumerate(map(sum, zip(*rows, strict=True))):
-                    after = (*kept, x) if stays else kept
-                    if cost + more + rest[i + 1] < limit and cost + more < table.get(after, NEVER):
+                    after = (*remembered, x) if stays else remembered
+                    if cost + more + least_later[i + 1] < limit and cost + more < table.get(after, NEVER):
                         table[after] = cost + more
             need(len(table) <= MAX_STATES, f"more than {MAX_STATES} states")
             forward.append(table)
-        behind: dict[tuple[int, ...], Any] = {(): 0}
-        tables, least = [(fronts[-1], behind)], list[dict[Any, Any]]()
+        cost_to_go: dict[tuple[int, ...], Any] = {(): 0}
+        tables, least_costs = [(fronts[-1], cost_to_go)], list[dict[Any, Any]]()
         for i in reversed(places):
             pairs, keep, stays = steps[i]
-            before, marginal = {}, [NEVER] * len(left[i])
+            before, marginal = {}, [NEVER] * len(choices[i])
             for state, cost in forward[i].items():
-                kept, rows = tuple(state[p] for p in keep), [own[i], *(pair[state[p]] for p, pair in pairs)]
+                remembered, rows = tuple(state[p] for p in keep), [unary[i], *(pair[state[p]] for p, pair in pairs)]
                 best = NEVER
                 for x, more in enumerate(map(sum, zip(*rows, strict=True))):
-                    go = more + behind.get((*kept, x) if stays else kept, NEVER)
-                    best, marginal[x] = min(best, go), min(marginal[x], cost + go)
+                    through = more + cost_to_go.get((*remembered, x) if stays else remembered, NEVER)
+                    best, marginal[x] = min(best, through), min(marginal[x], cost + through)
                 before[state] = best
-            behind = before
-            tables.append((fronts[i], behind))
-            least.append(dict(zip(left[i], marginal, strict=True)))
-        return least[::-1], tables[::-1]
+            cost_to_go = before
+            tables.append((fronts[i], cost_to_go))
+            least_costs.append(dict(zip(choices[i], marginal, strict=True)))
+        return least_costs[::-1], tables[::-1]
 
     def shrink(self, prices: Prices, target: int, choices: bool) -> bool:
         """Take away what no deployment below the target uses; `choices`: go on from nodes to choices. Whether any may be left."""
         limit = target + prices.worth
-        least, _ = self.sweep(prices, limit)
+        least_costs, _ = self.sweep(prices, limit)
         if choices and not self.listed:
-            found = []
-            for i, row in enumerate(least):
+            remaining = []
+            for i, row in enumerate(least_costs):
                 above = {u: cost - self.own(i, u, prices) for u, cost in row.items() if cost < limit}
                 some = self._choices(i, list(above))
-                found.append([c for c in some if max(above[u] for u, _ in c) + self.own(i, c, prices) < limit])
-            self.left, self.listed = found, True
+                remaining.append([c for c in some if max(above[u] for u, _ in c) + self.own(i, c, prices) < limit])
+            self.left, self.listed = remaining, True
         else:
-            self.left = [[choice for choice, cost in row.items() if cost < limit] for row in least]
+            self.left = [[choice for choice, cost in row.items() if cost < limit] for row in least_costs]
         return all(self.left)
 
     def _choices(self, i: int, nodes: list[int]) -> Iterator[Choice]:
-        """All that an operator can choose among some nodes."""
+        """Return every choice of nodes that an operator has among `nodes`."""
         for r in self.time[i]:
             need(math.comb(len(nodes) + r - 1, r) <= MAX_STATES, f"more than {MAX_STATES} choices")
             for members in multisets(nodes, r):
@@ -237,20 +237,20 @@ class Placement:
         tables, looked = [self.sweep(prices, target + prices.worth)[1] for prices in several], 0
         # Numbers and choices so far, when each is done and all are; cost, tuples in flight, longest downtime; rents by prices.
         parts: list[Any] = [((), (), (), 0, (0, 0, 0), (0,) * len(several))]
-        for i, left in enumerate(self.left):
+        for i, choices in enumerate(self.left):
             front, into = {s for s, t in self.streams if s <= i < t}, [e for e, (_, t) in enumerate(self.streams) if t == i]
-            rents = [[sum(n * p.rents[i][u] for u, n in choice) for p in several] for choice in left]
+            rents = [[sum(n * p.rents[i][u] for u, n in choice) for p in several] for choice in choices]
             follows = [self._follows(prices, table[i + 1], i) for prices, table in zip(several, tables, strict=True)]
             groups = dict[Any, list[tuple[Any, Any]]]()
-            stops = [self.downtime(i, choice) for choice in left]
-            for (before, chosen, finish, end, (paid, flown, stopped), held), (x, choice) in product(parts, enumerate(left)):
+            stops = [self.downtime(i, choice) for choice in choices]
+            for (before, chosen, finish, end, (paid, flown, stopped), memory), (x, choice) in product(parts, enumerate(choices)):
                 looked += 1
                 hops = [(self.streams[e][0], *self.far(e, chosen[self.streams[e][0]], choice)) for e in into]
                 r = sum(n for _, n in choice)
-                done = max((finish[s] + hop for s, hop, *_ in hops), default=0) + max(self.time[i][r][u] for u, _ in choice)
-                top, numbers, times = max(end, done), (*before, x), (*finish, done)
+                finished = max((finish[s] + hop for s, hop, *_ in hops), default=0) + max(self.time[i][r][u] for u, _ in choice)
+                top, numbers, times = max(end, finished), (*before, x), (*finish, finished)
                 cost = paid + r * self.price[i] + sum(toll for *_, toll, _ in hops)
-                held_now = tuple(map(add, held, rents[x]))
+                held_now = tuple(map(add, memory, rents[x]))
                 worth = [rent + follow(numbers, times) for rent, follow in zip(held_now, follows, strict=True)]
                 stop, flying = max(stopped, stops[x]), flown + sum(more for *_, more in hops)
                 bound = cost * self.counts[1] + max(top * self.counts[0], *worth) + stop
@@ -274,11 +274,11 @@ class Placement:
         for e, k in prices.flow.items():
             if self.streams[e][0] <= i < self.streams[e][1]:
                 weights[self.streams[e][0]] += k
-        flows, (front, behind) = [(j, w * self.counts[0]) for j, w in enumerate(weights) if w], table
+        flows, (front, cost_to_go) = [(j, w * self.counts[0]) for j, w in enumerate(weights) if w], table
 
         def follow(numbers: Any, times: Any) -> Any:
-            go = behind.get(tuple(numbers[j] for j in front), NEVER)
-            return go - prices.worth + (sum(w * times[j] for j, w in flows) >> PLACES)
+            total = cost_to_go.get(tuple(numbers[j] for j in front), NEVER)
+            return total - prices.worth + (sum(w * times[j] for j, w in flows) >> PLACES)
 
         return follow
 
@@ -299,7 +299,7 @@ def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lin
     """
     bound = claimed_bound(header)
     shares = [fraction(share) for share in header["shares"]] if bound is None else None
-    model, said = Placement(problem, header["order"], shares), f"no deployment is {refuted(bound)}"
+    model, claim = Placement(problem, header["order"], shares), f"no deployment is {refuted(bound)}"
     if bound is not None:
         target = math.ceil((bound - TOLERANCE) * 2**SHIFT)
     else:
@@ -309,7 +309,7 @@ def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lin
             need(model.listed, "there are no choices to search")
             need(not any("stop" in prices for prices in line["prices"]), "a search counts the downtime by itself")
             looked = model.search([Prices(model, prices) for prices in line["prices"]], target, MAX_PARTS)
-            return f"{said} ({looked} parts of deployments searched)"
+            return f"{claim} ({looked} parts of deployments searched)"
         if not model.shrink(Prices(model, line), target, line["do"] == "choices"):
-            return said
+            return claim
     raise Refused("the certificate ends before all deployments are excluded")

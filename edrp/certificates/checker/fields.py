@@ -1,4 +1,4 @@
-"""What instances and decisions look like that the checker reads by itself: fields by place, and what each of them holds.
+"""Fields of the instances and decisions that the checker reads by itself, by their place, with the form of each.
 
 A place is a list of `field:form`, and a form is read from its end:
 
@@ -169,7 +169,7 @@ DECISIONS: dict[str, dict[str, str]] = {
         "hosts": "name:text! type:text! first:#0..1000000 units:#0..1000000! instances:#0..1000000%*!",
     },
 }
-"""The same for what is decided, in the solution document."""
+"""Fields of decisions in solution documents, by kind and place."""
 
 
 def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
@@ -185,8 +185,8 @@ def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
 
 
 def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
-    """What stands at a place is of a form."""
-    inner, size, most = _parts(form)
+    """Check that the value at a place is of a form."""
+    inner, size, max_length = _parts(form)
     parts = [value]
     if size == "?" and value is None:
         parts = []
@@ -195,7 +195,7 @@ def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
         parts = list(value.values())
     elif size in ("+", "*", "^"):
         _need(isinstance(value, list) and (size != "^" or len(value) == 2) and (size != "+" or value), value, place)
-        _need(not most or len(value) <= int(most), value, place)
+        _need(not max_length or len(value) <= int(max_length), value, place)
         parts = value
     for part in parts:
         if size:
@@ -218,9 +218,9 @@ def _forms(line: str) -> dict[str, str]:
 
 @cache
 def _parts(form: str) -> tuple[str, str, str]:
-    """What a form is of, the sign at its end, and the number behind that; the form and nothing where there is no sign."""
-    found = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
-    return (found[1], found[2], found[3]) if found else (form, "", "")
+    """Split a form into its base, the sign at its end and the number behind the sign; the last two are empty without a sign."""
+    match = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
+    return (match[1], match[2], match[3]) if match else (form, "", "")
 
 
 def _is_of(form: str, value: Any) -> bool:
@@ -234,8 +234,8 @@ def _is_of(form: str, value: Any) -> bool:
     if not _is_number(value):
         return False
     if form[0] == "#":
-        least, most = form[1:].split("..")
-        return isinstance(value, int) and value <= int(most) and (not least or value >= int(least))
+        low, high = form[1:].split("..")
+        return isinstance(value, int) and value <= int(high) and (not low or value >= int(low))
     if form == "signed":
         return bool(abs(value) <= 10**9)
     smallest, largest = _range(form)

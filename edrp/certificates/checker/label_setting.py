@@ -18,10 +18,10 @@ def check_label_setting(problem: dict[str, Any], _: Any, header: dict[str, Any],
     checker searches for the cheapest map that overloads none of them, whatever it does to others, by labels: the cost of a
     beginning of a map, and what it uses of them. It proves the bound where nothing below it is left.
     """
-    maps, tracked = Maps(problem), [tuple(what) for what in next(lines, [])]
+    maps, tracked = Maps(problem), [tuple(resource) for resource in next(lines, [])]
     need(set(tracked) <= maps.free.keys(), "there is no such resource")
     bound = claimed_bound(header)
     target = NEVER if bound is None else math.ceil((bound - TOLERANCE) * maps.unit)
-    looked, found = maps.search(tracked, target, MAX_PARTS)
-    need(found is None, "there may be a better map")
+    looked, path = maps.search(tracked, target, MAX_PARTS)
+    need(path is None, "there may be a better map")
     return f"no map is {refuted(bound)} ({looked} labels)"

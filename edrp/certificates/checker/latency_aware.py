@@ -31,7 +31,7 @@ class Instances(Application):
             self.usable[name] = None if free is None else {r: x * usable.get(r, 1) * SLACK for r, x in by_resource(free).items()}
 
     def room(self, node: str, resource: str) -> Bound:
-        """How much of a resource instances on a node may use together; None for any amount."""
+        """Return the amount of a resource that instances on a node may use together; None for any amount."""
         free = self.usable[node]
         return None if free is None else fraction(free.get(resource, 0))
 

@@ -24,11 +24,11 @@ def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
 
 def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction:
     """Revenue lost and price of forwarding, where links, up- and downlinks carry no more than they have."""
-    given, value, used = {path["flow"]: path for path in decision}, Fraction(0), dict[Any, Fraction]()
-    need(len(given) == len(decision) == len(problem["flows"]), "not one allocation for each flow")
+    path_of_flow, value, used = {path["flow"]: path for path in decision}, Fraction(0), dict[Any, Fraction]()
+    need(len(path_of_flow) == len(decision) == len(problem["flows"]), "not one allocation for each flow")
     share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
     for flow in problem["flows"]:
-        route, public = given[flow["name"]].get("route"), given[flow["name"]].get("public_rate", 0)
+        route, public = path_of_flow[flow["name"]].get("route"), path_of_flow[flow["name"]].get("public_rate", 0)
         rate, ends = flow["rate"], list[Any]([("uplink", flow["source"]), ("downlink", flow["target"])])
         need(0 <= public <= (0 if route else rate * SLACK), f"flow {flow['name']}: wrong rate on the public network")
         need(route or not (problem.get("keep", True) and flow.get("route")), f"flow {flow['name']} must keep a route")
@@ -47,9 +47,9 @@ def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction
 
 def _links(problem: dict[str, Any], flow: dict[str, Any]) -> int:
     """Links that a route of a flow may have, by number and price."""
-    most: int = problem.get("max_links", 6)
+    max_links: int = problem.get("max_links", 6)
     forwarding = problem.get("forwarding_price", 0)
-    return min(most, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else most
+    return min(max_links, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else max_links
 
 
 def link_allocation_program(problem: dict[str, Any]) -> Program:

@@ -42,7 +42,7 @@ class Maps:
         free |= {("capacity", name): node["capacity"] for name, node in nodes.items()}
         scale = math.lcm(*(fraction(x).denominator for x in (*rates, *needs)))
         self.rates, self.needs = [int(x * scale) for x in rates], [int(x * scale) for x in needs]
-        self.free = {what: math.floor(amount * SLACK * scale) for what, amount in free.items()}
+        self.free = {resource: math.floor(amount * SLACK * scale) for resource, amount in free.items()}
         self.senders = {name for name, node in nodes.items() if node.get("uplink", 0)}  # by any uplink, since rates may be 0
         costs = {arc: fraction(link.get("cost", 0)) for arc, link in arcs.items()}
         public = fraction(problem.get("public_cost", 0))
@@ -82,14 +82,14 @@ class Maps:
                 if after not in seen:
                     seen.add(after)
                     waiting.append(after)
-        least, heap = dict[MapPlace, int](), [(0, place) for place in seen if place[:2] == (self.ends[1], len(self.parts))]
+        least_cost, heap = dict[MapPlace, int](), [(0, place) for place in seen if place[:2] == (self.ends[1], len(self.parts))]
         while heap:
             cost, place = heappop(heap)
-            if place not in least:
-                least[place] = cost
+            if place not in least_cost:
+                least_cost[place] = cost
                 for before, more in back.get(place, ()):
                     heappush(heap, (cost + more, before))
-        return least
+        return least_cost
 
     def search(self, tracked: list[tuple[str, ...]], target: float, most: int) -> tuple[int, list[MapPlace] | None]:
         """Labels looked at in search of a map below the target that overloads no tracked resource, and the first such map.
@@ -97,9 +97,9 @@ class Maps:
         Cheapest prospect first. A label is dropped where another at its place costs and uses no more; a server that has room for
         all the rest of the task counts as unused.
         """
-        number, ahead = {what: k for k, what in enumerate(tracked)}, self.ahead
-        rest = [*accumulate(reversed(self.needs), initial=0)][::-1]
-        begin, looked, order, kept = (self.ends[0], 0, 0, 0), 0, numbers_from(1), dict[MapPlace, list[tuple[int, ...]]]()
+        number, ahead = {resource: k for k, resource in enumerate(tracked)}, self.ahead
+        needs_later = [*accumulate(reversed(self.needs), initial=0)][::-1]
+        begin, looked, order, undominated = (self.ends[0], 0, 0, 0), 0, numbers_from(1), dict[MapPlace, list[tuple[int, ...]]]()
         heap: list[Any] = [(ahead[begin], 0, begin, 0, (0,) * len(tracked), None)] if begin in ahead else []
         while heap and heap[0][0] < target:
             _, _, place, cost, used, path = heappop(heap)
@@ -108,19 +108,19 @@ class Maps:
                 return looked, _unwound(path)[::-1]
             need((looked := looked + 1) <= most, f"more than {most} labels")
             for after, more, uses in self.moves(place):
-                now = list(used)
-                for what, amount in uses:
-                    if what in number and (what[0] == "capacity" or self.add_up):
-                        now[number[what]] += amount
-                if after not in ahead or any(now[k] > self.free[what] for what, k in number.items()):
+                used_now = list(used)
+                for resource, amount in uses:
+                    if resource in number and (resource[0] == "capacity" or self.add_up):
+                        used_now[number[resource]] += amount
+                if after not in ahead or any(used_now[k] > self.free[resource] for resource, k in number.items()):
                     continue
-                for what, k in number.items():
-                    if what[0] == "capacity" and self.free[what] - now[k] >= rest[after[1]]:
-                        now[k] = 0
-                label, others = (cost + more, *now), kept.setdefault(after, [])
+                for resource, k in number.items():
+                    if resource[0] == "capacity" and self.free[resource] - used_now[k] >= needs_later[after[1]]:
+                        used_now[k] = 0
+                label, others = (cost + more, *used_now), undominated.setdefault(after, [])
                 if not any(all(map(le, other, label)) for other in others):
                     others[:] = [other for other in others if not all(map(le, label, other))] + [label]
-                    heappush(heap, (cost + more + ahead[after], next(order), after, cost + more, tuple(now), path))
+                    heappush(heap, (cost + more + ahead[after], next(order), after, cost + more, tuple(used_now), path))
         return looked, None
 
     def follow(self, places: list[MapPlace]) -> tuple[int, list[tuple[str, ...]]]:
@@ -130,19 +130,19 @@ class Maps:
             options = {option: (cost, uses) for option, cost, uses in self.moves(place)}
             need(after in options, f"component {after[1]}: {place[0]} does not lead to {after[0]} within the limits")
             total += options[after][0]
-            for what, amount in options[after][1]:
-                used[what] = used.get(what, 0) + amount
-        adds = {what: amount for what, amount in used.items() if what[0] == "capacity" or self.add_up}
-        return total, [what for what, amount in adds.items() if amount > self.free.get(what, amount)]
+            for resource, amount in options[after][1]:
+                used[resource] = used.get(resource, 0) + amount
+        adds = {resource: amount for resource, amount in used.items() if resource[0] == "capacity" or self.add_up}
+        return total, [resource for resource, amount in adds.items() if amount > self.free.get(resource, amount)]
 
 
 def _unwound(path: Any) -> list[MapPlace]:
     """Places of a chain, the last first."""
-    found = []
+    places = []
     while path is not None:
         place, path = path
-        found.append(place)
-    return found
+        places.append(place)
+    return places
 
 
 def evaluate_map(problem: dict[str, Any], decision: Any) -> Fraction:

@@ -17,17 +17,19 @@ def evaluate_migration(problem: dict[str, Any], decision: Any) -> Fraction:
     """State of all tasks that change their node; each task is held once, by n′ nodes within the limit on the load."""
     work, size, before = problem["work"], problem["state_size"], problem["intervals"]
     present = [(node, *interval) for node, interval in enumerate(decision) if interval is not None]
-    held = sorted((first, end) for _, first, end in present if first < end)
+    intervals = sorted((first, end) for _, first, end in present if first < end)
     need(len(present) == problem["nodes"], "another number of nodes")
-    need([0, *(end for _, end in held)] == [*(first for first, _ in held), len(work)], "a task is not held exactly once")
-    limit, kept = (1 + fraction(problem["tolerance"])) * sum(work) / problem["nodes"] * SLACK, Fraction(0)
+    need(
+        [0, *(end for _, end in intervals)] == [*(first for first, _ in intervals), len(work)], "a task is not held exactly once"
+    )
+    limit, kept_state = (1 + fraction(problem["tolerance"])) * sum(work) / problem["nodes"] * SLACK, Fraction(0)
     for node, first, end in present:
         need(0 <= first <= end <= len(work), f"node {node} holds no interval of tasks")
         need(problem.get("allow_empty", True) or first < end, f"node {node} holds no task")
         need(sum(work[first:end]) <= limit, f"node {node} holds too much work")
         old = before[node] if node < len(before) else (0, 0)
-        kept += sum(size[max(first, old[0]) : min(end, old[1])])
-    return Fraction(sum(size) - kept)
+        kept_state += sum(size[max(first, old[0]) : min(end, old[1])])
+    return Fraction(sum(size) - kept_state)
 
 
 def migration_arcs(problem: dict[str, Any]) -> Iterator[Arc]:
@@ -36,25 +38,25 @@ def migration_arcs(problem: dict[str, Any]) -> Iterator[Arc]:
     A point is the number of intervals before it, a boundary, and whether the old node around the boundary keeps one of them.
     """
     work, size, nodes, tasks = problem["work"], problem["state_size"], problem["nodes"], len(problem["work"])
-    held, full = sorted((a, b) for a, b in problem["intervals"] if a < b), not problem.get("allow_empty", True)
+    intervals, full = sorted((a, b) for a, b in problem["intervals"] if a < b), not problem.get("allow_empty", True)
     limit = (1 + fraction(problem["tolerance"])) * sum(work) / nodes * SLACK
     loads, sizes = list(accumulate(work, initial=Fraction(0))), list(accumulate(size, initial=Fraction(0)))
     reached = {(0, 0, 0)}
-    for place in range(nodes):
+    for node in range(nodes):
         layer, reached = reached, set()
         for _, first, taken in sorted(layer):
             for end in range(first + 1, tasks + 1):
                 if loads[end] - loads[first] > limit:
                     break
-                if end == tasks and full and place + 1 < nodes:
+                if end == tasks and full and node + 1 < nodes:
                     continue
-                over = [old for old in held if old[0] < end and old[1] > first]
+                over = [old for old in intervals if old[0] < end and old[1] > first]
                 for old in [None, *over[taken:]]:
-                    kept = Fraction(0) if old is None else sizes[min(old[1], end)] - sizes[max(old[0], first)]
+                    kept_state = Fraction(0) if old is None else sizes[min(old[1], end)] - sizes[max(old[0], first)]
                     inside = over[-1][1] > end and (old == over[-1] or (taken and len(over) == 1))
-                    target = (nodes, end, 0) if end == tasks else (place + 1, end, int(inside))
+                    target = (nodes, end, 0) if end == tasks else (node + 1, end, int(inside))
                     reached |= set() if end == tasks else {target}
-                    yield (place, first, taken), target, sizes[end] - sizes[first] - kept
+                    yield (node, first, taken), target, sizes[end] - sizes[first] - kept_state
 
 
 def migration_program(problem: dict[str, Any]) -> Program:

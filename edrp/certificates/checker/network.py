@@ -108,9 +108,9 @@ class Application(Graph):
 
     def link(self, u: str, v: str) -> dict[str, Any]:
         """The link between two nodes, which there must be."""
-        found = self.find_link(u, v)
-        need(found, f"there is no link {u} → {v}")
-        return dict(found)
+        link = self.find_link(u, v)
+        need(link, f"there is no link {u} → {v}")
+        return dict(link)
 
     def choices(self, name: str, nodes: Iterable[str]) -> None:
         """Refuse nodes that are no candidates of an operator."""

@@ -16,17 +16,17 @@ from .task_line import Layer, TaskLine
 
 def _partitions(line: TaskLine, nodes: int) -> list[tuple[int, ...]]:
     """Partitions into that many intervals within the load limit, in order: the boundaries, without empty intervals."""
-    first, found = line.first(nodes), list[tuple[int, ...]]()
-    least, stack = line.least(first, nodes), [(0,), *found]
+    first, partitions = line.first(nodes), list[tuple[int, ...]]()
+    least, stack = line.least(first, nodes), [(0,), *partitions]
     while stack:
         ends = stack.pop()
         if ends[-1] == line.size and (line.empty or len(ends) == nodes + 1):
-            found.append(ends)
-            need(len(found) <= MAX_PARTITIONS, f"more than {MAX_PARTITIONS} partitions")
+            partitions.append(ends)
+            need(len(partitions) <= MAX_PARTITIONS, f"more than {MAX_PARTITIONS} partitions")
         elif ends[-1] < line.size and len(ends) <= nodes:
             reach = bisect_right(first, ends[-1]) - 1
             stack += [(*ends, b) for b in range(reach, max(ends[-1] + 1, least[nodes - len(ends)]) - 1, -1)]
-    return found
+    return partitions
 
 
 class _Responses:
@@ -60,23 +60,23 @@ class _Responses:
         heap: list[Any] = [(0, 0, line.size, 0, never, self.nodes, self.tree[1])]
         node, entry = [bisect_left(old, b) for b in range(line.size + 1)], 0
         while heap:
-            bound, _, b, free, used, left, branches = heappop(heap)
+            bound, _, b, free, used, left_over, branches = heappop(heap)
             if b == 0:
                 return bound
             j, top = node[b] - 1, max(free, used)
             for a, (weighed, further) in branches.items():
                 i = node[a] if a == old[node[a]] else node[a] - 1
                 if i == j:
-                    new, own = free, max(free + state[b] - state[a], used)
+                    new, own_used = free, max(free + state[b] - state[a], used)
                 else:
                     inner = max((state[old[x + 1]] - state[old[x]] for x in range(i + 1, j)), default=0)
-                    new, own = max(free + state[b] - state[old[j]], top + inner), top + state[old[i + 1]] - state[a]
+                    new, own_used = max(free + state[b] - state[old[j]], top + inner), top + state[old[i + 1]] - state[a]
                 if a == old[i]:
-                    new, own = max(new, own), never
-                before = layers[left - 1]
-                stays = max(before[0][a] + max(new, own), before[1][a] + new)
+                    new, own_used = max(new, own_used), never
+                before = layers[left_over - 1]
+                stays = max(before[0][a] + max(new, own_used), before[1][a] + new)
                 entry += 1
-                heappush(heap, (self.h * (state[-1] - stays) + weighed, entry, a, new, own, left - 1, further))
+                heappush(heap, (self.h * (state[-1] - stays) + weighed, entry, a, new, own_used, left_over - 1, further))
         raise Refused("no partition may follow")
 
 
@@ -109,16 +109,16 @@ def check_pmc(problem: dict[str, Any], decision: Any, header: dict[str, Any], li
     responses = {n: _Responses(line, n, values[n], discount) for n in values}
     swept: dict[int, dict[tuple[int, ...], Fraction]] = {n: {} for n in values}
     for count, old in [(n, old) for n in values for old in values[n]]:
-        least = (p * responses[other].least(old) for other, p in chances[count].items())
-        swept[count][old] = sum(least, Fraction(0)) / discount.denominator
+        responses_cost = (p * responses[other].least(old) for other, p in chances[count].items())
+        swept[count][old] = sum(responses_cost, Fraction(0)) / discount.denominator
     changes = [swept[n][old] - value for n in values for old, value in values[n].items()]
     q = discount * max(sum(chances[n].values()) for n in values)
     need(0 <= q < 1, "discount: the sweep is no contraction")
     reach = discount * q / (1 - q) / line.scale
     low, high = reach * min(Fraction(0), *changes), reach * max(Fraction(0), *changes)
-    now, before = swept[problem["nodes"]], line.ends(problem["intervals"])
-    worth = evaluate_migration(problem, decision) + discount * now[line.ends(decision)] / line.scale
-    best = _Responses(line, problem["nodes"], now, discount).least(before) / discount.denominator / line.scale
+    value_now, before = swept[problem["nodes"]], line.ends(problem["intervals"])
+    worth = evaluate_migration(problem, decision) + discount * value_now[line.ends(decision)] / line.scale
+    best = _Responses(line, problem["nodes"], value_now, discount).least(before) / discount.denominator / line.scale
     bound = fraction(header["bound"])
     off = max(worth + high - bound, bound - worth - low)
     need(off <= max(TOLERANCE, SAME * abs(bound)), f"the decision is worth {float(worth)!r}")

@@ -50,7 +50,7 @@ class Program:
     def _imply(self, row: tuple[Entries, Bound, Bound], column: int) -> bool:
         """Give a column the bounds that it lacks and a row implies; whether there was one."""
         entries, low, high = row
-        found = False
+        changed = False
         for limit, sign in ((high, 1), (low, -1)):  # sign·(the row) ≤ sign·limit
             bounds = self.upper if entries[column] * sign > 0 else self.lower
             if limit is None or bounds[column] is not None or not entries[column]:
@@ -58,8 +58,8 @@ class Program:
             ends = [(a, (self.lower if a * sign > 0 else self.upper)[other]) for other, a in entries.items() if other != column]
             if all(end is not None for _, end in ends):
                 bounds[column] = (limit - sum(a * end for a, end in ends if end is not None)) / entries[column]
-                found = True
-        return found
+                changed = True
+        return changed
 
     def round(self) -> None:
         """Go over to integers, in units of 2^-SHIFT; ranges and the constant give way by what rounding can change."""
@@ -69,10 +69,10 @@ class Program:
         self.high = [None if high is None else math.ceil(high * 2**SHIFT) for high in self.upper]
         self.whole_rows = []
         for entries, low, high in self.rows:
-            whole, error = self._whole(entries)
+            integer_entries, error = self._whole(entries)
             least = None if low is None or error is None else math.floor(low * 2**SHIFT - error)
             most = None if high is None or error is None else math.ceil(high * 2**SHIFT + error)
-            self.whole_rows.append((whole, least, most))
+            self.whole_rows.append((integer_entries, least, most))
         costs, error = self._whole(dict(enumerate(self.cost)))
         self.bounded, self.whole_cost = error is not None, dict(costs)
         self.whole_constant = math.floor(self.constant * 2**SHIFT - (error or 0))
@@ -97,15 +97,15 @@ class Program:
         reduced = [self.whole_cost[column] << PLACES for column in range(len(low))] if costs else [0] * len(low)
         total = self.whole_constant << PLACES if costs else 0
         for row, k in zip(multipliers[::2], multipliers[1::2], strict=True):
-            whole, least, most = self.whole_rows[row]
-            side = least if k > 0 else most
+            integer_entries, low_value, high_value = self.whole_rows[row]
+            side = low_value if k > 0 else high_value
             if side is not None:  # a multiplier of the wrong sign is dropped
                 total += k * side
-                for column, value in whole:
+                for column, value in integer_entries:
                     reduced[column] -= k * value
         total <<= SHIFT
-        for r, least, most in zip(reduced, low, high, strict=True):
-            side = least if r > 0 else most
+        for r, low_value, high_value in zip(reduced, low, high, strict=True):
+            side = low_value if r > 0 else high_value
             if side is None and r:
                 return None
             total += r * (side or 0)

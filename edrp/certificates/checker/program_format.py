@@ -40,7 +40,7 @@ def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
 
 
 class Stated(str):
-    """What is proven about a program that the certificate states: no more than that about the instance."""
+    """Verdict that is proven only about the program that a certificate states, not about the instance."""
 
     __slots__ = ()
 

@@ -24,11 +24,18 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
             low, high = list(program.low), list(program.high)
             while path:
                 path, changes = path
-                for column, least, most in changes:
-                    low[column] = least if least is not None and (low[column] is None or least > low[column]) else low[column]
-                    high[column] = most if most is not None and (high[column] is None or most < high[column]) else high[column]
+                for column, new_low, new_high in changes:
+                    low[column] = (
+                        new_low if new_low is not None and (low[column] is None or new_low > low[column]) else low[column]
+                    )
+                    high[column] = (
+                        new_high if new_high is not None and (high[column] is None or new_high < high[column]) else high[column]
+                    )
             value = program.at_least(line[1], low, high, costs=line[0] == "B") if line[0] == "F" or program.bounded else None
-            empty = any(least is not None and most is not None and least > most for least, most in zip(low, high, strict=True))
+            empty = any(
+                new_low is not None and new_high is not None and new_low > new_high
+                for new_low, new_high in zip(low, high, strict=True)
+            )
             enough = empty or (value is not None and (value > 0 if line[0] == "F" else goal is not None and value >= goal))
             leaves += 1
             need(enough, f"leaf {leaves} does not reach the bound")
@@ -37,8 +44,11 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
             stack += [(path, [(line[1], line[2] + 1 << SHIFT, None)]), (path, [(line[1], None, line[2] << SHIFT)])]
         else:  # G row columns: all of these are 0, or all others of the row are
             need(line[0] == "G", f"line {str(line[0])[:40]!r} is none of B, F, S, G")
-            entries, _, most = program.rows[line[1]]
-            need(most is not None and most <= 1 and all(_binary(program, c) and a >= 1 for c, a in entries.items()), "no group")
+            entries, _, new_high = program.rows[line[1]]
+            need(
+                new_high is not None and new_high <= 1 and all(_binary(program, c) and a >= 1 for c, a in entries.items()),
+                "no group",
+            )
             need(set(line[2]) <= entries.keys(), f"row {line[1]} does not have these columns")
             others = entries.keys() - set(line[2])
             stack += [(path, [(c, None, 0) for c in others]), (path, [(c, None, 0) for c in line[2]])]

@@ -1,4 +1,4 @@
-"""What is read: limits, numbers, JSON texts, documents and the lines of a certificate."""
+"""Reading within limits: numbers, JSON texts, documents and the lines of a certificate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
 MAX_SECONDS = 1800
 MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS, MAX_OPEN = 400, 400, 10**6, 10**6, 10**7, 10**4
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
-"""By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
+"""Amount by which a better decision may be missed; relative error of a stated value; factor on the limits of decisions."""
 NEVER = float("inf")
 """More than every cost."""
 
@@ -40,11 +40,11 @@ def need(holds: object, why: str) -> None:
 
 def unique(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """A dict of pairs whose keys all differ."""
-    found: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for key, value in pairs:
-        need(key not in found, f"{str(key)[:100]} is given twice")
-        found[key] = value
-    return found
+        need(key not in by_key, f"{str(key)[:100]} is given twice")
+        by_key[key] = value
+    return by_key
 
 
 def _integer(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What the fields of an instance must be to one another: names that exist, once each, lists of one length, sums, an order."""
+"""Relations between the fields of an instance: names exist and are unique, lists have one length, sums and orders are right."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _check_network(problem: dict[str, Any]) -> dict[str, Any]:
     need(all(u != v for u, v in arcs), "network.links: one joins a node to itself")
     for node in nodes.values():
         _differ("network.nodes.services", node.get("services") or ())
-        whole = node.get("total_capacity")
-        need(whole is None or whole >= node["capacity"], "network.nodes.total_capacity: is below capacity")
+        total_capacity = node.get("total_capacity")
+        need(total_capacity is None or total_capacity >= node["capacity"], "network.nodes.total_capacity: is below capacity")
     return nodes
 
 
@@ -71,8 +71,8 @@ def _check_graph(problem: dict[str, Any], places: Iterable[str]) -> None:
     for operator in operators.values():
         _known("application.operators.candidates", _differ("candidates", operator.get("candidates") or ()), places)
     loads = Graph(problem).load.values()
-    given = all(stream.get("rate") is not None for stream in streams)
-    need(given or all(load <= MAX_RATE for load in loads), "application: an operator's load is beyond all rates")
+    all_rated = all(stream.get("rate") is not None for stream in streams)
+    need(all_rated or all(load <= MAX_RATE for load in loads), "application: an operator's load is beyond all rates")
 
 
 def _check_placement(problem: dict[str, Any]) -> None:
@@ -85,9 +85,9 @@ def _check_placement(problem: dict[str, Any]) -> None:
     operators = {operator["name"]: operator for operator in application["operators"]}
     forms = {isinstance(node["resources"], dict) for node in nodes.values() if node.get("resources") is not None}
     for operator in operators.values():
-        wanted = operator.get("resources", 1)
+        demand = operator.get("resources", 1)
         need(
-            wanted in ({}, 0) or forms <= {isinstance(wanted, dict)},
+            demand in ({}, 0) or forms <= {isinstance(demand, dict)},
             "application.operators.resources: all numbers or all by name",
         )
     current = problem.get("current")
@@ -115,10 +115,10 @@ def _check_edrp(problem: dict[str, Any]) -> None:
     for stream in streams:
         users[stream["source"]] |= stream.get("usage", {}).keys()
     for operator in operators:
-        least, most = operator.get("min_replicas", 1), operator.get("max_replicas", 1)
-        need(least <= most, "application.operators.min_replicas: above max_replicas")
-        price, wanted = operator.get("cost", 0), operator.get("resources", 1)
-        _known("application.operators.cost", price if isinstance(price, dict) else (), wanted if isinstance(wanted, dict) else ())
+        min_replicas, max_replicas = operator.get("min_replicas", 1), operator.get("max_replicas", 1)
+        need(min_replicas <= max_replicas, "application.operators.min_replicas: above max_replicas")
+        price, demand = operator.get("cost", 0), operator.get("resources", 1)
+        _known("application.operators.cost", price if isinstance(price, dict) else (), demand if isinstance(demand, dict) else ())
         _check_latency(operator.get("latency"))
         for node in problem["network"]["nodes"]:
             if node["name"] in (operator.get("candidates") or (node["name"],)):
@@ -158,17 +158,20 @@ def _check_latency_aware(problem: dict[str, Any]) -> None:
             not stream.get("usage") and stream.get("partitioning") != "forward",
             "application.streams: have what is for kind edrp only",
         )
-    wanted = [operator.get("resources", 1) for operator in application["operators"]]
+    demands = [operator.get("resources", 1) for operator in application["operators"]]
     offered = [node.get("resources") or {} for node in problem["network"]["nodes"]]
-    _known("utilisation", problem.get("utilisation", ()), {"cpu", "memory"}.union(*map(by_resource, (*wanted, *offered))))
+    _known("utilisation", problem.get("utilisation", ()), {"cpu", "memory"}.union(*map(by_resource, (*demands, *offered))))
 
 
 def _check_migration(problem: dict[str, Any]) -> None:
     tasks = len(problem["work"])
     need(len(problem["state_size"]) == tasks, "state_size: as many as tasks")
     need(all(first <= end for first, end in problem["intervals"]), "intervals: one ends before it begins")
-    held = sorted((first, end) for first, end in problem["intervals"] if first < end)
-    need([0, *(end for _, end in held)] == [*(first for first, _ in held), tasks], "intervals: a task is not held exactly once")
+    intervals = sorted((first, end) for first, end in problem["intervals"] if first < end)
+    need(
+        [0, *(end for _, end in intervals)] == [*(first for first, _ in intervals), tasks],
+        "intervals: a task is not held exactly once",
+    )
 
 
 def _check_policy(problem: dict[str, Any]) -> None:
@@ -207,8 +210,8 @@ def _check_mapping(problem: dict[str, Any]) -> None:
     need(max((*rates, *needs)) <= MAX_NEED, "task.components: a rate or a need is beyond all ranges")
     offered = [node.get("services") for node in nodes.values()]
     if None not in offered:
-        wanted = (part["service"] for part in parts if part.get("service") is not None)
-        _known("task.components.service", wanted, set(chain.from_iterable(offered)))
+        services = (part["service"] for part in parts if part.get("service") is not None)
+        _known("task.components.service", services, set(chain.from_iterable(offered)))
 
 
 def _check_containers(problem: dict[str, Any]) -> None:
@@ -217,11 +220,11 @@ def _check_containers(problem: dict[str, Any]) -> None:
     _check_graph(problem, types)
     loads, busy = Graph(problem).load, problem.get("utilisation", 1)
     for host in types.values():
-        least, most = host.get("start_up", (30, 60))
-        need(least <= most <= host["billing_time"], f"host_types: the start-up or billing time of {host['name']} is wrong")
+        minimum, maximum = host.get("start_up", (30, 60))
+        need(minimum <= maximum <= host["billing_time"], f"host_types: the start-up or billing time of {host['name']} is wrong")
     for operator in problem["application"]["operators"]:
-        name, most = operator["name"], operator.get("max_instances")
-        need(most is None or operator.get("min_instances", 1) <= most, f"{name}: min_instances is above max_instances")
+        name, maximum = operator["name"], operator.get("max_instances")
+        need(maximum is None or operator.get("min_instances", 1) <= maximum, f"{name}: min_instances is above max_instances")
         need(any(fits(operator, host, 1) for host in types.values()), f"application.operators: {name} fits on no host")
         rate, seconds = max(problem.get("forecast", [1])) * loads[name], operator["processing_duration"]
         occupied = rate * seconds * operator.get("occupancy", 1)
@@ -235,8 +238,8 @@ def _check_containers(problem: dict[str, Any]) -> None:
 
 def fits(operator: dict[str, Any], host: dict[str, Any], count: int) -> bool:
     """Whether an empty host has room for so many instances of an operator, and may run it."""
-    offered, wanted = by_resource(host["resources"]), by_resource(operator.get("resources", 1))
-    room = all(count * amount <= offered.get(name, 0) * SLACK for name, amount in wanted.items())
+    offered, demand = by_resource(host["resources"]), by_resource(operator.get("resources", 1))
+    room = all(count * amount <= offered.get(name, 0) * SLACK for name, amount in demand.items())
     return room and host["name"] in (operator.get("candidates") or (host["name"],))
 
 
@@ -244,8 +247,11 @@ def _check_leasing(problem: dict[str, Any]) -> None:
     _check_containers(problem)
     for host in problem["host_types"]:
         periods = fraction(host["billing_time"]) / problem["period"]
-        whole = round(periods)
-        need(whole >= 1 and abs(periods - whole) < SAME * whole, "host_types.billing_time: is no whole number of periods")
+        whole_periods = round(periods)
+        need(
+            whole_periods >= 1 and abs(periods - whole_periods) < SAME * whole_periods,
+            "host_types.billing_time: is no whole number of periods",
+        )
 
 
 RELATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -258,4 +264,4 @@ RELATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
     "enactment": _check_containers,
     "leasing": _check_leasing,
 }
-"""What must hold between the fields of an instance, by kind."""
+"""Check of the relations between the fields of an instance, by kind."""

@@ -27,19 +27,19 @@ class TaskLine:
         self.never = -self.state[-1] - 1
 
     def first(self, nodes: int) -> list[int]:
-        """For each boundary, the first task of the longest interval that ends there, within the load limit of `nodes` nodes."""
-        most = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
-        return [bisect_left(self.work, load - most) for load in self.work]
+        """Return per boundary the first task of the longest interval that ends there within the load limit of `nodes` nodes."""
+        max_work = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
+        return [bisect_left(self.work, load - max_work) for load in self.work]
 
     def least(self, first: list[int], nodes: int) -> list[int]:
-        """For k = 0 … n′, the least boundary from which k intervals reach the last task."""
+        """Return for k = 0 … n′ the least boundary from which k intervals reach the last task."""
         return list(accumulate(range(nodes), lambda b, _: first[b], initial=self.size))
 
     def ends(self, assignment: Any) -> tuple[int, ...]:
         """The boundaries of an assignment, which must hold each task once."""
-        held = sorted(tuple(ab) for ab in assignment if ab is not None and ab[0] != ab[1])
-        ends = (0, *(b for _, b in held))
-        right = all(type(x) is int for ab in held for x in ab) and ends[:-1] == tuple(a for a, _ in held)
+        intervals = sorted(tuple(ab) for ab in assignment if ab is not None and ab[0] != ab[1])
+        ends = (0, *(b for _, b in intervals))
+        right = all(type(x) is int for ab in intervals for x in ab) and ends[:-1] == tuple(a for a, _ in intervals)
         need(right and ends == tuple(sorted(set(ends))) and ends[-1] == self.size, "intervals: they must hold each task once")
         return ends
 
@@ -52,11 +52,14 @@ class TaskLine:
         if first >= b:
             return self.never, self.never
         (free, used, less), state, begin = before, self.state, max(first, old[j])
-        most, own = max(free[begin:b]), max(max(less[begin:b]) + state[b], *used[begin:b])
+        kept_free, kept_used = max(free[begin:b]), max(max(less[begin:b]) + state[b], *used[begin:b])
         inner, end, node = 0, old[j], j - 1
         while end > first:
             begin = max(first, old[node])
             top = max(max(free[begin:end]), *used[begin:end])
-            most, own = max(most, top + inner, max(less[begin:end]) + state[end]), max(own, top + state[b] - state[old[j]])
+            kept_free, kept_used = (
+                max(kept_free, top + inner, max(less[begin:end]) + state[end]),
+                max(kept_used, top + state[b] - state[old[j]]),
+            )
             inner, end, node = max(inner, state[end] - state[old[node]]), old[node], node - 1
-        return (max(most, own), self.never) if b == old[j + 1] else (most, own)
+        return (max(kept_free, kept_used), self.never) if b == old[j + 1] else (kept_free, kept_used)

@@ -50,7 +50,7 @@ DECISION = {
     "leasing": "hosts",
     "link-allocation": "allocations",
 }
-"""Where the solution document of a kind keeps the decision; of other kinds the decision is the whole document."""
+"""Field of a solution document that holds the decision, by kind; of other kinds the whole document is the decision."""
 
 EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
     "edrp": evaluate_deployment,
@@ -83,20 +83,20 @@ KINDS = {
 
 
 PROVEN, STATED = "proven: ", "proven about a stated program only: "
-"""How verdicts begin on what is proven."""
+"""Beginnings of verdicts: proven about the instance, or only about a program that the certificate states."""
 
 UNCHECKED = "that the decision is feasible and worth this was not checked"
 
 
-def exit_code(said: str) -> int:
+def exit_code(text: str) -> int:
     """The exit code of a verdict: 0 where it is about the instance, 4 about a program that the certificate states, else 2."""
-    return 0 if said.startswith(PROVEN) else 4 if said.startswith(STATED) else 2
+    return 0 if text.startswith(PROVEN) else 4 if text.startswith(STATED) else 2
 
 
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """Say what a certificate proves of a solution; `Refused` where something does not hold."""
-    rest = _within_time(lines)
-    header: Any = next(rest, None)
+    later_lines = _within_time(lines)
+    header: Any = next(later_lines, None)
     kind = problem.get("kind")
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
     need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
@@ -110,19 +110,19 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     status = str(solution.get("status"))[:40]
     need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
     decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
-    known, answer = header["claim"] == "infeasible", "the problem is infeasible"
-    if not known:
+    is_checked, answer = header["claim"] == "infeasible", "the problem is infeasible"
+    if not is_checked:
         forms = DECISIONS.get(str(kind), {"": ""})
         decided = {entry.partition(":")[0] for entry in forms[""].split()}
         check_fields(forms, {name: solution[name] for name in decided & solution.keys()})
         objective = solution.get("objective")
         need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
-        known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
+        is_checked = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
         answer = f"the answer is optimal, its objective is {float(fraction(objective)):.6g}"
-    said = FORMATS[header["format"]](problem, decision, header, rest)
-    if not isinstance(said, Stated):
-        return f"{answer}: {said}"
-    return Stated(f"if it is that of the instance, {answer}: {said}" + ("" if known else f"; {UNCHECKED}"))
+    claim = FORMATS[header["format"]](problem, decision, header, later_lines)
+    if not isinstance(claim, Stated):
+        return f"{answer}: {claim}"
+    return Stated(f"if it is that of the instance, {answer}: {claim}" + ("" if is_checked else f"; {UNCHECKED}"))
 
 
 def _within_time(lines: Iterable[str]) -> Iterator[Any]:
@@ -137,13 +137,13 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
     """The decision keeps to the limits, and its value is the stated objective, and the bound; whether it could be evaluated."""
     evaluate = EVALUATE.get(problem["kind"])
     try:
-        value, known = (objective, False) if evaluate is None else (evaluate(problem, decision), True)
+        value, is_checked = (objective, False) if evaluate is None else (evaluate(problem, decision), True)
     except Unknown:
-        value, known = objective, False  # which the format may refuse
+        value, is_checked = objective, False  # which the format may refuse
     allowed = SAME * max(Fraction(1), abs(value))
     need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
-    return known
+    return is_checked
 
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
@@ -155,12 +155,12 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
 def verdict(judge: Callable[..., str], *paths: str) -> str:
     """Say in one line what a judge finds proven in files, or the first thing that does not hold."""
     try:
-        said = judge(*paths)
-        said = f"{STATED if isinstance(said, Stated) else PROVEN}{said}"
+        text = judge(*paths)
+        text = f"{STATED if isinstance(text, Stated) else PROVEN}{text}"
     except (Refused, OSError, UnicodeDecodeError) as error:
-        said = f"not proven: {error}"
+        text = f"not proven: {error}"
     except MemoryError:
-        said = "not proven: this takes more memory than there is"
+        text = "not proven: this takes more memory than there is"
     except MALFORMED as error:
-        said = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)  # names may hold what a terminal obeys
+        text = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # names may hold what a terminal obeys

@@ -62,9 +62,9 @@ class _LeasingSearch:
             return
         name, period = self.pairs[depth]
         limit = self.problem.types[name].limit
-        most = sum(self.useful.values()) if limit is None else limit
+        max_hosts = sum(self.useful.values()) if limit is None else limit
         unit = self.problem.price(PlannedHost(name="new", type=name, first=period, units=1, instances=()))
-        for units in range(most + 1):
+        for units in range(max_hosts + 1):
             if units and price + units * unit >= self.best:
                 break
             self.bought[name, period] = units
@@ -82,7 +82,7 @@ class _LeasingSearch:
         return max(fewest, math.ceil(total))
 
     def _items(self, name: str) -> float:
-        """All that arrive, and wait at the start."""
+        """Return the number of items that arrive over the horizon or wait at its start."""
         rate = self.problem.application.load(name) * self.problem.period
         return self.problem.queues.get(name, 0.0) + rate * sum(self.problem.forecast)
 
@@ -115,11 +115,11 @@ class _LeasingSearch:
     def _packings(self, leased: Counts) -> list[Counts]:
         """Numbers of instances that fit into hosts and are not exceeded throughout, none above what is useful or allowed."""
         if leased not in self.packings:
-            most = [min(self.useful[operator.name], operator.max_instances or math.inf) for operator in self.operators]
-            reached: set[Counts] = {(0,) * len(most)}
+            max_counts = [min(self.useful[operator.name], operator.max_instances or math.inf) for operator in self.operators]
+            reached: set[Counts] = {(0,) * len(max_counts)}
             for kind, hosts in enumerate(leased):
                 for _ in range(hosts):
-                    sums = (zip(a, b, most, strict=True) for a in reached for b in self.contents[kind])
+                    sums = (zip(a, b, max_counts, strict=True) for a in reached for b in self.contents[kind])
                     reached = {tuple(int(min(x + y, top)) for x, y, top in pairs) for pairs in sums}
             exceeded = (any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for b in reached) for a in reached)
             self.packings[leased] = [counts for counts, worse in zip(reached, exceeded, strict=True) if not worse]
@@ -127,8 +127,8 @@ class _LeasingSearch:
 
     def _settle(self, price: float) -> None:
         """Try all numbers of instances, period by period."""
-        left = [tuple(self.problem.queues.get(operator.name, 0.0) for operator in self.operators)]
-        values = {left[0]: price}
+        queued = [tuple(self.problem.queues.get(operator.name, 0.0) for operator in self.operators)]
+        values = {queued[0]: price}
         for period in range(self.periods):
             following: dict[tuple[float, ...], float] = {}
             for waiting, value in values.items():

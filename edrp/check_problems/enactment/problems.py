@@ -33,7 +33,7 @@ class EnactmentCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """No load, no needs, no weights, no prices, no time to queue, a host with no room to spare."""
+        """Return edge cases: no load, no needs, no weights, no prices, no time to queue, a host with no room to spare."""
         weightless = {"host_cost": 0.0, "free_resources": 0.0, "violations": 0.0}
         return {
             "no load": _snapshot(external_rate=0.0),
@@ -83,7 +83,7 @@ class LeasingCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """One period, no load, no prices, no penalty, hosts that are paid throughout, units longer than the horizon."""
+        """Return edge cases: one period, no load, no prices, no penalty, hosts paid throughout, units longer than the horizon."""
         mine = [{"name": "mine", "type": "small", "paid_periods": 9}]
         return {
             "one period": _horizon(forecast=[1]),
@@ -123,24 +123,28 @@ def _snapshot(**changed: Any) -> EnactmentProblem:
     """One operator that needs two instances, three of which fit on a host; fields of each part may be changed by name."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
     host: Fields = {"name": "small", "resources": {"cpu": 4.0}, "price": 1.0, "billing_time": 600.0}
-    rest: Fields = {}
+    defaults: Fields = {}
     for name, value in changed.items():
         part = (
-            operator if name in ("external_rate", "max_instances", "resources") else host if name in ("limit", "price") else rest
+            operator
+            if name in ("external_rate", "max_instances", "resources")
+            else host
+            if name in ("limit", "price")
+            else defaults
         )
         part[name] = value
-    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **rest)
+    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **defaults)
 
 
 def _horizon(**changed: Any) -> LeasingProblem:
     """One operator, two or four instances of which are needed; two fit on a host, a unit lasts two periods."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
     host: Fields = {"name": "small", "resources": {"cpu": 2.0}, "price": 1.0, "billing_time": 600.0}
-    rest: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
+    defaults: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
     for name, value in changed.items():
-        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else rest
+        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else defaults
         part[name] = value
-    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **rest)
+    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **defaults)
 
 
 class ScenarioCheckProblems(CheckProblems):
@@ -157,7 +161,7 @@ class ScenarioCheckProblems(CheckProblems):
         return {}
 
     def degenerate(self) -> dict[str, Any]:
-        """One operator, no load, one host with no room to spare, hosts of two types."""
+        """Return edge cases: one operator, no load, one host with no room to spare, hosts of two types."""
         work = {"name": "work", "processing_duration": 0.5, "external_rate": 4.0, "resources": {"cpu": 1}}
         small = {"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 120.0}
         large = {"name": "large", "resources": {"cpu": 8}, "price": 3.0, "billing_time": 120.0}

@@ -45,17 +45,17 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     contents = [
         (host_type.name, counts) for host_type in problem.host_types for counts in host_contents(operators, host_type, useful)
     ]
-    most = _most_hosts(problem, sum(useful.values()))
+    max_hosts = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
     chosen: tuple[Content, ...] = ()
     layer: dict[State, tuple[Content, ...]] = {((0,) * len(problem.host_types), (0,) * len(names)): ()}
-    for hosts in range(most + 1):
+    for hosts in range(max_hosts + 1):
         for state, decision in layer.items():
             value = _objective(problem, state)
             if value < best:
                 best, chosen = value, decision
         cheapest = min((_price(problem, state) for state in layer), default=math.inf)
-        if cheapest >= best or hosts == most:
+        if cheapest >= best or hosts == max_hosts:
             break
         layer = _with_another_host(problem, layer, contents, best)
     if math.isinf(best):
@@ -73,13 +73,13 @@ def host_contents(
 
     Operators that need no resources get no more instances than are useful.
     """
-    most = []
+    max_counts = []
     for operator in operators:
         needs = named_resources(operator.resources).items()
         rooms = [host_type.capacity[name] / amount for name, amount in needs if amount]
-        runs = operator.candidates is None or host_type.name in operator.candidates
-        most.append(math.floor(min(rooms, default=useful[operator.name]) * (1 + LIMIT_SLACK)) if runs else 0)
-    for counts in product(*(range(count + 1) for count in most)):
+        may_run = operator.candidates is None or host_type.name in operator.candidates
+        max_counts.append(math.floor(min(rooms, default=useful[operator.name]) * (1 + LIMIT_SLACK)) if may_run else 0)
+    for counts in product(*(range(count + 1) for count in max_counts)):
         if all(
             math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
             <= amount * (1 + LIMIT_SLACK)
@@ -92,7 +92,9 @@ def _with_another_host(
     problem: EnactmentProblem, layer: dict[State, tuple[Content, ...]], contents: list[Content], best: float
 ) -> dict[State, tuple[Content, ...]]:
     types = [host_type.name for host_type in problem.host_types]
-    most = [math.inf if operator.max_instances is None else operator.max_instances for operator in problem.application.operators]
+    max_counts = [
+        math.inf if operator.max_instances is None else operator.max_instances for operator in problem.application.operators
+    ]
     following: dict[State, tuple[Content, ...]] = {}
     for (hosts, counts), decision in layer.items():
         for kind, more in contents:
@@ -102,7 +104,7 @@ def _with_another_host(
                 continue
             leased = (*hosts[:index], hosts[index] + 1, *hosts[index + 1 :])
             state = leased, tuple(a + b for a, b in zip(counts, more, strict=True))
-            if any(count > allowed for count, allowed in zip(state[1], most, strict=True)):
+            if any(count > allowed for count, allowed in zip(state[1], max_counts, strict=True)):
                 continue
             if state not in following and _price(problem, state) < best:
                 following[state] = (*decision, (kind, more))

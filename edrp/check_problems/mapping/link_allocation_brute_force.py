@@ -46,8 +46,8 @@ def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:
             if route is not None
         )
         public = [flow for flow, route in zip(problem.flows, routes, strict=True) if route is None]
-        least = math.fsum((1 - problem.public_share) * flow.price * flow.rate for flow in public)
-        if forwarding + least < best:
+        public_cost = math.fsum((1 - problem.public_share) * flow.price * flow.rate for flow in public)
+        if forwarding + public_cost < best:
             best = min(best, forwarding + _lost(problem, public))
     return None if math.isinf(best) else best
 

@@ -15,11 +15,11 @@ from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 
 MAX_PLACEMENTS = 3_000_000
-"""Beyond, a problem is not small."""
+"""Largest number of placements that brute force lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class HopRoute:
     """One way of a hop: its servers, whether it is public, and its contribution to the objective."""
 
     route: tuple[str, ...]
@@ -56,18 +56,18 @@ def _rounding(value: float) -> float:
     return 0.0 if math.isinf(value) else SAME_VALUE * max(1.0, abs(value))
 
 
-def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
+def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[HopRoute]]]:
     """Return the possible ways by hop and ends, each considered alone, cheapest first."""
     servers = problem.network.by_name
     ways_by_hop = []
     for rate in problem.task.hop_bandwidths:
-        ways: dict[tuple[str, str], list[Way]] = {}
+        ways: dict[tuple[str, str], list[HopRoute]] = {}
         for start in servers:
             for route in _simple_paths(problem, (start,), rate):
-                ways.setdefault((start, route[-1]), []).append(Way(route, False, _worth(problem, route, False)))
+                ways.setdefault((start, route[-1]), []).append(HopRoute(route, False, _worth(problem, route, False)))
             for end in servers:
                 if start != end and _connects(problem, start, end, rate):
-                    ways.setdefault((start, end), []).append(Way((start, end), True, _worth(problem, (start, end), True)))
+                    ways.setdefault((start, end), []).append(HopRoute((start, end), True, _worth(problem, (start, end), True)))
         ways_by_hop.append({ends: sorted(choices, key=lambda way: way.worth) for ends, choices in ways.items()})
     return ways_by_hop
 
@@ -102,12 +102,17 @@ def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
     loads = []
     for name in sorted(set(nodes)):
         server = problem.network.by_name[name]
-        whole, need = server.whole_capacity, math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name)
-        loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+        capacity, need = (
+            server.whole_capacity,
+            math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name),
+        )
+        loads.append((capacity - server.capacity + need) / capacity if capacity else 0.0)
     return math.fsum(loads) / len(loads) * (1.0 if problem.cost == "load-balance" else 0.5)
 
 
-def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]]) -> Iterator[tuple[float, tuple[str, ...]]]:
+def _placements(
+    problem: MappingProblem, ways: list[dict[tuple[str, str], list[HopRoute]]]
+) -> Iterator[tuple[float, tuple[str, ...]]]:
     """Yield placements that keep to the capacities, by their least cost."""
     task, servers = problem.task, problem.network.nodes
     names = [server.name for server in servers]
@@ -121,39 +126,39 @@ def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[W
     for k, server in enumerate(servers):
         fits &= ((placed == k) * needs).sum(axis=1) <= server.capacity * (1 + LIMIT_SLACK)
     placed = placed[fits]
-    least = np.zeros(len(placed))
+    least_costs = np.zeros(len(placed))
     column = np.full(len(placed), names.index(task.source))
     ends = [*placed.T, np.full(len(placed), names.index(task.delivery))]
-    for known, end in zip(ways, ends, strict=True):
-        least += _cheapest(names, known)[column, end]
+    for hop_routes, end in zip(ways, ends, strict=True):
+        least_costs += _cheapest(names, hop_routes)[column, end]
         column = end
     if problem.cost != "additive":
-        least += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
-    for index in np.argsort(least, kind="stable"):
-        if math.isinf(least[index]):
+        least_costs += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
+    for index in np.argsort(least_costs, kind="stable"):
+        if math.isinf(least_costs[index]):
             return
-        yield float(least[index]), tuple(names[k] for k in placed[index])
+        yield float(least_costs[index]), tuple(names[k] for k in placed[index])
 
 
-def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> Floats:
+def _cheapest(names: list[str], known: dict[tuple[str, str], list[HopRoute]]) -> Floats:
     return np.array([[known[u, v][0].worth if (u, v) in known else np.inf for v in names] for u in names])
 
 
 def _cheapest_routes(
-    problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]], nodes: tuple[str, ...]
-) -> list[Way] | None:
+    problem: MappingProblem, ways: list[dict[tuple[str, str], list[HopRoute]]], nodes: tuple[str, ...]
+) -> list[HopRoute] | None:
     """Return the cheapest combination of ways of a placement that keeps to all limits; None for none."""
     ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
-    left = [0.0]
+    residual = [0.0]
     for hop in range(len(ends) - 1, -1, -1):
-        left.append(left[-1] + ways[hop][ends[hop]][0].worth)
-    best: list[Way] | None = None
+        residual.append(residual[-1] + ways[hop][ends[hop]][0].worth)
+    best: list[HopRoute] | None = None
     limit = math.inf
 
-    def extend(chosen: list[Way], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
+    def extend(chosen: list[HopRoute], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
         nonlocal best, limit
         hop = len(chosen)
-        if worth + left[len(ends) - hop] >= limit:
+        if worth + residual[len(ends) - hop] >= limit:
             return
         if hop == len(ends):
             best, limit = list(chosen), worth
@@ -171,7 +176,7 @@ def _cheapest_routes(
 
 
 def _taken(
-    problem: MappingProblem, way: Way, rate: float, used: dict[tuple[str, ...], float]
+    problem: MappingProblem, way: HopRoute, rate: float, used: dict[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float] | None:
     """Return the use of links, uplinks and downlinks with one more way; None where that is too much."""
     if problem.bandwidth == "per_edge":

@@ -35,7 +35,7 @@ class MappingCheckProblems(DrawnCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """No components, nothing moves, no needs, no rates, no prices, one server, only the public network."""
+        """Return edge cases: no components, nothing moves, no needs, no rates, no prices, one server, only the public network."""
         uplinks: Fields = {"uplinks": [5, 5, 0], "links": [], "public_cost": 2.0}
         return {
             "no components": _line([]),
@@ -67,26 +67,26 @@ class MappingCheckProblems(DrawnCheckProblems):
 
 def _line(needs: list[float], **changed: Any) -> MappingProblem:
     """Three servers in a line with room for two each, links that carry two hops, and what should be different."""
-    rest: Fields = {
+    defaults: Fields = {
         "source": "a", "delivery": "c", "capacities": [2, 2, 1], "uplinks": [0, 0, 0],
         "rate": 1.0, "bandwidth": 2.0, "cost": 1.0, "symmetric": True, **changed,
     }  # fmt: skip
     nodes = [
         {"name": name, "capacity": capacity, "uplink": uplink}
-        for name, capacity, uplink in zip("abc", rest.pop("capacities"), rest.pop("uplinks"), strict=True)
+        for name, capacity, uplink in zip("abc", defaults.pop("capacities"), defaults.pop("uplinks"), strict=True)
     ]
-    bandwidth, cost, rate = (rest.pop(name) for name in ("bandwidth", "cost", "rate"))
+    bandwidth, cost, rate = (defaults.pop(name) for name in ("bandwidth", "cost", "rate"))
     links = [{"source": u, "target": v, "bandwidth": bandwidth, "cost": cost} for u, v in ("ab", "bc")]
-    network = {"nodes": nodes, "links": rest.pop("links", links), "symmetric": rest.pop("symmetric")}
+    network = {"nodes": nodes, "links": defaults.pop("links", links), "symmetric": defaults.pop("symmetric")}
     components = [{"name": f"c{i}", "capacity": need} for i, need in enumerate(needs)]
-    ends = {name: rest.pop(name) for name in ("source", "delivery")}
+    ends = {name: defaults.pop(name) for name in ("source", "delivery")}
     task = {**ends, "components": components, "bandwidths": [rate] * (len(needs) + 1)}
-    return MappingProblem(network=network, task=task, **rest)
+    return MappingProblem(network=network, task=task, **defaults)
 
 
 @cache
 def _best_map(problem: str) -> tuple[float | None, tuple[PathMap, ...]]:
-    """By text, since a problem has no hash."""
+    """Return the best map of the problem in a text; a cache needs the text, since a problem has no hash."""
     return brute_force_mapping(MappingProblem.model_validate_json(problem))
 
 
@@ -105,7 +105,7 @@ class LinkAllocationCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """No links, no price, no public network, no room to spare, forwarding that nobody can pay."""
+        """Return edge cases: no links, no price, no public network, no room to spare, forwarding that nobody can pay."""
         return {
             "no links": pair(links=[], flows=[_flow("f")]),
             "no price": pair(flows=[_flow("f", price=0.0)]),
@@ -158,7 +158,7 @@ class BimodalScenarioCheckProblems(CheckProblems):
         return {}
 
     def degenerate(self) -> dict[str, Any]:
-        """Two servers or one, a task without components, one that stays where it is, one that nothing has room for."""
+        """Return edge cases: one or two servers, a task without components, one that stays, one that nothing has room for."""
         nodes = [{"name": name, "capacity": 2, "uplink": 2e5, "downlink": 2e5} for name in "ab"]
         task = {"arrival": 0, "source": "a", "delivery": "b", "services": ["f"], "rate": 1e5, "data": 1e6}
         described = {"network": {"nodes": nodes}, "services": [{"name": "f", "capacity": 1}], "tasks": [task]}

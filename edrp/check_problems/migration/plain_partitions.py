@@ -39,9 +39,9 @@ def least_cost(before: Partition, after: Partition, state_size: Sequence[float])
     >>> least_cost((0, 13, 20), (0, 9, 11, 20), [1.0] * 20)
     4.0
     """
-    kept = np.array([[_overlap(old, new, state_size) for new in pairwise(after)] for old in pairwise(before)])
-    rows, columns = linear_sum_assignment(kept, maximize=True)
-    return float(sum(state_size) - kept[rows, columns].sum())
+    kept_state = np.array([[_overlap(old, new, state_size) for new in pairwise(after)] for old in pairwise(before)])
+    rows, columns = linear_sum_assignment(kept_state, maximize=True)
+    return float(sum(state_size) - kept_state[rows, columns].sum())
 
 
 def partition_boundaries(intervals: Sequence[tuple[int, int]]) -> Partition:

@@ -29,7 +29,7 @@ class MigrationCheckProblems(DrawnCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """One task, no state, no work, nothing to do, more nodes than tasks."""
+        """Return edge cases: one task, no state, no work, nothing to do, more nodes than tasks."""
         return {
             "one task": MigrationProblem(work=[1], state_size=[1], intervals=[(0, 1)], nodes=1, tolerance=0),
             "no state": MigrationProblem(work=[1, 1], state_size=[0, 0], intervals=[(0, 2)], nodes=2, tolerance=0),
@@ -39,11 +39,11 @@ class MigrationCheckProblems(DrawnCheckProblems):
         }
 
     def large(self) -> Any:
-        """As many tasks as a program can be built for in a moment."""
+        """Return a migration with as many tasks as a program can be built for in a moment."""
         return random_migration(0, tasks=80, nodes=10)
 
     def optimum(self, problem: MigrationProblem) -> float | None:
-        """Least state that moves."""
+        """Return the least state that must move."""
         best = brute_force_migration(problem)
         return None if best is None else best.cost
 
@@ -64,7 +64,7 @@ class SequenceCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """One step, nothing to do."""
+        """Return edge cases: one step, nothing to do."""
         return {
             "one step": MigrationSequence(work=[1, 1], state_size=[1, 2], intervals=[(0, 2)], nodes=[2], tolerance=[0]),
             "no state": MigrationSequence(
@@ -93,7 +93,7 @@ class PolicyCheckProblems(DrawnCheckProblems):
         }  # fmt: skip
 
     def degenerate(self) -> dict[str, Any]:
-        """One count only, no discount."""
+        """Return edge cases: one count only, no discount."""
         tasks = {"work": [1, 1, 1], "state_size": [1, 2, 3], "intervals": [(0, 2), (2, 3)], "tolerance": 0.5}
         return {
             "one count": MigrationPolicyProblem(**tasks, nodes=2, node_counts=[2], transitions=[[1]], discount=0.9),
@@ -105,14 +105,14 @@ class PolicyCheckProblems(DrawnCheckProblems):
         return random_policy_problem(0, tasks=64, counts=(8, 9, 10), tolerance=0.2)
 
     def optimum(self, problem: MigrationPolicyProblem) -> float | None:
-        """Least c + γ·C."""
+        """Return the least c + γ·C over all assignments."""
         return _brute_force_policy(problem).best()
 
     def value(self, problem: MigrationPolicyProblem, decision: PolicyDecision) -> float:
         """c + γ·C with the exact C of the partition chosen, also where the method only estimates it."""
-        held = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
-        rest = problem.nodes - len(held)
-        return _brute_force_policy(problem).objective((0, *(end for _, end in held), *[len(problem.work)] * rest))
+        intervals = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
+        removed = problem.nodes - len(intervals)
+        return _brute_force_policy(problem).objective((0, *(end for _, end in intervals), *[len(problem.work)] * removed))
 
 
 @cache

@@ -26,12 +26,12 @@ from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares
 from edrp.placement.metrics.downtime import transfer_time
 from edrp.placement.metrics.peak_load import shared_resources
 
-CHUNK = 400_000
+PARTIALS_AT_ONCE = 400_000
 """Partial deployments that are extended at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configurations:
+class RescaleConfigurations:
     """All configurations of one operator; arrays have one row for each.
 
     Attributes
@@ -61,7 +61,7 @@ class Configurations:
 def brute_force_rescale(problem: RescaleProblem) -> tuple[float | None, KeyedDeployment | None]:
     """Least objective over all feasible deployments, and one that has it; None where none is feasible."""
     try:
-        search = _Search(problem)
+        search = _RescaleSearch(problem)
     except _NothingStableError:
         return None, None
     search.extend(search.root())
@@ -91,11 +91,11 @@ def configurations(problem: RescaleProblem, operator: KeyedOperator) -> Iterator
 
 
 class _NothingStableError(Exception):
-    """No configuration of some operator is stable."""
+    """Raised when no configuration of some operator is stable."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Partial:
+class _PartialRescaling:
     """Deployments of the first operators, one per row."""
 
     choice: Ints
@@ -111,11 +111,11 @@ class _Partial:
     used: Floats
     demand: Floats
 
-    def take(self, rows: Ints) -> _Partial:
-        return _Partial(*(getattr(self, name)[rows] for name in self.__slots__))
+    def take(self, rows: Ints) -> _PartialRescaling:
+        return _PartialRescaling(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-class _Search:
+class _RescaleSearch:
     def __init__(self, problem: RescaleProblem) -> None:
         self.problem = problem
         self.order = problem.application.topological_order
@@ -157,18 +157,18 @@ class _Search:
         cost = rate * np.maximum(source.share, 0.0) @ self.price @ np.maximum(target.share, 0.0).T
         return delay, cost, stream
 
-    def root(self) -> _Partial:
+    def root(self) -> _PartialRescaling:
         zero, none = np.zeros(1), np.zeros((1, len(self.nodes)))
-        return _Partial(
+        return _PartialRescaling(
             np.zeros((1, 0), np.int64), np.zeros((1, 0, self.chances.size)), zero, zero, zero, zero, zero, np.zeros(1, bool),
             none, none, np.zeros((1, self.room.size)), np.zeros((1, self.capacity.size)),
         )  # fmt: skip
 
-    def extend(self, partial: _Partial) -> None:
+    def extend(self, partial: _PartialRescaling) -> None:
         """Add the next operator to every row, chunk by chunk; keep the best complete deployment."""
         depth = partial.choice.shape[1]
         count = len(self.tables[depth].replicas)
-        chunk = max(1, CHUNK // max(1, count))
+        chunk = max(1, PARTIALS_AT_ONCE // max(1, count))
         for start in range(0, len(partial.cost) if count else 0, chunk):
             rows = np.arange(start, min(start + chunk, len(partial.cost)))
             grown = self._grow(partial, np.repeat(rows, count), np.tile(np.arange(count), rows.size), depth)
@@ -182,7 +182,7 @@ class _Search:
                 first = int(keep[np.argmin(objective[keep])])
                 self.best, self.best_row = float(objective[first]), grown.choice[first]
 
-    def _grow(self, partial: _Partial, rows: Ints, new: Ints, depth: int) -> _Partial:
+    def _grow(self, partial: _PartialRescaling, rows: Ints, new: Ints, depth: int) -> _PartialRescaling:
         table, base = self.tables[depth], partial.take(rows)
         ready = np.zeros((new.size, self.chances.size))
         cost, demand = base.cost + table.cost[new], base.demand + table.demand[new]
@@ -217,7 +217,7 @@ class _Search:
         per_tuple = np.array([stream.usage.get(name, 0.0) for name in self.shared])
         return (rate * away[:, :, None] * per_tuple).reshape(new.size, -1)
 
-    def _objective(self, partial: _Partial) -> Floats:
+    def _objective(self, partial: _PartialRescaling) -> Floats:
         """The objective of what is placed so far; infinite where a limit is broken."""
         problem = self.problem
         if problem.transfer == "store":
@@ -241,7 +241,7 @@ class _Search:
         return total
 
 
-def _table(problem: RescaleProblem, operator: KeyedOperator, nodes: tuple[str, ...]) -> Configurations:
+def _table(problem: RescaleProblem, operator: KeyedOperator, nodes: tuple[str, ...]) -> RescaleConfigurations:
     rows = [row for replicas in configurations(problem, operator) if (row := _row(problem, operator, replicas, nodes))]
     if not rows:
         raise _NothingStableError
@@ -250,7 +250,9 @@ def _table(problem: RescaleProblem, operator: KeyedOperator, nodes: tuple[str, .
     cost, store, code, spawn = (np.array(column, float) for column in columns[7:11])
     changed = np.array(columns[11], bool)
     share, leaving, arriving, used, demand, latency = tables
-    return Configurations(list(columns[0]), share, leaving, arriving, used, demand, latency, cost, store, code, spawn, changed)
+    return RescaleConfigurations(
+        list(columns[0]), share, leaving, arriving, used, demand, latency, cost, store, code, spawn, changed
+    )
 
 
 def _row(problem: RescaleProblem, operator: KeyedOperator, replicas: tuple[Any, ...], nodes: tuple[str, ...]) -> Any:
@@ -260,8 +262,8 @@ def _row(problem: RescaleProblem, operator: KeyedOperator, replicas: tuple[Any, 
     loads = replica_loads(application, alone, name)
     if any(not problem.is_stable(operator, load.rate, len(loads)) for load in loads):
         return None
-    most = math.inf if problem.tolerance is None or operator.tasks is None else (1 + problem.tolerance) / len(loads)
-    if any(load.share > most * (1 + LIMIT_SLACK) for load in loads):
+    max_share = math.inf if problem.tolerance is None or operator.tasks is None else (1 + problem.tolerance) / len(loads)
+    if any(load.share > max_share * (1 + LIMIT_SLACK) for load in loads):
         return None
     latency = [KeyedResponseTime().operator_latency(at, alone, name) for at in problem.scenario_problems]
     counts, shares = alone.replicas(name), node_shares(application, alone, name)

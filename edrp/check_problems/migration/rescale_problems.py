@@ -31,7 +31,7 @@ class RescaleCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """One task, one node, no traffic, no state, no room to spare, replicas that stay on one node."""
+        """Return edge cases: one task, one node, no traffic, no state, no room to spare, replicas that stay on one node."""
         equal = {"work": [1, 1, 1, 1], "state_size": [0, 0, 0, 0]}
         return {
             "one task": _work([3], 5.0),

@@ -19,7 +19,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS, ResponseTime
 
-CHUNK = 200_000
+PARTIALS_AT_ONCE = 200_000
 """Partial deployments that are extended at once."""
 
 
@@ -35,7 +35,7 @@ def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, .
         (None, ()) when the problem is infeasible.
     """
     steps = [_step(problem, depth) for depth in range(len(problem.application.operators))]
-    search = _Search(problem, steps)
+    search = _DeploymentSearch(problem, steps)
     search.extend(search.root())
     optima = [row for objective, row in search.candidates if objective <= search.best + BRUTE_FORCE_TIE]
     if not optima:
@@ -58,7 +58,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Partial:
+class _PartialDeployment:
     """Rows of choices for the first operators, with what they use so far."""
 
     choice: Ints
@@ -69,8 +69,8 @@ class _Partial:
     used: Ints
     room: Floats
 
-    def take(self, rows: Bools | Ints) -> _Partial:
-        return _Partial(*(getattr(self, name)[rows] for name in self.__slots__))
+    def take(self, rows: Bools | Ints) -> _PartialDeployment:
+        return _PartialDeployment(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def _parts(problem: EdrpProblem) -> dict[tuple[str, ...], tuple[int, float]]:
@@ -154,7 +154,7 @@ def _stream_tables(
     return delay, cost, flight, used
 
 
-class _Search:
+class _DeploymentSearch:
     """Depth-first over chunks of partial deployments."""
 
     def __init__(self, problem: EdrpProblem, steps: list[_Step]) -> None:
@@ -166,19 +166,19 @@ class _Search:
         self.best = math.inf
         self.candidates: list[tuple[float, Ints]] = []
 
-    def root(self) -> _Partial:
+    def root(self) -> _PartialDeployment:
         zero = np.zeros(1)
         nothing = np.zeros(1, np.int64)
-        return _Partial(np.zeros((1, 0), np.int64), np.zeros((1, 0)), zero, zero, zero, nothing, self.capacity[None])
+        return _PartialDeployment(np.zeros((1, 0), np.int64), np.zeros((1, 0)), zero, zero, zero, nothing, self.capacity[None])
 
     def deployment(self, row: Ints) -> Deployment:
         return Deployment({name: self.steps[i].choices[row[i]] for i, name in enumerate(self.order)})
 
-    def extend(self, partial: _Partial) -> None:
+    def extend(self, partial: _PartialDeployment) -> None:
         """Add the next operator to every row, chunk by chunk; note complete deployments."""
         depth = partial.choice.shape[1]
         count = len(self.steps[depth].choices)
-        chunk = max(1, CHUNK // count)
+        chunk = max(1, PARTIALS_AT_ONCE // count)
         for start in range(0, len(partial.cost), chunk):
             rows = np.arange(start, min(start + chunk, len(partial.cost)))
             grown = self._grow(partial, np.repeat(rows, count), np.tile(np.arange(count), rows.size), depth)
@@ -193,7 +193,7 @@ class _Search:
             elif order.size:
                 self.extend(grown.take(order))
 
-    def _grow(self, partial: _Partial, rows: Ints, new: Ints, depth: int) -> _Partial:
+    def _grow(self, partial: _PartialDeployment, rows: Ints, new: Ints, depth: int) -> _PartialDeployment:
         step = self.steps[depth]
         room = partial.room[rows] - step.demand[new]
         slack = LIMIT_SLACK * np.where(np.isfinite(self.capacity), self.capacity, 0.0)
@@ -206,7 +206,7 @@ class _Search:
             delay, traffic, flight, links = picked
             ready = np.maximum(ready, base.finish[:, before] + delay)
             cost, usage, used = cost + traffic, usage + flight, used | links
-        return _Partial(
+        return _PartialDeployment(
             np.column_stack([base.choice, new]),
             np.column_stack([base.finish, ready + step.latency[new]]),
             cost,
@@ -216,7 +216,7 @@ class _Search:
             room[keep],
         )
 
-    def _objective(self, partial: _Partial) -> Floats:
+    def _objective(self, partial: _PartialDeployment) -> Floats:
         """EDRP, eq. 12, of what is placed so far; infinite where a limit is broken (eqs. 15–17)."""
         loss = np.zeros(len(partial.cost))
         for bit, amount in self.losses:

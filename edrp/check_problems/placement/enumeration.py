@@ -20,13 +20,13 @@ class Enumerated:
 
 
 def feasible_deployments(problem: EdrpProblem) -> list[Enumerated]:
-    """All feasible deployments."""
+    """List every feasible deployment of a problem with its metrics."""
     judged = (Enumerated(deployment, problem.evaluate(deployment)) for deployment in deployments(problem))
     return [entry for entry in judged if entry.evaluation.feasible]
 
 
 def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
-    """All deployments that keep to candidates and numbers of replicas."""
+    """Yield every deployment that keeps to the candidates and the numbers of replicas."""
     everywhere = tuple(problem.network.by_name)
     choices = []
     for operator in problem.application.operators:

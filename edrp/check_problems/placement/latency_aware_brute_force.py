@@ -30,14 +30,14 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     tuple
         (None, ()) when the problem is infeasible.
     """
-    search = _Search(problem)
+    search = _LatencyAwareSearch(problem)
     search.place(0, 0.0)
     optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + EQUAL_OBJECTIVES)
     return (search.best, optima) if optima else (None, ())
 
 
 @dataclass
-class _Search:
+class _LatencyAwareSearch:
     """Depth-first over the operators in the order in which paths run."""
 
     problem: LatencyAwareProblem

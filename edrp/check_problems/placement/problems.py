@@ -31,19 +31,19 @@ class EdrpCheckProblems(CheckProblems):
         return drawn | {"fixed tasks": _fixed_tasks()}
 
     def infeasible(self) -> dict[str, Any]:
-        """Random problems."""
+        """Return random infeasible problems."""
         return {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
 
     def degenerate(self) -> dict[str, Any]:
-        """One node, one operator, no traffic, equal costs, no room."""
+        """Return edge cases: one node, one operator, no traffic, equal costs, no room."""
         queue = {"model": "mm1", "service_rate": 10.0}
         work = {"name": "work", "latency": queue, "external_rate": 8.0, "cost": 1.0, "max_replicas": 2}
         sink = {"name": "sink", "latency": queue, "cost": 1.0, "max_replicas": 2}
         link = {"source": "a", "target": "b", "delay": 0.1, "cost": 0.01}
         one, two = {"nodes": [{"name": "a"}]}, {"nodes": [{"name": "a"}, {"name": "b"}], "links": [link]}
         pair = {"operators": [work, sink], "streams": [{"source": "work", "target": "sink"}]}
-        quiet = {"source": "work", "target": "sink", "rate": 0.0}
-        silent = {"operators": [{**work, "external_rate": 0.0}, sink], "streams": [quiet]}
+        idle_stream = {"source": "work", "target": "sink", "rate": 0.0}
+        silent = {"operators": [{**work, "external_rate": 0.0}, sink], "streams": [idle_stream]}
         limits, cheap = {"response_time": 2.0, "cost": 10.0}, {"cost": 1.0}
         equal, full = {"nodes": [{"name": name} for name in "abc"]}, {"nodes": [{"name": "a", "resources": 2}]}
         alone = {"operators": [work]}
@@ -59,7 +59,7 @@ class EdrpCheckProblems(CheckProblems):
         }
 
     def large(self) -> Any:
-        """Fifteen operators."""
+        """Return a random layered problem of fifteen operators."""
         return layered(15, 0)
 
     def rare(self) -> list[Any]:
@@ -108,15 +108,15 @@ def _fixed_tasks() -> EdrpProblem:
 def _chain(operators: int, replicas: int, nodes: int, *, fixed: bool = False) -> EdrpProblem:
     """A chain with half of the cluster's slots and cores in use; operator i needs i + 1 parts of the cores."""
     names = [f"o{i}" for i in range(operators)]
-    whole = 0.5 * nodes / (replicas * sum(range(1, operators + 1)))
-    least = replicas if fixed else 1
+    total_capacity = 0.5 * nodes / (replicas * sum(range(1, operators + 1)))
+    min_replicas = replicas if fixed else 1
     listed: list[dict[str, Any]] = [
         {
             "name": name,
             "latency": {"model": "mm1", "service_rate": 10.0},
-            "min_replicas": least,
+            "min_replicas": min_replicas,
             "max_replicas": replicas,
-            "usage": {"cpu": {"per_replica": (i + 1) * whole}},
+            "usage": {"cpu": {"per_replica": (i + 1) * total_capacity}},
         }
         for i, name in enumerate(names)
     ]
@@ -164,7 +164,7 @@ class LatencyAwareCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """One node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
+        """Return edge cases: one node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
         need = {"cpu": 0.3}
         itself = [{"source": "o0", "target": "o0", "rate": 2.0}]
         return {

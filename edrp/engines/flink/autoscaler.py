@@ -24,26 +24,26 @@ def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0) -> dict[str, int]
     The busiest replica counts (`metrics.busy-time.aggregator` MAX). Tuples that pile up during the restart are left out.
     """
     return {
-        fitted.name: _replicas(fitted, seen, rate_factor, fit)
-        for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
+        fitted.name: _replicas(fitted, observed, rate_factor, fit)
+        for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True)
         if fitted.source or fitted.busy is not None
     }
 
 
-def _replicas(fitted: OperatorFit, seen: OperatorObservation, factor: float, fit: JobFit) -> int:
+def _replicas(fitted: OperatorFit, observed: OperatorObservation, factor: float, fit: JobFit) -> int:
     if fitted.source or not fitted.busy:
         return fitted.replicas
     busy = fitted.busy * factor
     if TARGET - BOUNDARY <= busy <= TARGET + BOUNDARY:
         return fitted.replicas
-    wanted = math.ceil(fitted.replicas * busy / TARGET - WHOLE_NUMBER_SLACK)
-    wanted = max(1, wanted, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - WHOLE_NUMBER_SLACK))
-    wanted = min(wanted, seen.max_parallelism)
+    replicas = math.ceil(fitted.replicas * busy / TARGET - WHOLE_NUMBER_SLACK)
+    replicas = max(1, replicas, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - WHOLE_NUMBER_SLACK))
+    replicas = min(replicas, observed.max_parallelism)
     keyed = any(stream.target == fitted.name and stream.partitioning == "hash" for stream in fit.observation.streams)
-    return _even(wanted, seen.max_parallelism) if keyed else wanted
+    return _even(replicas, observed.max_parallelism) if keyed else replicas
 
 
 def _even(replicas: int, groups: int) -> int:
-    """So many replicas, or the next number of them that all hold as many key groups, up to half as many as there are."""
+    """Return the least divisor of the key groups that is at least `replicas`, up to half the key groups; else `replicas`."""
     divisors = (n for n in range(replicas, groups // 2 + 1) if groups % n == 0)
     return next(divisors, replicas)

@@ -201,9 +201,9 @@ def _redeploy(observation: Observation, plan: Deployment, address: str) -> Itera
     for operator in observation.operators:
         nodes = ", ".join(f"{count} on {node}" for node, count in sorted(plan.replicas(operator.name).items()))
         yield _comment(f"  {operator.name}: {nodes}")
-    now = running_deployment(observation)
-    before, after = (_numbers(observation, deployment) for deployment in (now, plan))
-    old, new = (_quoted(overridden(observation, deployment)) for deployment in (now, plan))
+    running = running_deployment(observation)
+    before, after = (_numbers(observation, deployment) for deployment in (running, plan))
+    old, new = (_quoted(overridden(observation, deployment)) for deployment in (running, plan))
     yield f"address={shlex.quote(address)} key={shlex.quote(observation.key)}"
     yield "job=$address/jobs/${JOB:-$key}"
     yield f"change() {{ expect {before}; redeploy {new} {after}; }}"

@@ -118,8 +118,8 @@ def find_job(overview: Any, wanted: str | None, address: str) -> str:
     ended = next((state for jid, name, state in jobs if wanted in (jid, name)), None)
     if wanted is not None and ended is not None:
         raise JobGoneError(address, f"job {wanted!r} is {ended}; only a running job can be captured")
-    known = f"; these run: {', '.join(name for _, name, _ in running)}" if running else "; start one"
-    raise JobGoneError(address, f"no job {'' if wanted is None else repr(wanted) + ' '}runs{known}")
+    running_text = f"; these run: {', '.join(name for _, name, _ in running)}" if running else "; start one"
+    raise JobGoneError(address, f"no job {'' if wanted is None else repr(wanted) + ' '}runs{running_text}")
 
 
 def check_job(recorded: RecordedAnswer, address: str) -> Any:

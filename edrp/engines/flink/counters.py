@@ -29,9 +29,9 @@ def counters_ran_back(rounds: Sequence[Any]) -> bool:
     """
     highest: dict[tuple[int, str, tuple[int | str, ...]], tuple[int, ...]] = {}
     for answer in rounds:
-        seen = _read_round(answer)
-        for number, sample in enumerate(() if seen is None else seen.samples):
-            if seen is None or seen.now - sample.started < STARTING:
+        samples = _read_round(answer)
+        for number, sample in enumerate(() if samples is None else samples.samples):
+            if samples is None or samples.now - sample.started < STARTING:
                 continue
             key = (number, sample.node, sample.attempt)
             if any(now < before for now, before in zip(sample.counters, highest.get(key, sample.counters), strict=True)):

@@ -1,4 +1,4 @@
-"""Where Java and the libraries of Flink are on this machine."""
+"""Paths of Java and of Flink's libraries on this machine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def java() -> str:
         There is none.
     """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
-    found = found or shutil.which("java")
-    if found is None:
+    path = shutil.which("java", path=str(Path(home) / "bin")) if home else None
+    path = path or shutil.which("java")
+    if path is None:
         raise EngineError("java", "is not found; install Java 17 or later, or name it in JAVA_HOME")
-    return found
+    return path
 
 
 def flink_libraries() -> list[Path]:
@@ -37,8 +37,8 @@ def flink_libraries() -> list[Path]:
     EngineError
         The package is not installed.
     """
-    found = find_spec("pyflink")
-    folders = [] if found is None else [Path(place) / "lib" for place in found.submodule_search_locations or ()]
+    package = find_spec("pyflink")
+    folders = [] if package is None else [Path(location) / "lib" for location in package.submodule_search_locations or ()]
     libraries = [path for folder in folders for path in sorted(folder.glob("*.jar")) if path.name.startswith(NEEDED)]
     if not libraries:
         raise EngineError("LocalFlink", "needs the libraries of Flink; pip install 'edrp[flink]' (330 MB)")

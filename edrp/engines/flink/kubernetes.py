@@ -70,9 +70,11 @@ def _conditions(observation: Observation, plan: Deployment) -> list[str]:
     lines = [
         f"In native mode, the default, the operator {how}, and Flink starts the TaskManagers that are missing.",
         f"Slots: the job needs {needed}; where spec.taskManager.replicas is set, it has to be at least {-(-needed // largest)}.",
+        "State: spec.job.upgradeMode must not be stateless, its default, or the state is lost if the operator restarts the job.",
         'Autoscaler: it has to be off (job.autoscaler.enabled: "false"), or it replaces these numbers by its own.',
         "Vertices keep their identifiers as long as the program is the same or its operators have a uid.",
     ]
     if observation.live and not takes_overrides(observation):
-        lines.append("From 2.0 on Flink ignores these numbers where the job starts again (FLINK-38770): patch it again then.")
+        again = "the operator ignores a patch that changes nothing, so apply the patch that undoes it, and this one again"
+        lines.append(f"From 2.0 on Flink ignores these numbers where the job starts again (FLINK-38770): {again}.")
     return lines

@@ -19,7 +19,16 @@ from edrp.engines.observation import Observation
 MAGIC = 0x4960672D
 VERSIONS = range(3, 7)
 
-NO_HANDLE, BYTES, FILE, KEY_GROUPS, PARTITIONABLE, RELATIVE_FILE, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS = 0, 1, 2, 3, 4, 6, 7, 12
+NO_HANDLE, BYTES, FILE, KEY_GROUPS_HANDLE, PARTITIONABLE, RELATIVE_FILE, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    7,
+    12,
+)
 """Handles of state that are read."""
 
 MAX_PARALLELISM = 1 << 15
@@ -30,7 +39,7 @@ NAMES_FROM = 5
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorState:
+class StoredOperatorState:
     """The keyed state of one operator.
 
     Attributes
@@ -48,7 +57,7 @@ class OperatorState:
     sizes: tuple[int, ...]
 
 
-def read_key_groups(path: str | Path) -> dict[str, OperatorState]:
+def read_key_groups(path: str | Path) -> dict[str, StoredOperatorState]:
     """State of each operator by its identifier.
 
     Raises
@@ -57,7 +66,7 @@ def read_key_groups(path: str | Path) -> dict[str, OperatorState]:
         In one line: the file is no metadata, of another version, cut off, or of a kind that holds no sizes of key groups.
     """
     content = read_regular(Path(path))
-    reader = _Reader(content, str(path))
+    reader = _MetadataReader(content, str(path))
     try:
         if reader.integer() != MAGIC:
             raise EngineError(str(path), "is no metadata of a checkpoint; name a file called _metadata")
@@ -89,33 +98,33 @@ def job_key_groups(path: str | Path, observation: Observation) -> dict[str, tupl
     return states
 
 
-def states_by_operator(states: Mapping[str, OperatorState], observation: Observation) -> dict[str, tuple[int, ...]]:
+def states_by_operator(states: Mapping[str, StoredOperatorState], observation: Observation) -> dict[str, tuple[int, ...]]:
     """Bytes of each key group by operator of a job; of those chained in it that have the same key groups, together.
 
     State belongs to the operator of its identifier. State whose identifier none has, since it is not the first of its chain,
     belongs to the only operator in which one of its whole name is chained; a part of a name tells nothing.
     """
     keys = {operator.key for operator in observation.operators}
-    found: dict[str, list[OperatorState]] = {}
+    by_operator: dict[str, list[StoredOperatorState]] = {}
     keyed = [state for state in states.values() if state.sizes]
     for state in keyed:
-        named = [seen.name for seen in observation.operators if state.name and state.name in seen.names]
+        named = [observed.name for observed in observation.operators if state.name and state.name in observed.names]
         same = [other for other in keyed if other.name == state.name and other.key not in keys]
-        owners = [seen.name for seen in observation.operators if seen.key == state.key]
+        owners = [observed.name for observed in observation.operators if observed.key == state.key]
         if not owners and len(named) == len(same) == 1:
             owners = named
         if owners:
-            found.setdefault(owners[0], []).append(state)
-    return {name: _summed(own) for name, own in found.items()}
+            by_operator.setdefault(owners[0], []).append(state)
+    return {name: _summed(parts) for name, parts in by_operator.items()}
 
 
-def _summed(states: Sequence[OperatorState]) -> tuple[int, ...]:
+def _summed(states: Sequence[StoredOperatorState]) -> tuple[int, ...]:
     """Bytes by key group of all that have as many key groups as the first."""
     sizes = [state.sizes for state in states if len(state.sizes) == len(states[0].sizes)]
     return tuple(map(sum, zip(*sizes, strict=True)))
 
 
-class _Reader:
+class _MetadataReader:
     """Reads big-endian values one after the other."""
 
     def __init__(self, content: bytes, source: str) -> None:
@@ -123,7 +132,7 @@ class _Reader:
         self._source = source
         self._at = 0
 
-    def operators(self, version: int) -> Iterator[OperatorState]:
+    def operators(self, version: int) -> Iterator[StoredOperatorState]:
         """All operators, as a file of this version lists them; what follows them is not read."""
         self._integers(">q")  # number of the checkpoint
         if self.integer():
@@ -135,7 +144,7 @@ class _Reader:
         """A whole number of four bytes."""
         return self._integers(">i")[0]
 
-    def _operator(self, version: int) -> OperatorState:
+    def _operator(self, version: int) -> StoredOperatorState:
         name = self._text() if version >= NAMES_FROM else ""
         if version >= NAMES_FROM:
             self._text()  # its uid
@@ -148,7 +157,7 @@ class _Reader:
         for _ in range(self.integer()):  # below 0 where the whole operator has finished
             if self.integer() >= 0:  # below 0 where the subtask has finished
                 self._subtask(sizes)
-        return OperatorState(key, name, parallelism, max_parallelism, tuple(sizes) if any(sizes) else ())
+        return StoredOperatorState(key, name, parallelism, max_parallelism, tuple(sizes) if any(sizes) else ())
 
     def _subtask(self, sizes: list[int]) -> None:
         for _managed_and_raw in range(2):
@@ -174,7 +183,7 @@ class _Reader:
 
         Empty key groups have a negative offset, or 0 in canonical savepoints; every file begins with something else.
         """
-        kind = self._kind((NO_HANDLE, KEY_GROUPS, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS))
+        kind = self._kind((NO_HANDLE, KEY_GROUPS_HANDLE, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS))
         if kind == NO_HANDLE:
             return
         first, count = self._integers(">2i")
@@ -184,9 +193,9 @@ class _Reader:
             self._text()
         if first < 0 or first + count > len(sizes) or max(offsets, default=0) > total:
             raise IndexError(first)
-        there = sorted((offset, first + index) for index, offset in enumerate(offsets) if offset > 0)
-        ends = [*(offset for offset, _ in there[1:]), total]
-        for (offset, group), end in zip(there, ends, strict=True):
+        stored = sorted((offset, first + index) for index, offset in enumerate(offsets) if offset > 0)
+        ends = [*(offset for offset, _ in stored[1:]), total]
+        for (offset, group), end in zip(stored, ends, strict=True):
             sizes[group] += end - offset
 
     def _stream(self) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Change, Program
+from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, PlannedChange, Program
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.calls import takes_overrides
 from edrp.placement.deployment import Deployment
 
 
-def demanded_resources(change: Change, program: Program) -> dict[str, str] | None:
+def demanded_resources(change: PlannedChange, program: Program) -> dict[str, str] | None:
     """The resource that each operator is to demand; None where no TaskManager advertises any, and the scheduler chooses.
 
     An operator runs where the plan says if TaskManagers advertise as much of its resource as replicas are to run there, and
@@ -28,29 +28,29 @@ def demanded_resources(change: Change, program: Program) -> dict[str, str] | Non
                 advertised.setdefault(resource, {})[node.name] = amount
     if not advertised:
         return None
-    left = {resource: sum(amounts.values()) for resource, amounts in advertised.items()}
+    remaining = {resource: sum(amounts.values()) for resource, amounts in advertised.items()}
     chosen: dict[str, str] = {}
     for operator in change.plan:
-        wanted = Counter(change.plan[operator])
+        replicas_on = Counter(change.plan[operator])
         fixed = program.demands.get(operator, operator)
         names = sorted(advertised) if program.takes_places else [fixed]
-        fitting = [name for name in names if _leads_to(wanted, advertised.get(name, {}), left.get(name, 0.0))]
+        fitting = [name for name in names if _places_exactly(replicas_on, advertised.get(name, {}), remaining.get(name, 0.0))]
         if not fitting:
-            raise EngineError(f"operator {operator}", _remedy(fixed, wanted, program))
+            raise EngineError(f"operator {operator}", _remedy(fixed, replicas_on, program))
         resource = fitting[0]
-        left[resource] -= wanted.total()
+        remaining[resource] -= replicas_on.total()
         chosen[operator] = resource
     return chosen
 
 
-def _leads_to(wanted: Counter[str], amounts: dict[str, float], left: float) -> bool:
-    if wanted.total() > left:
+def _places_exactly(replicas_on: Counter[str], amounts: dict[str, float], remaining: float) -> bool:
+    if replicas_on.total() > remaining:
         return False
-    return dict(wanted) == amounts or (len(wanted) == 1 and wanted.keys() == amounts.keys())
+    return dict(replicas_on) == amounts or (len(replicas_on) == 1 and replicas_on.keys() == amounts.keys())
 
 
-def _remedy(resource: str, wanted: Counter[str], program: Program) -> str:
-    places = ", ".join(f"{count} on {node}" for node, count in sorted(wanted.items()))
+def _remedy(resource: str, replicas_on: Counter[str], program: Program) -> str:
+    places = ", ".join(f"{count} on {node}" for node, count in sorted(replicas_on.items()))
     if program.takes_places:
         return f"no resource is advertised by exactly the TaskManagers of its places ({places}); start some that advertise it"
     why = f"no TaskManagers advertise resource {resource!r} for exactly its places ({places})"
@@ -67,7 +67,7 @@ def program_arguments(program: Program, plan: Deployment, resources: dict[str, s
     return arguments
 
 
-def ignored_replicas(change: Change, program: Program) -> str | None:
+def ignored_replicas(change: PlannedChange, program: Program) -> str | None:
     """An operator whose new number of replicas would be ignored, so that the program has to be told; None where there is none."""
     if takes_overrides(change.observation):
         return None

@@ -1,4 +1,4 @@
-"""From a capture of Flink to an observation."""
+"""Translate a capture of Flink into an observation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BRANCH = re.compile(r"(?::  |   )*[+:]- ")
 """Stands before every operator but the first in the description of a chain."""
 
 ASYNCHRONOUS = re.compile(r"async(?!=\[false)", re.IGNORECASE)
-"""In names of operators that wait for answers: "async wait operator" is what Flink calls one, lookup joins have `async=[…]`."""
+"""Mark in the names of operators that wait for answers: Flink says "async wait operator", lookup joins have `async=[…]`."""
 
 FINISHED = "FINISHED"
 """Status of a replica that has come to the end of its input."""
@@ -53,13 +53,13 @@ def read_observation(capture: Capture) -> Observation:
     if capture.engine != "flink":
         raise EngineError(capture.source, f"is a capture of {capture.engine}, not of flink")
     try:
-        return _Reader(capture).observation()
+        return _CaptureReader(capture).observation()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = f"lacks what Flink {TESTED} answer ({type(error).__name__}: {error}); capture again"
         raise EngineError(capture.source, why) from None
 
 
-class _Reader:
+class _CaptureReader:
     """Reads the parts of one capture."""
 
     def __init__(self, capture: Capture) -> None:
@@ -110,8 +110,8 @@ class _Reader:
     @property
     def _live(self) -> bool:
         """Whether the adaptive scheduler runs the job; versions that do not say so have requirements only with it."""
-        said = self._job.get("schedulerType")
-        return self._requirements is not None if said is None else said == "Adaptive"
+        scheduler = self._job.get("schedulerType")
+        return self._requirements is not None if scheduler is None else scheduler == "Adaptive"
 
     @property
     def _reactive(self) -> bool:
@@ -131,12 +131,12 @@ class _Reader:
 
     def _operator_names(self) -> dict[str, str]:
         """Name of each operator by the identifier of its vertex; equal names are numbered."""
-        seen: Counter[str] = Counter()
+        occurrences: Counter[str] = Counter()
         names = {}
         for vertex in self._job["vertices"]:
             name = str(vertex["name"])[:180]
-            seen[name] += 1
-            names[vertex["id"]] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+            occurrences[name] += 1
+            names[vertex["id"]] = name if occurrences[name] == 1 else f"{name} ({occurrences[name]})"
         return names
 
     def _has_finished(self, vertex: Any) -> bool:
@@ -147,8 +147,8 @@ class _Reader:
 
     def _bounds(self, key: str) -> tuple[int, int] | None:
         """Fewest and most replicas that are asked for."""
-        asked = (self._requirements or {}).get(key)
-        return (asked["parallelism"]["lowerBound"], asked["parallelism"]["upperBound"]) if asked else None
+        requirement = (self._requirements or {}).get(key)
+        return (requirement["parallelism"]["lowerBound"], requirement["parallelism"]["upperBound"]) if requirement else None
 
     def _operator(self, vertex: Any) -> OperatorObservation:
         key, name = vertex["id"], self._names[vertex["id"]]
@@ -194,15 +194,15 @@ class _Reader:
         return tuple(int(subtask.get("state_size", 0)) for subtask in subtasks)
 
     def _streams(self) -> Iterator[StreamObservation]:
-        seen = set()
+        pairs = set()
         for node in self._plan:
             for origin in node.get("inputs", ()):
                 if self._finished & {origin["id"], node["id"]}:
                     continue
                 ends = self._names[origin["id"]], self._names[node["id"]]
-                if ends not in seen:
+                if ends not in pairs:
                     yield StreamObservation(*ends, PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance"))
-                seen.add(ends)
+                pairs.add(ends)
 
     def _nodes(self) -> Iterator[NodeObservation]:
         answer = self._capture.last("/taskmanagers")
@@ -240,7 +240,7 @@ class _Reader:
 
 
 def _chained(node: Any, name: str) -> tuple[tuple[str, ...], int]:
-    """Whole names of the operators in a vertex, from its name and what the plan says of it, and how many they are.
+    """Return the whole names of a vertex's operators, from its name and its description in the plan, and their number.
 
     A description in form of a tree has a line for each operator. Arrows in the name of the vertex separate operators if there
     are as many lines, or if there is no tree to tell: the name of an operator may hold an arrow, too.
@@ -259,8 +259,8 @@ def _chained(node: Any, name: str) -> tuple[tuple[str, ...], int]:
         else:
             described.append(html.unescape(line[branch.end() if branch else 0 :]))
     parts = name.split(" -> ")
-    told = [*described, *(parts if len(parts) == len(described) or not described else ())]
-    return tuple(dict.fromkeys(told)), len(described or parts)
+    names = [*described, *(parts if len(parts) == len(described) or not described else ())]
+    return tuple(dict.fromkeys(names)), len(described or parts)
 
 
 def _start_seconds(subtasks: list[Any]) -> tuple[float, float]:
@@ -273,6 +273,10 @@ def _start_seconds(subtasks: list[Any]) -> tuple[float, float]:
 
 def _stopped_seconds(states: Any) -> float | None:
     """Seconds from leaving the state Executing to entering it again."""
-    left = next((state["leaveTimestampInMillis"] for state in states if state["state"] == "Executing"), None)
+    left_executing = next((state["leaveTimestampInMillis"] for state in states if state["state"] == "Executing"), None)
     entered = next((state["enterTimestampInMillis"] for state in reversed(states) if state["state"] == "Executing"), None)
-    return None if left is None or entered is None or entered < left else (entered - left) * MILLISECONDS
+    return (
+        None
+        if left_executing is None or entered is None or entered < left_executing
+        else (entered - left_executing) * MILLISECONDS
+    )

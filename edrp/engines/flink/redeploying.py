@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from edrp.core.errors import UnwritableError
-from edrp.engines.applying import Applied, Change, Program
+from edrp.engines.applying import Applied, PlannedChange, Program
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
 from edrp.engines.flink.calls import curl, needed_slots, overridden
 from edrp.engines.flink.capturing import ENDED
@@ -23,7 +23,7 @@ ANSWER_PATIENCE = 60.0
 """Most seconds to look for what a request without an answer has started."""
 
 
-def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
+def redeploy(change: PlannedChange, steps: FlinkSteps, program: Program) -> Applied:
     """Redeploy a job; from the request to stop it on, all is finished, whatever asks for a stop.
 
     A plan that Flink refuses, or that does not run in time, is given up, and what ran before is started again.
@@ -65,14 +65,14 @@ def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
 class _Runs:
     """Requests that run a job again, by a plan and as before, and the resources that the plan demands."""
 
-    def __init__(self, change: Change, program: Program) -> None:
+    def __init__(self, change: PlannedChange, program: Program) -> None:
         self.path = f"/jars/{program.key}/run"
         self.resources = demanded_resources(change, program)
         self._program = program
         self._seen = change.observation
-        self._asked = change.plan, self.resources
+        self._requested = change.plan, self.resources
         try:
-            as_before = demanded_resources(Change(change.observation, change.current, change.patience), program)
+            as_before = demanded_resources(PlannedChange(change.observation, change.current, change.patience), program)
         except EngineError:  # it ran without demands, or by other ones
             as_before = None
         self._before = change.current, as_before
@@ -80,7 +80,7 @@ class _Runs:
     def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
         """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
         entry = {} if self._program.entry is None else {"entryClass": self._program.entry}
-        plan, resources = self._asked if new else self._before
+        plan, resources = self._requested if new else self._before
         return {
             **entry,
             "jobId": key,
@@ -97,20 +97,23 @@ class _Runs:
 
 def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
     """Refuse before anything is stopped where the program is not there to be started again."""
-    known = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
-    if program.key not in known:
-        these = f"; known are {', '.join(known)}" if known else ""
+    jars = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
+    if program.key not in jars:
+        these = f"; known are {', '.join(jars)}" if jars else ""
         raise EngineError(
             steps.client.address, f"has no program {program.key!r}{these}; upload the jar first; nothing was changed"
         )
 
 
-def _refuse_few_slots(change: Change, steps: FlinkSteps) -> None:
+def _refuse_few_slots(change: PlannedChange, steps: FlinkSteps) -> None:
     """Refuse before anything is stopped where the plan finds too few slots, since other jobs hold them by now."""
-    needed, own = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
+    needed, own_slots = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
     free = sum(int(manager["freeSlots"]) for manager in steps.get("/taskmanagers")["taskmanagers"])
-    if needed > own + free:
-        why = f"the plan needs {needed} slots; the job has {own}, and {free} are free; start TaskManagers; nothing was changed"
+    if needed > own_slots + free:
+        why = (
+            f"the plan needs {needed} slots; the job has {own_slots}, and {free} are free; start TaskManagers; "
+            "nothing was changed"
+        )
         raise EngineError(steps.client.address, why)
 
 
@@ -174,7 +177,7 @@ def _run_again(steps: FlinkSteps, bodies: _Runs, location: str, *plans: bool) ->
     raise JobGoneError(steps.client.address, why)
 
 
-def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[str, ...]]:
+def _wait_until_running(change: PlannedChange, steps: FlinkSteps) -> dict[str, tuple[str, ...]]:
     """Nodes of all replicas once all run."""
     last: dict[str, tuple[str, ...]] = {}
 
@@ -187,7 +190,7 @@ def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[st
     return last
 
 
-def _gone_back(error: EngineError, change: Change, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
+def _gone_back(error: EngineError, change: PlannedChange, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
     """Cancel a plan that does not come to run, start the job as before, and say how that went."""
     key, again = steps.root.rpartition("/")[2], bodies.again(steps, location)
     steps.note("cancelling", key=key, why=error.why, location=location, again=again)
@@ -223,11 +226,13 @@ def _waiting(error: EngineError, steps: FlinkSteps, bodies: _Runs, location: str
     return type(error)(error.place, f"{error.why}; the job as before ({key}, from savepoint {location}) {how}")
 
 
-def _refuse_other_places(change: Change, found: Deployment, resources: dict[str, str] | None, steps: FlinkSteps) -> None:
+def _refuse_other_places(
+    change: PlannedChange, deployed: Deployment, resources: dict[str, str] | None, steps: FlinkSteps
+) -> None:
     """Say where the job does not run as asked; places only where resources were demanded."""
     for operator in change.plan:
-        asked, runs = Counter(change.plan[operator]), Counter(found[operator])
-        if asked.total() != runs.total() or (resources is not None and asked != runs):
-            texts = [", ".join(f"{count} on {node}" for node, count in sorted(places.items())) for places in (asked, runs)]
+        planned, running = Counter(change.plan[operator]), Counter(deployed[operator])
+        if planned.total() != running.total() or (resources is not None and planned != running):
+            texts = [", ".join(f"{count} on {node}" for node, count in sorted(places.items())) for places in (planned, running)]
             why = f"operator {operator} was to run {texts[0]}, and runs {texts[1]}; it is left so"
             raise EngineError(steps.client.address, why)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from edrp.engines.applying import Applied, Change
+from edrp.engines.applying import Applied, PlannedChange
 from edrp.engines.downtime import SLOT_SECONDS
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.flink.steps import FlinkSteps
@@ -14,11 +14,11 @@ from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
 MAX_DOUBLINGS = 3
-"""How often the pause between two checkpoints is doubled, up to seconds: after a rescale Flink waits before the next, by default
+"""Doublings of the pause between two checkpoints, up to seconds: after a rescale Flink waits before the next, by default
 for 30 s, in which no checkpoint counts."""
 
 
-def rescale(change: Change, steps: FlinkSteps) -> Applied:
+def rescale(change: PlannedChange, steps: FlinkSteps) -> Applied:
     """Rescale a job.
 
     The requirements are compared with those observed, set, and read back. Flink then waits for a complete checkpoint, and
@@ -32,12 +32,12 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
     EngineError
         What went wrong, and what the requirements are now.
     """
-    seen = change.observation
+    observation = change.observation
     steps.stop_here()
-    steps.refuse_changed(seen)
+    steps.refuse_changed(observation)
     if not steps.checkpoints_succeed():
         steps.take_checkpoint()
-    old = _compared(seen, steps)
+    old = _compared(observation, steps)
     new = _requirements(change, old)
     steps.stop_here()
     began = steps.clock.time()
@@ -47,7 +47,7 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
         steps.send("PUT", path, new)
         if _bounds(steps.get(path)) != _bounds(new):
             raise EngineError(steps.client.address, "the requirements read back are not those that were set")
-        patience = change.patience + (seen.max_delay or 0.0)
+        patience = change.patience + (observation.max_delay or 0.0)
         _trigger_checkpoints(change, steps, began + patience)
         nodes = _wait_until_running(change, steps, began, patience)
     except JobGoneError:
@@ -55,25 +55,25 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
     except EngineError as error:
         raise _undone(error, old, new, steps) from None
     steps.note("read back", nodes={name: list(places) for name, places in nodes.items()})
-    return Applied(seen.key, Deployment(nodes), steps.clock.time() - began, None)
+    return Applied(observation.key, Deployment(nodes), steps.clock.time() - began, None)
 
 
-def _compared(seen: Observation, steps: FlinkSteps) -> dict[str, Any]:
+def _compared(observation: Observation, steps: FlinkSteps) -> dict[str, Any]:
     """The requirements now, which must be those that were observed."""
-    now: dict[str, Any] = steps.get(f"{steps.root}/resource-requirements")
-    observed = {operator.key: operator.bounds for operator in seen.operators if operator.bounds is not None}
-    observed |= seen.finished if observed else {}
-    if observed and _bounds(now) != observed:
+    requirements: dict[str, Any] = steps.get(f"{steps.root}/resource-requirements")
+    observed = {operator.key: operator.bounds for operator in observation.operators if operator.bounds is not None}
+    observed |= observation.finished if observed else {}
+    if observed and _bounds(requirements) != observed:
         why = "the resource requirements are not those observed: somebody else changes the job; nothing was changed"
         raise EngineError(steps.client.address, why)
-    return now
+    return requirements
 
 
 def _bounds(requirements: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {key: (row["parallelism"]["lowerBound"], row["parallelism"]["upperBound"]) for key, row in requirements.items()}
 
 
-def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
+def _requirements(change: PlannedChange, old: dict[str, Any]) -> dict[str, Any]:
     """The requirements of the plan; lower bounds stay where they can."""
     lowest = {key: bounds[0] for key, bounds in _bounds(old).items()}
     new = {key: old[key] for key in change.observation.finished if key in old}
@@ -84,7 +84,7 @@ def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
     return new
 
 
-def _trigger_checkpoints(change: Change, steps: FlinkSteps, end: float) -> None:
+def _trigger_checkpoints(change: PlannedChange, steps: FlinkSteps, end: float) -> None:
     """Trigger checkpoints until the job is rescaled, or the time is over; a stop is no reason to leave before."""
     before = {operator.key: operator.parallelism for operator in change.observation.operators}
     for attempt in count():
@@ -105,18 +105,18 @@ def _is_rescaled(before: dict[str, int], steps: FlinkSteps) -> bool:
     tasks = next((row.get("tasks") for row in steps.get("/jobs/overview")["jobs"] if row["jid"] == key), None) or {}
     if not tasks.get("finished") and tasks.get("total") not in (None, 0, sum(before.values())):
         return True
-    now = {vertex["id"]: vertex["parallelism"] for vertex in steps.job()["vertices"]}
-    return any(now.get(key) != count for key, count in before.items())  # those that have finished are not among them
+    parallelism = {vertex["id"]: vertex["parallelism"] for vertex in steps.job()["vertices"]}
+    return any(parallelism.get(key) != count for key, count in before.items())  # those that have finished are not among them
 
 
-def _wait_until_running(change: Change, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
+def _wait_until_running(change: PlannedChange, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
     """Nodes of all replicas once as many run as were asked for; a stop is no reason to leave before."""
-    seen = change.observation
+    observation = change.observation
     last: dict[str, tuple[str, ...]] = {}
 
     def done() -> bool:
         steps.job()
-        nodes = steps.running_nodes(seen)
+        nodes = steps.running_nodes(observation)
         last.update(nodes or {})
         return nodes is not None and all(len(nodes[name]) == change.plan.degree(name) for name in nodes)
 
@@ -125,20 +125,20 @@ def _wait_until_running(change: Change, steps: FlinkSteps, began: float, patienc
     except JobGoneError:
         raise
     except EngineError as error:
-        runs = ", ".join(f"{name} {len(nodes)}" for name, nodes in last.items()) or "nothing"
-        asked = ", ".join(f"{name} {change.plan.degree(name)}" for name in change.plan)
-        raise EngineError(error.place, f"{error.why}: {asked} replicas were asked for, {runs} run") from None
+        running_text = ", ".join(f"{name} {len(nodes)}" for name, nodes in last.items()) or "nothing"
+        requested = ", ".join(f"{name} {change.plan.degree(name)}" for name in change.plan)
+        raise EngineError(error.place, f"{error.why}: {requested} replicas were asked for, {running_text} run") from None
     return last
 
 
 def _undone(error: EngineError, old: dict[str, Any], new: dict[str, Any], steps: FlinkSteps) -> EngineError:
-    """Set the requirements back where they are still ours, and say how that went."""
+    """Set the requirements back if nobody else has changed them since, and add to the error how that went."""
     path = f"{steps.root}/resource-requirements"
     try:
-        now = _bounds(steps.get(path))
-        if now == _bounds(old):
+        current = _bounds(steps.get(path))
+        if current == _bounds(old):
             return EngineError(error.place, f"{error.why}; the requirements are as before")
-        if now != _bounds(new):
+        if current != _bounds(new):
             return EngineError(error.place, f"{error.why}; the requirements are neither the old nor the new: look at the job")
         steps.note("requirements", path=path, old=new, new=old)
         steps.send("PUT", path, old)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edrp.engines.applying import Applied, Change, Note, WatchSettings
+from edrp.engines.applying import Applied, Note, PlannedChange, WatchSettings
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
@@ -13,7 +13,7 @@ from edrp.engines.flink.rescaling import rescale
 from edrp.engines.flink.steps import FlinkSteps
 from edrp.engines.observation import Observation
 
-ROUND = 5.0
+MAX_ROUND_SECONDS = 5.0
 """Seconds between rounds of counters, at most: half as many as are observed, where these are few."""
 
 
@@ -28,10 +28,12 @@ class FlinkJob:
     def observe(self, job: str | None) -> Observation:
         """Observe a job by GET requests only."""
         every = self._settings.every
-        captured = capture_job(self.address, CaptureSettings(job, every, min(ROUND, every / 2)), sleep=self._clock.sleep)
+        captured = capture_job(
+            self.address, CaptureSettings(job, every, min(MAX_ROUND_SECONDS, every / 2)), sleep=self._clock.sleep
+        )
         return read_observation(captured)
 
-    def objections(self, change: Change) -> list[str]:
+    def objections(self, change: PlannedChange) -> list[str]:
         """Reasons against applying a change: reactive mode, or places that no resource leads to."""
         if change.observation.follows_slots:
             return ["in reactive mode the job has as many replicas as it finds slots, and Flink refuses to be asked for others"]
@@ -52,7 +54,7 @@ class FlinkJob:
             return ["only places would change, and no TaskManager advertises a named resource by which they could be chosen"]
         return []
 
-    def apply(self, change: Change, note: Note) -> Applied:
+    def apply(self, change: PlannedChange, note: Note) -> Applied:
         """Carry out a change: live where the scheduler can, else by a savepoint."""
         steps = FlinkSteps(self.address, change.observation.key, self._clock, note)
         if change.observation.live:

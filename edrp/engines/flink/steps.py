@@ -13,7 +13,7 @@ from edrp.engines.flink.capturing import check_job
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.observation import Observation
 
-POLL = 0.5
+SECONDS_BETWEEN_POLLS = 0.5
 """Seconds between questions whether something is done."""
 
 CHECKPOINT_PATIENCE = 60.0
@@ -69,8 +69,10 @@ class FlinkSteps:
 
     def refusal(self, method: str, path: str, status: int, answer: Any) -> EngineError:
         """The error for a request that the engine refused."""
-        told = answer.get("errors") if isinstance(answer, dict) else None
-        why = f": {str(told[0]).splitlines()[0][:200]}" if isinstance(told, list) and told and str(told[0]).strip() else ""
+        errors = answer.get("errors") if isinstance(answer, dict) else None
+        why = (
+            f": {str(errors[0]).splitlines()[0][:200]}" if isinstance(errors, list) and errors and str(errors[0]).strip() else ""
+        )
         text = f"answers {method} {path} with HTTP {status}{why}"
         if status == 404 and self.client.get(self.root).status == 404:
             return JobGoneError(self.client.address, f"{text}; the job has vanished")
@@ -105,10 +107,10 @@ class FlinkSteps:
             if self.clock.time() - began >= seconds:
                 raise EngineError(self.client.address, f"{what} was not done within {seconds:g} s{trouble}")
             if finish:
-                self.clock.pause(POLL)
+                self.clock.pause(SECONDS_BETWEEN_POLLS)
             else:
                 self.stop_here()
-                self.clock.sleep(POLL)
+                self.clock.sleep(SECONDS_BETWEEN_POLLS)
 
     def background(self, path: str, what: str, seconds: float, *, finish: bool = False) -> Any:
         """Wait for an operation in the background, and return its result."""
@@ -148,24 +150,27 @@ class FlinkSteps:
             It fails, or is not the newest complete one afterwards.
         """
         self.stop_here()
-        wanted = self.trigger_checkpoint()
-        found: list[int] = []
+        checkpoint = self.trigger_checkpoint()
+        completed: list[int] = []
 
         def shown() -> bool:
             latest = (self.get(f"{self.root}/checkpoints").get("latest") or {}).get("completed") or {}
-            found[:] = [int(latest.get("id", -1))]
-            return wanted is not None and found[0] >= wanted
+            completed[:] = [int(latest.get("id", -1))]
+            return checkpoint is not None and completed[0] >= checkpoint
 
         try:
             self.wait("the checkpoint", STATISTICS_PATIENCE, shown)
         except StoppedError:
             raise
         except EngineError as error:
-            if not found:
+            if not completed:
                 raise
-            why = f"the newest complete checkpoint is {found[0]}, older than {wanted}, which was triggered; nothing was changed"
+            why = (
+                f"the newest complete checkpoint is {completed[0]}, older than {checkpoint}, which was triggered; "
+                "nothing was changed"
+            )
             raise EngineError(error.place, why) from None
-        self.note("checkpoint", id=found[0])
+        self.note("checkpoint", id=completed[0])
 
     def refuse_changed(self, observation: Observation) -> None:
         """Refuse where the job is another than was observed.
@@ -175,12 +180,12 @@ class FlinkSteps:
         EngineError
             Naming what differs.
         """
-        now = {vertex["id"]: vertex for vertex in self.job()["vertices"]}
+        vertices = {vertex["id"]: vertex for vertex in self.job()["vertices"]}
         for operator in observation.operators:
-            vertex = now.get(operator.key)
+            vertex = vertices.get(operator.key)
             if vertex is None or vertex.get("parallelism", operator.parallelism) != operator.parallelism:
-                there = "gone" if vertex is None else f"{vertex['parallelism']} replicas"
-                why = f"operator {operator.name} had {operator.parallelism} replicas and is now {there}; nothing was changed"
+                present = "gone" if vertex is None else f"{vertex['parallelism']} replicas"
+                why = f"operator {operator.name} had {operator.parallelism} replicas and is now {present}; nothing was changed"
                 raise EngineError(self.client.address, why)
 
     def running_nodes(self, observation: Observation) -> dict[str, tuple[str, ...]] | None:

@@ -39,7 +39,7 @@ class OperatorTasks:
 
 @dataclass(frozen=True, slots=True)
 class KeyedArrays:
-    """A problem's arrays.
+    """Arrays compiled from a rescaling problem.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class KeyedArrays:
     def deployment(self, replicas: list[list[tuple[int, int, int]]]) -> KeyedDeployment:
         """Name the deployment of these replicas (node, first task, end) of each operator."""
         named = {}
-        for index, held in enumerate(replicas):
+        for index, replica_list in enumerate(replicas):
             keyed, name = self.tasks[index].count > 0, self.compiled.operators[index]
             nodes = self.compiled.nodes
-            named[name] = tuple(KeyRange(node=nodes[u], tasks=(a, b)) if keyed else nodes[u] for u, a, b in held)
+            named[name] = tuple(KeyRange(node=nodes[u], tasks=(a, b)) if keyed else nodes[u] for u, a, b in replica_list)
         return KeyedDeployment({operator.name: named[operator.name] for operator in self.problem.application.operators})
 
     def replicas(self, deployment: KeyedDeployment) -> list[list[tuple[int, int, int]]] | None:
@@ -128,9 +128,9 @@ def _tasks(problem: RescaleProblem, compiled: Compiled, operator: KeyedOperator)
     index = {name: u for u, name in enumerate(compiled.nodes)}
     for replica in () if problem.current is None else problem.current.ranges(operator.name):
         owner[slice(*replica.tasks)] = index[replica.node]
-    here = owner[:, None] == np.arange(size)
+    is_owner = owner[:, None] == np.arange(size)
     state = np.array(operator.tasks.state_size)[:, None]
     before = np.zeros((2, count + 1, size))
-    np.cumsum(np.where(here, state, 0.0), axis=0, out=before[0, 1:])
-    np.cumsum(np.where(here | (owner[:, None] < 0), 0.0, state), axis=0, out=before[1, 1:])
+    np.cumsum(np.where(is_owner, state, 0.0), axis=0, out=before[0, 1:])
+    np.cumsum(np.where(is_owner | (owner[:, None] < 0), 0.0, state), axis=0, out=before[1, 1:])
     return OperatorTasks(count, np.array(operator.tasks.work_before), owner, before[0], before[1])

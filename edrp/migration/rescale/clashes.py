@@ -1,4 +1,4 @@
-"""Why an operator alone leaves nothing feasible, in words."""
+"""Reasons why a single operator makes a rescaling infeasible, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edrp.placement.shortage import homeless_operators, shortages
 
 
 def operator_clashes(problem: Any) -> tuple[str, ...]:
-    """Why no number of replicas keeps an operator stable and within the tolerance, or why they find no room on their nodes."""
+    """Return the reasons why no number of replicas keeps an operator stable and within the tolerance or fits on its nodes."""
     replicas = {operator.name: possible_replicas(problem, operator) for operator in problem.application.operators}
     overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
     if alone := (*overloaded, *homeless_operators(problem)):
@@ -19,14 +19,14 @@ def operator_clashes(problem: Any) -> tuple[str, ...]:
 
 
 def _overload(problem: Any, operator: KeyedOperator) -> str:
-    most, load = operator.most_replicas, problem.application.load(operator.name)
-    replicas = f"{most} replicas at most" if most > 1 else "a single replica"
+    max_replicas, load = operator.most_replicas, problem.application.load(operator.name)
+    replicas = f"{max_replicas} replicas at most" if max_replicas > 1 else "a single replica"
     below = f" below utilisation {problem.utilisation:g}" if problem.utilisation < 1 else ""
     below += problem.heaviest_text
-    if operator.tasks is None or most == 1:
+    if operator.tasks is None or max_replicas == 1:
         return f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{below}"
     tolerated = "" if problem.tolerance is None else f" and within tolerance {problem.tolerance:g}"
-    alone = [task for task in range(operator.tasks.count) if not range_fits(problem, operator, task, task + 1, most)]
+    alone = [task for task in range(operator.tasks.count) if not range_fits(problem, operator, task, task + 1, max_replicas)]
     if alone:
         heaviest = max(alone, key=operator.tasks.work.__getitem__)
         rate = load * operator.tasks.share(heaviest, heaviest + 1)

@@ -1,4 +1,4 @@
-"""Who runs which keys where: replicas of all operators with their nodes and ranges of tasks, and what moves."""
+"""Deployments of keyed operators: the node and the range of tasks of every replica, and the state that moves."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class KeyedDeployment(RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(
 
     @property
     def places(self) -> Deployment:
-        """The nodes alone."""
+        """Nodes of the replicas, without their ranges of tasks."""
         return Deployment({operator: self.nodes(operator) for operator in self.root})
 
     def owners(self, operator: str, tasks: int) -> list[str]:
@@ -170,8 +170,8 @@ def note_replica_faults(
 
 def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:
     for first, end, why in uncovered([replica.tasks for replica in ranges], tasks):
-        held = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
-        faults.add(place, None, f"{held}; the ranges must hold each of the {tasks} tasks once")
+        text = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
+        faults.add(place, None, f"{text}; the ranges must hold each of the {tasks} tasks once")
 
 
 def _order(replica: Replica) -> tuple[int, int, str]:

@@ -46,5 +46,5 @@ def _without_tasks(operator: Operator) -> Operator:
     tasks = getattr(operator, "tasks", None)
     if tasks is None:
         return Operator(**fields)
-    most = min(operator.max_replicas, tasks.count)
-    return Operator(**{**fields, "state_size": tasks.total_state, "max_replicas": most})
+    max_replicas = min(operator.max_replicas, tasks.count)
+    return Operator(**{**fields, "state_size": tasks.total_state, "max_replicas": max_replicas})

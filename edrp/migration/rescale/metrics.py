@@ -103,7 +103,7 @@ class MovedState(PlainMetric):
         return value
 
     def zero_because(self, problem: Any) -> str:
-        """There is nothing to be moved."""
+        """Return why the metric is 0: there is nothing to be moved."""
         if problem.current is None:
             return "`current` is not given, and an initial placement moves nothing"
         stateful = any(operator.total_state for operator in problem.application.operators)

@@ -133,7 +133,7 @@ class RescaleProblem(StreamPlacement):
 
     @property
     def heaviest_text(self) -> str:
-        """How much more than the load of the application replicas must serve, in words; empty without scenarios."""
+        """Return in words how much more than the application's load replicas must serve; empty without scenarios."""
         return f" at up to {max(scenario.factor for scenario in self.scenarios):g} times the load" if self.scenarios else ""
 
     @property
@@ -230,11 +230,11 @@ class RescaleProblem(StreamPlacement):
         assert operator.tasks is not None
         broken, replicas = [], len(loads)
         if self.tolerance is not None:
-            most = (1 + self.tolerance) / replicas
+            max_share = (1 + self.tolerance) / replicas
             broken += [
-                f"tolerance: {range_text(load)} of {operator.name}, {load.share:.6g} of the work against {most:.6g}"
+                f"tolerance: {range_text(load)} of {operator.name}, {load.share:.6g} of the work against {max_share:.6g}"
                 for load in loads
-                if load.share > most * (1 + LIMIT_SLACK)
+                if load.share > max_share * (1 + LIMIT_SLACK)
             ]
         if self.ranges == "even":
             boundaries = even_boundaries(operator.tasks.count, replicas)
@@ -260,7 +260,7 @@ class RescaleProblem(StreamPlacement):
             yield Fault("utilisation", f"{self.utilisation:g}", "has no effect: no operator has a latency")
 
     def clashes(self) -> tuple[str, ...]:
-        """Why no deployment is feasible, as far as can be told operator by operator."""
+        """Return the reasons why no deployment is feasible, as far as operators show it one by one."""
         from edrp.migration.rescale.clashes import operator_clashes
 
         return operator_clashes(self)

@@ -32,8 +32,8 @@ def replica_loads(application: KeyedApplication, deployment: KeyedDeployment, op
     if described.tasks is None:
         replicas = deployment.degree(operator)
         return [ReplicaLoad(node, 1 / replicas, load / replicas, None) for node in deployment.nodes(operator)]
-    held = [(replica, described.tasks.share(*replica.tasks)) for replica in deployment.ranges(operator)]
-    return [ReplicaLoad(replica.node, share, load * share, replica.tasks) for replica, share in held]
+    shares = [(replica, described.tasks.share(*replica.tasks)) for replica in deployment.ranges(operator)]
+    return [ReplicaLoad(replica.node, share, load * share, replica.tasks) for replica, share in shares]
 
 
 def node_shares(application: KeyedApplication, deployment: KeyedDeployment, operator: str) -> dict[str, float]:

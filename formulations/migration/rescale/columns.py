@@ -114,26 +114,26 @@ def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> R
     entries, layers = _keyed_entries(arrays, index) if keyed else _plain_entries(arrays, index)
     name = arrays.compiled.operators[index]
     size = len(entries)
-    held = np.array(entries, float).reshape(size, 6 + len(arrays.problem.load_scenarios)).T
+    entry_columns = np.array(entries, float).reshape(size, 6 + len(arrays.problem.load_scenarios)).T
     columns = program.add_columns(f"range {name}", size, upper=1.0, integer=True)
     chosen = program.add_columns(f"replicas {name}", len(layers), upper=1.0, integer=True)
-    nodes, counts, first, end, layer = (held[part].astype(np.int64) for part in (0, 1, 2, 3, 5))
-    own = RangeColumns(
+    nodes, counts, first, end, layer = (entry_columns[part].astype(np.int64) for part in (0, 1, 2, 3, 5))
+    range_columns = RangeColumns(
         tasks=arrays.tasks[index].count,
         columns=columns,
         nodes=nodes,
         counts=counts,
         first=first,
         end=end,
-        share=held[4],
-        seconds=held[6:],
+        share=entry_columns[4],
+        seconds=entry_columns[6:],
         layer=layer,
         layers=np.array(layers, np.int64).reshape(len(layers), 2),
         chosen=chosen,
     )
     program.add_row(f"one number of {name}", Linear.of(chosen), lower=1.0, upper=1.0)
-    (_add_flow_rows if keyed else _add_count_rows)(program, own, name)
-    return own
+    (_add_flow_rows if keyed else _add_count_rows)(program, range_columns, name)
+    return range_columns
 
 
 Entry = tuple[float, ...]
@@ -147,9 +147,9 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
     numbers = range(operator.min_replicas, operator.most_replicas + 1)
     layers = [(r, r) for r in numbers] if depends_on_number(problem, operator) else [(numbers[0], numbers[-1])]
     nodes = _nodes_with_room(arrays, index, 1)
-    most = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
-    what = f"the {most:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
-    refuse_beyond_memory(BYTES_PER_COLUMN * most, what, "use the method 'range-annealing', which proves nothing")
+    max_entries = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
+    what = f"the {max_entries:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
+    refuse_beyond_memory(BYTES_PER_COLUMN * max_entries, what, "use the method 'range-annealing', which proves nothing")
     entries: list[Entry] = []
     for layer, (_, replicas) in enumerate(layers):
         even = list(pairwise(even_boundaries(count, replicas)))
@@ -178,10 +178,10 @@ def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
         if not arrays.problem.is_stable(operator, float(rate), replicas):
             continue
         seconds = _seconds(arrays, index, float(rate), replicas)
-        for held in range(1, replicas + 1):
-            nodes = _nodes_with_room(arrays, index, held).tolist()
-            share, layer = held / replicas, len(layers)
-            entries += [(u, held, 0, 0, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes]
+        for count in range(1, replicas + 1):
+            nodes = _nodes_with_room(arrays, index, count).tolist()
+            share, layer = count / replicas, len(layers)
+            entries += [(u, count, 0, 0, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes]
         layers.append((replicas, replicas))
     return entries, layers
 
@@ -210,28 +210,31 @@ def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> lis
     return seconds
 
 
-def _add_flow_rows(program: Program, own: RangeColumns, name: str) -> None:
+def _add_flow_rows(program: Program, columns: RangeColumns, name: str) -> None:
     """Ranges of the chosen layer follow one another from the first task to the last; their number is within the layer's."""
-    layers, tasks = own.chosen.size, own.tasks
-    start = own.layer * (tasks + 1)
-    entries: list[tuple[Any, Any, Any]] = [(start + own.first, own.columns, 1.0), (start + own.end, own.columns, -1.0)]
+    layers, tasks = columns.chosen.size, columns.tasks
+    start = columns.layer * (tasks + 1)
+    entries: list[tuple[Any, Any, Any]] = [
+        (start + columns.first, columns.columns, 1.0),
+        (start + columns.end, columns.columns, -1.0),
+    ]
     begin = np.arange(layers) * (tasks + 1)
-    entries += [(begin, own.chosen, -1.0), (begin + tasks, own.chosen, 1.0)]
+    entries += [(begin, columns.chosen, -1.0), (begin + tasks, columns.chosen, 1.0)]
     program.add_rows(f"ranges {name}", layers * (tasks + 1), entries, lower=0.0, upper=0.0)
     rows = np.arange(layers)
-    number = [(own.layer, own.columns, 1.0), (rows, own.chosen, -own.layers[:, 0])]
+    number = [(columns.layer, columns.columns, 1.0), (rows, columns.chosen, -columns.layers[:, 0])]
     program.add_rows(f"fewest {name}", layers, number, lower=0.0)
-    number = [(own.layer, own.columns, 1.0), (rows, own.chosen, -own.layers[:, 1])]
+    number = [(columns.layer, columns.columns, 1.0), (rows, columns.chosen, -columns.layers[:, 1])]
     program.add_rows(f"most {name}", layers, number, upper=0.0)
 
 
-def _add_count_rows(program: Program, own: RangeColumns, name: str) -> None:
+def _add_count_rows(program: Program, columns: RangeColumns, name: str) -> None:
     """Replicas on all nodes are as many as were chosen; a node runs one number of them."""
-    layers = own.chosen.size
+    layers = columns.chosen.size
     rows = np.arange(layers)
-    number = [(own.layer, own.columns, own.counts), (rows, own.chosen, -own.layers[:, 1])]
+    number = [(columns.layer, columns.columns, columns.counts), (rows, columns.chosen, -columns.layers[:, 1])]
     program.add_rows(f"number {name}", layers, number, lower=0.0, upper=0.0)
-    nodes, place = np.unique(own.nodes, return_inverse=True)
-    cells = place * layers + own.layer
-    here = [(cells, own.columns, 1.0), (np.arange(nodes.size * layers), np.tile(own.chosen, nodes.size), -1.0)]
+    nodes, position = np.unique(columns.nodes, return_inverse=True)
+    cells = position * layers + columns.layer
+    here = [(cells, columns.columns, 1.0), (np.arange(nodes.size * layers), np.tile(columns.chosen, nodes.size), -1.0)]
     program.add_rows(f"one count {name}", nodes.size * layers, here, upper=0.0)

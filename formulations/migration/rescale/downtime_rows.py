@@ -12,15 +12,15 @@ from edrp.placement.reconfiguration import code_times
 
 
 def add_store_rows(quantities: RangeQuantities) -> Linear:
-    """T ≥ every operator's downtime: synchronisation, then from every node of now to every other in use afterwards."""
+    """Add rows T ≥ every operator's downtime: synchronisation, then from each node in use now to each other used afterwards."""
     compiled, program = quantities.compiled, quantities.program
     unit = time_unit(compiled, "downtime")
     column = program.add_columns("downtime")
     downtime = Linear.of(column)
     for index, name in enumerate(compiled.operators):
         same = _add_same(quantities, index)
-        least = change_time(compiled, compiled.synchronisation_time) / unit
-        program.add_row(f"change {name}", downtime + same * least, lower=least)
+        min_downtime = change_time(compiled, compiled.synchronisation_time) / unit
+        program.add_row(f"change {name}", downtime + same * min_downtime, lower=min_downtime)
         for number, (u, v) in enumerate(_pairs(quantities, index)):
             _add_move(quantities, index, (u, v), downtime * unit, same, f"{number} of {name}")
     return Linear.of(column, unit)
@@ -44,13 +44,18 @@ def _reachable(quantities: RangeQuantities, index: int) -> Ints:
 
 def _add_same(quantities: RangeQuantities, index: int) -> Linear:
     """A column that is at most 1 where the operator stays exactly as it is and else 0; 0 where it cannot."""
-    kept = quantities.current_columns(index)
-    if kept is None:
+    current_columns = quantities.current_columns(index)
+    if current_columns is None:
         return Linear.zero()
     program, name = quantities.program, quantities.compiled.operators[index]
     same = program.add_columns(f"same {name}", upper=1.0)
-    rows = np.arange(kept.size)
-    program.add_rows(f"same {name}", kept.size, [(rows, np.full(kept.size, same), 1.0), (rows, kept, -1.0)], upper=0.0)
+    rows = np.arange(current_columns.size)
+    program.add_rows(
+        f"same {name}",
+        current_columns.size,
+        [(rows, np.full(current_columns.size, same), 1.0), (rows, current_columns, -1.0)],
+        upper=0.0,
+    )
     return Linear.of(same)
 
 
@@ -68,9 +73,9 @@ def _add_move(quantities: RangeQuantities, index: int, pair: tuple[int, int], do
     code = float(code_times(compiled, index, np.array([v], np.int32))[0])
     upload, largest = quantities.uploaded(index, u)
     seconds = upload * (1 / compiled.store_bandwidth[u]) + trip_u
-    most = largest / compiled.store_bandwidth[u] + trip_u
+    max_time = largest / compiled.store_bandwidth[u] + trip_u
     syn = change_time(compiled, compiled.synchronisation_time)
-    parts = [("upload", seconds, most, trip_u), *([("code", Linear.zero() + code, code, code)] if code else [])]
+    parts = [("upload", seconds, max_time, trip_u), *([("code", Linear.zero() + code, code, code)] if code else [])]
     for part, before, off, idle in parts:
         # With v unused nothing is downloaded or started there; unchanged, u uploads nothing.
         row = downtime - before - download - used * (syn + off + trip_v) + same * (syn + idle + trip_v) + (off + trip_v)
@@ -79,21 +84,21 @@ def _add_move(quantities: RangeQuantities, index: int, pair: tuple[int, int], do
 
 def _spawn(quantities: RangeQuantities, index: int, v: int) -> Linear:
     """Seconds to start replicas where there are more than now."""
-    compiled, own = quantities.compiled, quantities.operators[index]
+    compiled, columns = quantities.compiled, quantities.operators[index]
     assert compiled.current is not None
     seconds, before = float(compiled.spawn_time[v]), int(compiled.current[index, v])
     if not seconds:
         return Linear.zero()
-    here = own.on(v)
-    if not own.tasks:
-        more = own.counts[here] > before
-        return Linear.of(own.columns[here][more], seconds)
+    here = columns.on(v)
+    if not columns.tasks:
+        more = columns.counts[here] > before
+        return Linear.of(columns.columns[here][more], seconds)
     if not before:
         return Linear.of(quantities.presence(index)[v], seconds)
-    most = int(own.layers[:, 1].max())
-    if most <= before:
+    max_total = int(columns.layers[:, 1].max())
+    if max_total <= before:
         return Linear.zero()
-    return Linear.of(quantities.more_replicas(index, v, before, most), seconds)
+    return Linear.of(quantities.more_replicas(index, v, before, max_total), seconds)
 
 
 def add_direct_rows(quantities: RangeQuantities) -> Linear:
@@ -105,8 +110,8 @@ def add_direct_rows(quantities: RangeQuantities) -> Linear:
     for index, name in enumerate(compiled.operators):
         program.add_row(f"idle {name}", Linear.of(idle) - _add_same(quantities, index), upper=0.0)
     syn = change_time(compiled, compiled.synchronisation_time)
-    least = Linear.of(column, unit) - start + Linear.of(idle) * syn - syn
-    program.add_row("synchronisation", least * (1 / unit), lower=0.0)
+    transfer_time = Linear.of(column, unit) - start + Linear.of(idle) * syn - syn
+    program.add_row("synchronisation", transfer_time * (1 / unit), lower=0.0)
     for index, name in enumerate(compiled.operators):
         current = compiled.current
         assert current is not None
@@ -116,12 +121,12 @@ def add_direct_rows(quantities: RangeQuantities) -> Linear:
                 program.add_row(f"start {name} on {compiled.nodes[v]}", (start - spawn) * (1 / unit), lower=0.0)
             code = float(code_times(compiled, index, np.array([v], np.int32))[0])
             if code:
-                row = least - Linear.of(quantities.presence(index)[v], code)
+                row = transfer_time - Linear.of(quantities.presence(index)[v], code)
                 program.add_row(f"code {name} on {compiled.nodes[v]}", row * (1 / unit), lower=0.0)
     for u, node in enumerate(compiled.nodes):
         for what, amounts, rate in (("up", quantities.leaving, arrays.up_rate), ("down", quantities.arriving, arrays.down_rate)):
             if np.isfinite(rate[u]):
-                most = HOPELESS_LIMITS * compiled.limit["downtime"] * rate[u]
-                total = Linear.total([amounts(index, u, most) for index in range(len(compiled.operators))])
-                program.add_row(f"{what} {node}", (least - total * (1 / rate[u])) * (1 / unit), lower=0.0)
+                max_amount = HOPELESS_LIMITS * compiled.limit["downtime"] * rate[u]
+                total = Linear.total([amounts(index, u, max_amount) for index in range(len(compiled.operators))])
+                program.add_row(f"{what} {node}", (transfer_time - total * (1 / rate[u])) * (1 / unit), lower=0.0)
     return Linear.of(column, unit)

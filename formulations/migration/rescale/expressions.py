@@ -51,12 +51,12 @@ class RangeExpressions(RangeQuantities):
     def _demand(self, resource: str, node: int) -> Linear:
         """Units per second that replicas on a node ask for, and tuples that streams send away from it."""
         compiled, terms = self.compiled, []
-        for index, own in enumerate(self.operators):
+        for index, columns in enumerate(self.operators):
             usage = self.arrays.operator(index).usage.get(resource)
             if usage is not None:
-                here = own.on(node)
-                amount = usage.per_replica * own.counts[here] + usage.per_tuple * compiled.load[index] * own.share[here]
-                terms.append(Linear.of(own.columns[here], amount))
+                here = columns.on(node)
+                amount = usage.per_replica * columns.counts[here] + usage.per_tuple * compiled.load[index] * columns.share[here]
+                terms.append(Linear.of(columns.columns[here], amount))
         for stream, described in enumerate(self.arrays.problem.application.streams):
             per_second = described.usage.get(resource, 0.0) * float(compiled.stream_rate[stream])
             if per_second:

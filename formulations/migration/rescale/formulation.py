@@ -78,11 +78,11 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     except ProblemTooLargeError:
         return ()
     demands = limit_demands(formulation)
-    kept = Question(formulation.program, demands, "highs", deadline).filtered(demands)
-    texts = [demand.text for demand in kept if demand.text.startswith(LIMITS)]
+    clashing = Question(formulation.program, demands, "highs", deadline).filtered(demands)
+    texts = [demand.text for demand in clashing if demand.text.startswith(LIMITS)]
     limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts}
     remedies = {text: text + _best_value(problem, name, limits, deadline) for name, text in limits.items()}
-    return tuple(remedies.get(demand.text, demand.text) for demand in kept)
+    return tuple(remedies.get(demand.text, demand.text) for demand in clashing)
 
 
 def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadline: float) -> str:

@@ -38,65 +38,78 @@ class RangeQuantities(PlacementExpressions):
         """x and z of a deployment, everything else left to the solver; None where the program cannot express it."""
         replicas = self.arrays.replicas(deployment)
         values = np.full(self.program.columns, np.nan)
-        for index, own in enumerate(self.operators):
-            held = None if replicas is None else self._held_columns(index, replicas[index])
-            if held is None:
+        for index, operator_columns in enumerate(self.operators):
+            chosen = None if replicas is None else self._held_columns(index, replicas[index])
+            if chosen is None:
                 return None
-            columns, layer = held
-            values[own.columns], values[own.chosen] = 0.0, 0.0
-            values[columns], values[own.chosen[layer]] = 1.0, 1.0
+            columns, layer = chosen
+            values[operator_columns.columns], values[operator_columns.chosen] = 0.0, 0.0
+            values[columns], values[operator_columns.chosen[layer]] = 1.0, 1.0
         return values
 
     def decode(self, values: Floats) -> KeyedDeployment:
         """The deployment that a point stands for."""
         replicas = []
-        for own in self.operators:
-            on = np.flatnonzero(values[own.columns] > 0.5)
-            listed = [(int(own.nodes[k]), int(own.first[k]), int(own.end[k])) for k in on for _ in range(int(own.counts[k]))]
+        for columns in self.operators:
+            on = np.flatnonzero(values[columns.columns] > 0.5)
+            listed = [
+                (int(columns.nodes[k]), int(columns.first[k]), int(columns.end[k]))
+                for k in on
+                for _ in range(int(columns.counts[k]))
+            ]
             replicas.append(sorted(listed, key=lambda replica: replica[1]))
         return self.arrays.deployment(replicas)
 
     def _held_columns(self, index: int, replicas: list[tuple[int, int, int]]) -> tuple[Ints, int] | None:
         """Columns of x that some replicas of an operator are, and their layer."""
-        own, number = self.operators[index], len(replicas)
-        layers = np.flatnonzero((own.layers[:, 0] <= number) & (number <= own.layers[:, 1]))
+        columns, number = self.operators[index], len(replicas)
+        layers = np.flatnonzero((columns.layers[:, 0] <= number) & (number <= columns.layers[:, 1]))
         if not layers.size:
             return None
         layer = int(layers[0])
-        known = {
+        column_of = {
             (u, a, b, c): column
-            for u, a, b, c, here, column in zip(
-                own.nodes.tolist(), own.first.tolist(), own.end.tolist(), own.counts.tolist(), own.layer, own.columns, strict=True
+            for u, a, b, c, count, column in zip(
+                columns.nodes.tolist(),
+                columns.first.tolist(),
+                columns.end.tolist(),
+                columns.counts.tolist(),
+                columns.layer,
+                columns.columns,
+                strict=True,
             )
-            if here == layer
+            if count == layer
         }
-        if own.tasks:
-            wanted = [(u, a, b, 1) for u, a, b in replicas]
+        if columns.tasks:
+            keys = [(u, a, b, 1) for u, a, b in replicas]
         else:
             nodes, counts = np.unique([u for u, _, _ in replicas], return_counts=True)
-            wanted = [(int(u), 0, 0, int(c)) for u, c in zip(nodes, counts, strict=True)]
-        if any(key not in known for key in wanted):
+            keys = [(int(u), 0, 0, int(c)) for u, c in zip(nodes, counts, strict=True)]
+        if any(key not in column_of for key in keys):
             return None
-        return np.array([known[key] for key in wanted], np.int64), layer
+        return np.array([column_of[key] for key in keys], np.int64), layer
 
     def current_columns(self, index: int) -> Ints | None:
         """Columns that are all 1 where an operator stays as it is; None where it cannot."""
         current = self.arrays.problem.current
         assert current is not None
         replicas = self.arrays.replicas(current)
-        held = None if replicas is None else self._held_columns(index, replicas[index])
-        return None if held is None else held[0]
+        chosen = None if replicas is None else self._held_columns(index, replicas[index])
+        return None if chosen is None else chosen[0]
 
     def presence(self, index: int) -> Ints:
         """Columns by node, shape (nodes,), at least 1 where the operator runs; -1 where it cannot."""
         if index not in self._presence:
-            own, program, name = self.operators[index], self.program, self.compiled.operators[index]
-            nodes = own.support
+            operator_columns, program, name = self.operators[index], self.program, self.compiled.operators[index]
+            nodes = operator_columns.support
             added = program.add_columns(f"present {name}", nodes.size, upper=1.0)
-            position, task = own.covered
-            width = max(1, own.tasks)
-            cells = np.searchsorted(nodes, own.nodes[position]) * width + task
-            entries = [(np.arange(nodes.size * width), np.repeat(added, width), 1.0), (cells, own.columns[position], -1.0)]
+            position, task = operator_columns.covered
+            width = max(1, operator_columns.tasks)
+            cells = np.searchsorted(nodes, operator_columns.nodes[position]) * width + task
+            entries = [
+                (np.arange(nodes.size * width), np.repeat(added, width), 1.0),
+                (cells, operator_columns.columns[position], -1.0),
+            ]
             program.add_rows(f"present {name}", nodes.size * width, entries, lower=0.0)
             columns = np.full(len(self.compiled.nodes), -1, np.int64)
             columns[nodes] = added
@@ -105,33 +118,35 @@ class RangeQuantities(PlacementExpressions):
 
     def more_replicas(self, index: int, node: int, before: int, most: int) -> int:
         """A column that is 1 where an operator has more replicas on a node than before."""
-        own, program = self.operators[index], self.program
+        columns, program = self.operators[index], self.program
         name = f"more {self.compiled.operators[index]} on {self.compiled.nodes[node]}"
         if name not in program.column_blocks:
             column = program.add_columns(name, upper=1.0, integer=True)
-            here = own.columns[own.on(node)]
-            program.add_row(name, Linear.of(column, float(most - before)) - Linear.of(here), lower=-float(before))
+            on_node = columns.columns[columns.on(node)]
+            program.add_row(name, Linear.of(column, float(most - before)) - Linear.of(on_node), lower=-float(before))
         return int(program[name])
 
     def leaving(self, index: int, node: int, most: float = np.inf) -> Linear:
         """Bytes of an operator that leave a node, where each task has at most so many."""
-        own, tasks = self.operators[index], self.arrays.tasks[index]
-        here = own.on(node)
-        if own.tasks:
-            held = _with_at_most(tasks.held_before[:, node], most)
-            return Linear.of(own.columns[here], held[own.first[here]] - held[own.end[here]]) + float(held[-1])
+        columns, tasks = self.operators[index], self.arrays.tasks[index]
+        on_node = columns.on(node)
+        if columns.tasks:
+            state_left = _with_at_most(tasks.held_before[:, node], most)
+            return Linear.of(
+                columns.columns[on_node], state_left[columns.first[on_node]] - state_left[columns.end[on_node]]
+            ) + float(state_left[-1])
         had, state = self._even_share(index, node), float(self.compiled.state_size[index])
-        return Linear.of(own.columns[here], state * (np.maximum(had - own.share[here], 0.0) - had)) + state * had
+        return Linear.of(columns.columns[on_node], state * (np.maximum(had - columns.share[on_node], 0.0) - had)) + state * had
 
     def arriving(self, index: int, node: int, most: float = np.inf) -> Linear:
         """Bytes of an operator that reach a node, where each task has at most so many."""
-        own, tasks = self.operators[index], self.arrays.tasks[index]
-        here = own.on(node)
-        if own.tasks:
+        columns, tasks = self.operators[index], self.arrays.tasks[index]
+        on_node = columns.on(node)
+        if columns.tasks:
             missing = _with_at_most(tasks.missing_before[:, node], most)
-            return Linear.of(own.columns[here], missing[own.end[here]] - missing[own.first[here]])
+            return Linear.of(columns.columns[on_node], missing[columns.end[on_node]] - missing[columns.first[on_node]])
         had, state = self._even_share(index, node), float(self.compiled.state_size[index])
-        return Linear.of(own.columns[here], state * np.maximum(own.share[here] - had, 0.0))
+        return Linear.of(columns.columns[on_node], state * np.maximum(columns.share[on_node] - had, 0.0))
 
     def _even_share(self, index: int, node: int) -> float:
         current = self.compiled.current
@@ -139,8 +154,8 @@ class RangeQuantities(PlacementExpressions):
 
     def uploaded(self, index: int, node: int) -> tuple[Linear, float]:
         """Bytes that a node brings to the store (EDRP, eq. 31, without tasks), and the most that it may be."""
-        own = self.operators[index]
-        if own.tasks:
+        columns = self.operators[index]
+        if columns.tasks:
             return self.leaving(index, node), float(self.arrays.tasks[index].held_before[-1, node])
         current, state = self.compiled.current, float(self.compiled.state_size[index])
         assert current is not None
@@ -150,28 +165,30 @@ class RangeQuantities(PlacementExpressions):
             share = np.maximum(before - left, 0) / old + before * np.maximum(new - old, 0) / (old * new)
             return np.asarray(state * share)
 
-        totals, here = own.layers[:, 1], own.on(node)
+        totals, on_node = columns.layers[:, 1], columns.on(node)
         none = size(np.zeros_like(totals), totals)
-        some = size(own.counts[here], totals[own.layer[here]])
-        amount = Linear.of(own.chosen, none) + Linear.of(own.columns[here], some - none[own.layer[here]])
+        some = size(columns.counts[on_node], totals[columns.layer[on_node]])
+        amount = Linear.of(columns.chosen, none) + Linear.of(columns.columns[on_node], some - none[columns.layer[on_node]])
         return amount, float(max(none.max(initial=0.0), some.max(initial=0.0)))
 
     def downloaded(self, index: int, node: int) -> Linear:
         """Bytes that a node fetches from the store (EDRP, eq. 32, without tasks)."""
-        own = self.operators[index]
-        if own.tasks:
+        columns = self.operators[index]
+        if columns.tasks:
             return self.arriving(index, node)
-        current, state, here = self.compiled.current, float(self.compiled.state_size[index]), own.on(node)
+        current, state, on_node = self.compiled.current, float(self.compiled.state_size[index]), columns.on(node)
         assert current is not None
         before, old = int(current[index, node]), int(current[index].sum())
-        after, new = own.counts[here], own.layers[own.layer[here], 1]
+        after, new = columns.counts[on_node], columns.layers[columns.layer[on_node], 1]
         share = np.maximum(after - before, 0) / new + np.minimum(before, after) * np.maximum(old - new, 0) / (old * new)
-        return Linear.of(own.columns[here], state * share)
+        return Linear.of(columns.columns[on_node], state * share)
 
     def replica_sum(self, weights: Floats) -> Linear:
         """Σ_i weights[i] × replicas of i."""
         return Linear.total(
-            Linear.of(own.columns, weight * own.counts) for own, weight in zip(self.operators, weights, strict=True) if weight
+            Linear.of(columns.columns, weight * columns.counts)
+            for columns, weight in zip(self.operators, weights, strict=True)
+            if weight
         )
 
     def traffic(self, stream: int) -> StreamShares:
@@ -196,7 +213,9 @@ class RangeQuantities(PlacementExpressions):
         """Σ over operators and nodes of the bytes that arrive."""
         if self.compiled.current is None:
             return Linear.zero()
-        return Linear.total(self.arriving(index, u) for index, own in enumerate(self.operators) for u in own.support.tolist())
+        return Linear.total(
+            self.arriving(index, u) for index, columns in enumerate(self.operators) for u in columns.support.tolist()
+        )
 
 
 def _with_at_most(before: Floats, most: float) -> Floats:

@@ -39,18 +39,18 @@ def _add_path_rows(quantities: RangeQuantities, scenario: int, delays: list[Line
 
 def _latency(quantities: RangeQuantities, index: int, scenario: int, label: str) -> Linear:
     """R_i: at least that of the replica that holds any task, or on any node; the mean is a sum."""
-    own, program = quantities.operators[index], quantities.program
-    seconds = own.seconds[scenario] / time_unit(quantities.compiled, "response_time")
+    columns, program = quantities.operators[index], quantities.program
+    seconds = columns.seconds[scenario] / time_unit(quantities.compiled, "response_time")
     if not seconds.any():
         return Linear.zero()
-    mean = Linear.of(own.columns, seconds * own.share)
+    mean = Linear.of(columns.columns, seconds * columns.share)
     if quantities.arrays.problem.operator_latency == "mean":
         return mean
     name = f"{quantities.compiled.operators[index]}{label}"
     column = program.add_columns(f"latency {name}")
-    position, task = own.covered if own.tasks else (np.arange(own.columns.size), own.nodes)
+    position, task = columns.covered if columns.tasks else (np.arange(columns.columns.size), columns.nodes)
     count = int(task.max(initial=-1)) + 1
-    entries = [(np.arange(count), np.full(count, column), 1.0), (task, own.columns[position], -seconds[position])]
+    entries = [(np.arange(count), np.full(count, column), 1.0), (task, columns.columns[position], -seconds[position])]
     program.add_rows(f"latency {name}", count, entries, lower=0.0)
     program.add_row(f"mean latency {name}", Linear.of(column) - mean, lower=0.0)
     return Linear.of(column)

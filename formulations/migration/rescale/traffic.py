@@ -28,8 +28,8 @@ class StreamShares:
         size = self.split.columns.size
         self.columns = program.add_columns(f"traffic {self.name}", (size, self.nodes.size), upper=1.0)
         rows = np.arange(size)
-        whole = [(rows[:, None], self.columns, 1.0), (rows, self.split.columns, -1.0)]
-        program.add_rows(f"traffic of range {self.name}", size, whole, lower=0.0, upper=0.0)
+        sum_terms = [(rows[:, None], self.columns, 1.0), (rows, self.split.columns, -1.0)]
+        program.add_rows(f"traffic of range {self.name}", size, sum_terms, lower=0.0, upper=0.0)
         (self._tie_tasks if self.split.tasks else self._tie_counts)(program)
 
     def _tie_tasks(self, program: Program) -> None:
@@ -38,19 +38,19 @@ class StreamShares:
         across = np.arange(width)
         cells = task[:, None] * width + across
         entries: list[tuple[Any, Any, Any]] = [(cells, self.columns[position], 1.0)]
-        place = np.searchsorted(self.nodes, self.other.nodes)
-        every = np.arange(self.split.tasks)[:, None] * width + place
+        index_of = np.searchsorted(self.nodes, self.other.nodes)
+        every = np.arange(self.split.tasks)[:, None] * width + index_of
         entries.append((every, self.other.columns, -self.other.share))
         program.add_rows(f"traffic to {self.name}", self.split.tasks * width, entries, lower=0.0, upper=0.0)
 
     def _tie_counts(self, program: Program) -> None:
-        width, place = self.nodes.size, np.searchsorted(self.nodes, self.other.nodes)
-        mean = [(np.arange(width), self.columns, self.split.share[:, None]), (place, self.other.columns, -self.other.share)]
+        width, position = self.nodes.size, np.searchsorted(self.nodes, self.other.nodes)
+        mean = [(np.arange(width), self.columns, self.split.share[:, None]), (position, self.other.columns, -self.other.share)]
         program.add_rows(f"traffic to {self.name}", width, mean, lower=0.0, upper=0.0)
         size = self.split.columns.size
         cells = np.arange(size)[:, None] * width + np.arange(width)
         entries: list[tuple[Any, Any, Any]] = [(cells, self.columns, 1.0), (cells, self.split.columns[:, None], -1.0)]
-        every = np.arange(size)[:, None] * width + place
+        every = np.arange(size)[:, None] * width + position
         entries.append((every, self.other.columns, -self.other.share))
         program.add_rows(f"traffic at least {self.name}", size * width, entries, lower=-1.0)
 
@@ -62,5 +62,5 @@ class StreamShares:
     def together(self, node: int) -> Linear:
         """φ[i,u]·φ[j,u] on one node u."""
         across = np.flatnonzero(self.nodes == node)
-        here = self.split.on(node)
-        return Linear.of(self.columns[np.ix_(here, across)], self.split.share[here][:, None])
+        on_node = self.split.on(node)
+        return Linear.of(self.columns[np.ix_(on_node, across)], self.split.share[on_node][:, None])

@@ -19,7 +19,7 @@ MAX_LISTED = 20_000
 STEP_WORK = 2.5e-7
 """Units of work for a pattern that is tried."""
 
-MAX_STEPS = 4_000_000
+MAX_TRIED_PATTERNS = 4_000_000
 """Patterns tried by one search; about a second."""
 
 PATH_STEPS = 20
@@ -64,7 +64,7 @@ class _Streams(NamedTuple):
     second: float
 
 
-class _Partial(NamedTuple):
+class _PartialChoice(NamedTuple):
     """Part of a choice by depth: the pattern chosen, the operator that is covered, and the sum of excesses before.
 
     `position` is the place of what is tried next in the list of patterns that hold the operator, `left` are the instances that
@@ -99,11 +99,11 @@ def list_choices(model: ScoreModel, candidates: PatternPool, window: Window, bet
     patterns = _Patterns(pattern, candidates.owner[rank], excess, holder, start)
     lowest, highest = np.array(window.class_min, np.int64), np.array(window.class_max, np.int64)
     room = candidates.limit - candidates.least + 1e-9
-    cover = _Cover(order, model.instances, lowest, highest, window.min_supervisors, deepest, room, MAX_STEPS)
+    cover = _Cover(order, model.instances, lowest, highest, window.min_supervisors, deepest, room, MAX_TRIED_PATTERNS)
     streams = _Streams(model.source, model.target, between, model.second)
     met, steps = search_choices(patterns, cover, streams, listed)
     spend(STEP_WORK * steps)
-    if met > MAX_LISTED or steps > MAX_STEPS:
+    if met > MAX_LISTED or steps > MAX_TRIED_PATTERNS:
         return None
     listed = listed[:met]
     score = np.where(listed >= 0, candidates.cost[rank][listed], 0.0).sum(axis=1)
@@ -159,7 +159,7 @@ def _latest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Strea
 
 
 @inlined
-def _next_pattern(depth: int, patterns: _Patterns, cover: _Cover, partial: _Partial) -> tuple[int, int]:
+def _next_pattern(depth: int, patterns: _Patterns, cover: _Cover, partial: _PartialChoice) -> tuple[int, int]:
     """The next pattern that fits at this depth, or -1, and how many were tried."""
     following, tried = -1, 0
     end = patterns.start[partial.covers[depth] + 1]
@@ -203,7 +203,7 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
     pattern, owner, start, limit = patterns.pattern, patterns.owner, patterns.start, cover.max_supervisors
     chosen, left, used = np.full(limit, -1, np.int64), cover.instances.copy(), np.zeros(cover.class_max.size, np.int64)
     covers, position, total = np.zeros(limit + 1, np.int64), np.zeros(limit + 1, np.int64), np.zeros(limit + 1)
-    partial = _Partial(chosen, covers, position, total, left, used)
+    partial = _PartialChoice(chosen, covers, position, total, left, used)
     arrival = np.zeros((left.size, limit + 1))
     latency = streams.second > 0.0 and streams.source.size > 0
     met, steps, depth = 0, 0, 0

@@ -52,17 +52,17 @@ def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, finenes
         Cells of each axis; up to twice as many where all needs are then whole numbers of cells.
     """
     usable = max_instances > 0
-    wanted = (max_instances[:, None] * demand).sum(axis=0)
-    short = [m for m in np.argsort(-wanted / np.maximum(capacity, 1e-300), kind="stable") if wanted[m] > capacity[m]]
+    total_demand = (max_instances[:, None] * demand).sum(axis=0)
+    short = [m for m in np.argsort(-total_demand / np.maximum(capacity, 1e-300), kind="stable") if total_demand[m] > capacity[m]]
     axis, unit, cells = np.full(2, -1, np.int64), np.ones(2), np.ones(2, np.int64)
     need = np.zeros((max_instances.size, 2), np.int64)
     exact = len(short) <= 2
     for side, m in enumerate(short[:2]):
         axis[side] = m
         divisor = common_divisor(demand[usable & (demand[:, m] > 0), m])
-        whole = capacity[m] / divisor <= 2 * fineness[side]
-        exact &= whole
-        unit[side] = divisor if whole else capacity[m] / fineness[side]
+        is_exact = capacity[m] / divisor <= 2 * fineness[side]
+        exact &= is_exact
+        unit[side] = divisor if is_exact else capacity[m] / fineness[side]
         cells[side] = int(capacity[m] / unit[side] + GRID_CELL_SLACK) + 1
         # The margin is far below what `kernels._bound_after` adds to the room that is left.
         need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / max_instances.sum()), 0)
@@ -79,8 +79,8 @@ def common_divisor(amounts: Floats) -> float:
 
     def euclid(a: float, b: float) -> float:
         while b > tolerance:
-            rest = a - b * np.floor(a / b)
-            a, b = b, 0.0 if b - rest <= tolerance else rest
+            remainder = a - b * np.floor(a / b)
+            a, b = b, 0.0 if b - remainder <= tolerance else remainder
         return a
 
     return float(reduce(euclid, amounts.tolist()))

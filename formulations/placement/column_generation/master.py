@@ -83,11 +83,11 @@ class Master:
         self.artificial = rows
 
     def restrict(self, window: Window) -> None:
-        """Take another window."""
-        least = np.array([*window.class_min, window.min_supervisors], float)
-        most = np.array([*window.class_max, window.max_supervisors], float)
+        """Restrict the master program to another window."""
+        min_counts = np.array([*window.class_min, window.min_supervisors], float)
+        max_counts = np.array([*window.class_max, window.max_supervisors], float)
         rows = np.arange(self.operators, self.operators + self.classes + 1, dtype=np.int32)
-        self.solver.changeRowsBounds(rows.size, rows, least, most)
+        self.solver.changeRowsBounds(rows.size, rows, min_counts, max_counts)
 
     def raise_penalty(self) -> None:
         """Make artificial columns ten times more expensive."""

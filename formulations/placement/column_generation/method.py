@@ -46,13 +46,13 @@ def _fill(model: ScoreModel, order: Ints, nodes: list[tuple[int, Floats, Ints]])
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
     room = {u: capacity.copy() for u, capacity, _ in nodes}
     for a in order:
-        left = int(model.instances[a])
+        uncovered = int(model.instances[a])
         for u, _, limit in nodes:
-            while left and counts[a, u] < limit[a] and (model.demand[a] <= room[u]).all():
+            while uncovered and counts[a, u] < limit[a] and (model.demand[a] <= room[u]).all():
                 room[u] -= model.demand[a]
                 counts[a, u] += 1
-                left -= 1
-        if left:
+                uncovered -= 1
+        if uncovered:
             return None
     return counts
 
@@ -130,13 +130,13 @@ class ColumnGeneration(Method):
         """Counts of the start in the options and the current deployment, where feasible, of first fits, and of a search."""
         if not model.classes:
             return []
-        known = [start for start in (options.start, problem.current) if start is not None and problem.evaluate(start).feasible]
+        starts = [start for start in (options.start, problem.current) if start is not None and problem.evaluate(start).feasible]
         if parameters.search and self.heuristic is not None:
             # Kicks, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
             sub = replace(options.within(0.5 * options.remaining), parameters={"kicks": KICKS})
             decision = self.heuristic.run(problem, sub).decision
-            known += [decision] if decision is not None else []
-        return [*(model.compiled.counts(deployment) for deployment in known), *first_fits(model)]
+            starts += [decision] if decision is not None else []
+        return [*(model.compiled.counts(deployment) for deployment in starts), *first_fits(model)]
 
 
 def _pattern_options(compiled: Compiled, options: Options) -> Options:

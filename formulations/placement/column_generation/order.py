@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 
-MAX_STATES = 4096
+MAX_REMEMBERED_COUNTS = 4096
 """Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
 
 STARTS = 12
@@ -42,7 +42,7 @@ class Order:
 def decision_order(together: Floats, instances: Ints) -> Order:
     """The best of a few greedy orders, each by least frontier, as tables.
 
-    Where the frontier would exceed `MAX_STATES`, the operator with the weakest open streams is let go: a product of
+    Where the frontier would exceed `MAX_REMEMBERED_COUNTS`, the operator with the weakest open streams is let go: a product of
     counts is at most the weighted mean of their squares, `n·m ≤ (n²·y/x + m²·x/y)/2` for x and y instances, with equality
     where all or no instances are there.
     """
@@ -63,15 +63,17 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
     sequence: list[int] = []
     frontier: list[int] = []
     frontiers: list[list[int]] = [[]]
-    left = set(range(instances.size))
+    unordered = set(range(instances.size))
     weight = np.log(instances + 1.0)
-    while left:
-        step = start if not sequence else min(sorted(left), key=lambda a: _width(a, frontier, open_streams, weight, left))
-        left.remove(step)
+    while unordered:
+        step = (
+            start if not sequence else min(sorted(unordered), key=lambda a: _width(a, frontier, open_streams, weight, unordered))
+        )
+        unordered.remove(step)
         sequence.append(step)
-        waiting = sorted(left)
+        waiting = sorted(unordered)
         frontier = [a for a in [*frontier, step] if open_streams[a, waiting].any()]
-        while np.prod(instances[frontier] + 1.0) > MAX_STATES:
+        while np.prod(instances[frontier] + 1.0) > MAX_REMEMBERED_COUNTS:
             strain = np.outer(instances, instances) * together * open_streams
             weakest = min(frontier, key=lambda a: strain[a, waiting].sum())
             for b in waiting:
@@ -83,9 +85,9 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
     return sequence, frontiers, let_go
 
 
-def _width(a: int, frontier: list[int], open_streams: Bools, weight: Floats, left: set[int]) -> tuple[float, int]:
+def _width(a: int, frontier: list[int], open_streams: Bools, weight: Floats, unordered: set[int]) -> tuple[float, int]:
     """Logarithm of the states when a is decided next; closing more streams breaks ties."""
-    waiting = [b for b in left if b != a]
+    waiting = [b for b in unordered if b != a]
     stays = [b for b in [*frontier, a] if open_streams[b, waiting].any()]
     return round(float(weight[stays].sum()), 9), -int(open_streams[a, frontier].sum())
 
@@ -101,8 +103,8 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Floats, tog
         a = sequence[k]
         counts = np.arange(instances[a] + 1)
         digits = _digits(before, instances)
-        kept = together[a, before] - let_go[a, before]
-        saving.append(np.outer(digits @ kept, counts) + (together[a, a] + bounded[a]) * counts**2)
+        saved = together[a, before] - let_go[a, before]
+        saving.append(np.outer(digits @ saved, counts) + (together[a, a] + bounded[a]) * counts**2)
         after = digits @ stride[k + 1, before]
         following.append(after[:, None] + counts * stride[k + 1, a])
     rows = [table.size for table in saving]

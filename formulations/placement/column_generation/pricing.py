@@ -135,14 +135,14 @@ class Pricer:
         operators = self.order.operators
         by_step = np.zeros((max_patterns, operators.size), np.int64)
         values = np.zeros(max_patterns)
-        found = PatternList(by_step, values)
-        met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, found)
+        pattern_list = PatternList(by_step, values)
+        met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, pattern_list)
         self.nodes += nodes
         spend(NODE_WORK * nodes)
-        kept = min(met, max_patterns)
-        patterns = np.empty((kept, operators.size), np.int64)
-        patterns[:, operators] = by_step[:kept]
-        return patterns, values[:kept], nodes <= max_nodes and (improve or met <= max_patterns), last
+        stored = min(met, max_patterns)
+        patterns = np.empty((stored, operators.size), np.int64)
+        patterns[:, operators] = by_step[:stored]
+        return patterns, values[:stored], nodes <= max_nodes and (improve or met <= max_patterns), last
 
 
 def _correction(model: ScoreModel, order: Order) -> Floats:

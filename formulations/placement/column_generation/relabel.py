@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.relabel_kernel import ChosenP
 LABEL_WORK = 1e-7
 """Units of work for a node of a search, per supervisor."""
 
-MAX_NODES = 150_000
+MAX_RELABELLING_NODES = 150_000
 """Nodes of one search; some tenths of a second."""
 
 
@@ -66,26 +66,26 @@ class Relabelling:
             owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
         )
         unplaced = np.full(owner.size, -1, np.int64)
-        least = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
-        if not least < cutoff:
-            return Labelled(None, cutoff, least)
+        bound = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
+        if not bound < cutoff:
+            return Labelled(None, cutoff, bound)
         best = unplaced.copy()
-        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_NODES, best)
+        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
         spend(LABEL_WORK * searched * owner.size)
         node = None
         if best[0] >= 0:
             node = np.empty_like(best)
             node[rank] = best
-        return Labelled(node, seconds, least if searched > MAX_NODES else seconds)
+        return Labelled(node, seconds, bound if searched > MAX_RELABELLING_NODES else seconds)
 
     def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
         """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
-        kept = np.arange(owner.size)
+        core_nodes = np.arange(owner.size)
         for position in range(owner.size):
-            fewer = kept[kept != position]
+            fewer = core_nodes[core_nodes != position]
             if fewer.size and self.shortest(owner[fewer], patterns[fewer], seconds).bound >= seconds:
-                kept = fewer
-        return kept
+                core_nodes = fewer
+        return core_nodes
 
 
 def _twins(delay: Floats, members: list[Ints]) -> Ints:

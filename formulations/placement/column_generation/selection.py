@@ -37,7 +37,7 @@ def longest_path(program: Program, model: ScoreModel, pattern: Ints, use: Ints, 
     size, a, b = model.instances.size, model.source, model.target
     first, last = program.add_columns("first arrival", size), program.add_columns("arrival", size)
     longest = program.add_columns("longest", 1)
-    whole, held = pattern == model.instances, pattern > 0
+    all_on_node, present = pattern == model.instances, pattern > 0
     delay, rows = 1000 * least_delay, np.arange(a.size)
 
     def follow(name: str, later: Ints, earlier: Ints, apart: Bools, unless: bool) -> None:
@@ -45,12 +45,12 @@ def longest_path(program: Program, model: ScoreModel, pattern: Ints, use: Ints, 
         stream, column = np.nonzero(apart.T)
         factor = delay[stream] if unless else -delay[stream]
         ends = [(rows, later[b], 1.0), (rows, earlier[a], -1.0)]
-        least = delay if unless else np.zeros_like(delay)
-        program.add_rows(f"arrivals {name}", rows.size, [*ends, (stream, use[column], factor)], lower=least)
+        least_delay = delay if unless else np.zeros_like(delay)
+        program.add_rows(f"arrivals {name}", rows.size, [*ends, (stream, use[column], factor)], lower=least_delay)
 
-    whole_a, whole_b = whole[:, a], whole[:, b]
+    whole_a, whole_b = all_on_node[:, a], all_on_node[:, b]
     follow("after all", first, last, np.zeros_like(whole_a), unless=False)
-    follow("none shared", first, last, held[:, a] & held[:, b], unless=True)
+    follow("none shared", first, last, present[:, a] & present[:, b], unless=True)
     follow("apart", last, first, whole_a & whole_b, unless=True)
     follow("from one", last, last, whole_a & ~whole_b, unless=False)
     follow("to one", first, first, whole_b & ~whole_a, unless=False)
@@ -87,7 +87,7 @@ class PatternPool:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Outcome of the program.
+    """Result of the program that selects patterns.
 
     `chosen` are indices of candidates, one per supervisor in use, or None; `bound` is what no choice that is left scores
     less than, path latency bounded from below (infinite where none is left).
@@ -162,8 +162,8 @@ class Selection:
         use = program.add_columns("use", self.column.size, upper=1.0, integer=True)
         operator, entry = np.nonzero(candidates.pattern[self.column].T)
         counts = candidates.pattern[self.column].T[operator, entry]
-        wanted = model.instances
-        program.add_rows("cover", wanted.size, [(operator, use[entry], counts)], lower=wanted, upper=wanted)
+        instances = model.instances
+        program.add_rows("cover", instances.size, [(operator, use[entry], counts)], lower=instances, upper=instances)
         owner = candidates.owner[self.column]
         classes = np.argsort(owner, kind="stable")
         program.add_rows(

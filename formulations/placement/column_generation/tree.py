@@ -26,16 +26,16 @@ Report = Callable[[float | None, float], None]
 SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 """Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
 
-NARROWEST = 0.01
+MIN_NARROWING = 0.01
 """Fraction of the room between bound and incumbent below which it is not narrowed further."""
 
-MAX_NODES = 3_000_000
+MAX_LISTING_NODES = 3_000_000
 """Nodes of a search that lists patterns."""
 
 PROGRAM_WORK_LIMIT = 20.0
 """Limit, in units of work, of the program over patterns in a window that can be split instead."""
 
-MAX_CHOICES = 60
+MAX_LISTED_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
 
 
@@ -106,7 +106,7 @@ class BranchAndPrice:
             if not parts and bound < self.target:
                 self.stuck = min(self.stuck, bound)
             self.current = np.inf
-            self._tell(self.bound)
+            self._report(self.bound)
             if self.remaining() <= 0:
                 return
 
@@ -146,7 +146,7 @@ class BranchAndPrice:
             if listed is None:
                 if widening:
                     break
-                share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
+                share, widening = (share, True) if share < MIN_NARROWING else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
             bound = max(bound, self._choose(listed, window, PROGRAM_WORK_LIMIT if max_patterns < MANY_PATTERNS else np.inf))
@@ -165,21 +165,21 @@ class BranchAndPrice:
         best: Certificate | None = None
         while True:
             relaxation = master.solve()
-            least, known = np.empty(len(self.pricers)), len(self.pool.cost)
+            least_values, known_patterns = np.empty(len(self.pricers)), len(self.pool.cost)
             for c, pricer in enumerate(self.pricers):
                 priced = pricer.best(
                     relaxation.worth, model.price + float(relaxation.fee[c]) + MIN_REDUCED_COST, self.remaining()
                 )
-                least[c] = model.price - priced.at_most
+                least_values[c] = model.price - priced.at_most
                 self.pool.add(c, priced.patterns)
-            proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
+            proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least_values, window)
             if best is None or proof.bound > best.bound:
                 best = proof
                 self.current = max(self.current, proof.bound)
-                self._tell(self.bound)
+                self._report(self.bound)
             if best.bound >= self.target or self.remaining() <= 0:
                 return best, relaxation
-            if len(self.pool.cost) == known:
+            if len(self.pool.cost) == known_patterns:
                 if relaxation.uncovered < UNCOVERED_OPERATORS or master.penalty > 1e9:
                     return best, relaxation
                 master.raise_penalty()
@@ -193,7 +193,7 @@ class BranchAndPrice:
                 continue
             # A supervisor that costs more than the class's least by the room left below the limit is out.
             worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - MIN_REDUCED_COST
-            priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_NODES)
+            priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_LISTING_NODES)
             if priced is None:
                 return None
             max_patterns -= len(priced.worth)
@@ -232,7 +232,7 @@ class BranchAndPrice:
         """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
-        for _ in range(MAX_CHOICES):
+        for _ in range(MAX_LISTED_CHOICES):
             selected = self._select(selection, min(seconds, self.remaining()))
             bound = min(selected.bound, limit, looked_at)
             if selected.chosen is not None:
@@ -291,11 +291,11 @@ class BranchAndPrice:
             counts = np.zeros(model.compiled.candidate.shape, np.int64)
             counts[:, labelled.node] = patterns.T
             self.incumbent = BestPlacement(score + model.second * labelled.seconds, counts)
-            self._tell(self.bound)
+            self._report(self.bound)
         self.seen[key] = score + model.second * labelled.bound
         return self.seen[key]
 
-    def _tell(self, bound: float) -> None:
+    def _report(self, bound: float) -> None:
         self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
     def use_by_class(self, relaxation: MasterRelaxation) -> Floats:

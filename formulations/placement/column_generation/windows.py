@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.model import ScoreModel
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How many supervisors are in use: minimum and maximum in all, and of each class."""
+    """Range of the number of supervisors in use, in all and of each class."""
 
     min_supervisors: int
     max_supervisors: int
@@ -48,11 +48,11 @@ def _enough(window: Window, model: ScoreModel) -> bool:
     lowest, highest = np.array(window.class_min), np.array(window.class_max)
     for m in range(model.demand.shape[1]):
         capacity = np.array([supervisors.capacity[m] for supervisors in model.classes])
-        total, left = float(lowest @ capacity), window.max_supervisors - int(lowest.sum())
+        total, unassigned = float(lowest @ capacity), window.max_supervisors - int(lowest.sum())
         for c in np.argsort(-capacity, kind="stable"):
-            taken = min(left, int(highest[c] - lowest[c]))
+            taken = min(unassigned, int(highest[c] - lowest[c]))
             total += taken * float(capacity[c])
-            left -= taken
+            unassigned -= taken
         if total < float(model.instances @ model.demand[:, m]):
             return False
     return True
@@ -77,13 +77,13 @@ def _parts(window: Window, use: Floats) -> Iterator[Window]:
 
 def _around(lower: int, upper: int, value: float) -> list[tuple[int, int]]:
     """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
-    whole = round(value)
-    if abs(value - whole) > INTEGRALITY:
+    nearest_integer = round(value)
+    if abs(value - nearest_integer) > INTEGRALITY:
         parts = [(lower, int(np.floor(value))), (int(np.ceil(value)), upper)]
     else:
-        parts = [(lower, whole - 1), (whole, whole), (whole + 1, upper)]
-    kept = [(max(a, lower), min(b, upper)) for a, b in parts if max(a, lower) <= min(b, upper)]
-    return kept if len(kept) > 1 else [(lower, lower), (lower + 1, upper)]
+        parts = [(lower, nearest_integer - 1), (nearest_integer, nearest_integer), (nearest_integer + 1, upper)]
+    parts_around = [(max(a, lower), min(b, upper)) for a, b in parts if max(a, lower) <= min(b, upper)]
+    return parts_around if len(parts_around) > 1 else [(lower, lower), (lower + 1, upper)]
 
 
 def fewest_supervisors(model: ScoreModel) -> int | None:

@@ -48,7 +48,7 @@ def raise_bound(
     stuck, best = 0, -np.inf
     for iteration in range(iterations):
         relaxation = BoxRelaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
-        now, tables = plan, backward(model, plan, relaxation, out_of_time)
+        current_plan, tables = plan, backward(model, plan, relaxation, out_of_time)
         improved = tables.bound > best + 1e-4 * max(0.0, incumbent - best)
         if tables.bound > best:
             best, box.prices = tables.bound, ascent.prices
@@ -68,7 +68,7 @@ def raise_bound(
             stuck = 0
             if ascent.length < 0.05:
                 return
-        ascent.step(now, tables, relaxation, incumbent - tables.bound)
+        ascent.step(current_plan, tables, relaxation, incumbent - tables.bound)
 
 
 class _Ascent:
@@ -83,12 +83,12 @@ class _Ascent:
 
     def _flow_shares(self, flow: Floats) -> Floats:
         """The flow as a mixture of paths; the paths that it uses are added to those known."""
-        found = flow_paths(self.model, flow)
-        amounts = list(found.values())
-        paths = [path_flow(self.model, list(path)) for path in found]
-        for known in self.paths:
-            if not any(np.array_equal(known, path) for path in paths):
-                paths.append(known)
+        path_flows = flow_paths(self.model, flow)
+        amounts = list(path_flows.values())
+        paths = [path_flow(self.model, list(path)) for path in path_flows]
+        for known_flow in self.paths:
+            if not any(np.array_equal(known_flow, path) for path in paths):
+                paths.append(known_flow)
                 amounts.append(0.0)
         self.paths = paths
         total = sum(amounts)
@@ -109,7 +109,7 @@ class _Ascent:
         replicas = np.array([relaxation.replicas(i, int(chosen[i]), int(seats[i])) for i in range(model.operators)])
         delay = _relaxed_delays(model, relaxation.box, chosen, seats == model.latency.shape[1] - 1)
         latency = model.latency[operators, replicas] / model.speedup[chosen]
-        self._know(_critical_path(model, delay, latency))
+        self._add_path(_critical_path(model, delay, latency))
         times = np.array([path @ delay + operator_flow(model, path) @ latency for path in self.paths])
         self._move_flow(relaxation.alpha * times, reach)
         excess = excess_usage(model, relaxed_usage(relaxation, chosen, seats))
@@ -126,7 +126,7 @@ class _Ascent:
             cost=float(point[-1]),
         )
 
-    def _know(self, path: list[int]) -> None:
+    def _add_path(self, path: list[int]) -> None:
         flow = path_flow(self.model, path)
         if not any(np.array_equal(flow, known) for known in self.paths):
             self.paths.append(flow)

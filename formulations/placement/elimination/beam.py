@@ -152,7 +152,7 @@ def _arrival_count(labels: BeamLabels, degree: int) -> int:
 @inlined
 def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: BeamLabels, row: int, scratch: Scratch) -> None:
     """Arrival time of all streams, traffic cost and traffic load of each node."""
-    own = labels.finish.shape[2] > 1
+    own_arrivals = labels.finish.shape[2] > 1
     for a in range(stage.nodes.size):
         v = stage.nodes[a]
         latest, money, usage = 0.0, 0.0, 0.0
@@ -162,7 +162,7 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: B
             price, delay = 0.0, 0.0
             for p in range(configurations.degree[c]):
                 u = configurations.members[c, p]
-                latest = max(latest, labels.finish[row, i, p if own else 0] + configurations.delay[u, v])
+                latest = max(latest, labels.finish[row, i, p if own_arrivals else 0] + configurations.delay[u, v])
                 price += configurations.price[u, v]
                 delay += configurations.delay[u, v]
             share = stage.tail_rate[k] / configurations.degree[c]

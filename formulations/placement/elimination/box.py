@@ -78,8 +78,10 @@ class BoxRelaxation:
         response_limit, cost_limit = model.limits[0], model.limits[1]
         self.alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)
         self.money = model.cost + (prices.cost / cost_limit if np.isfinite(cost_limit) else 0.0)
-        held = np.where(prices.capacity > 0, model.capacity, 0.0)
-        self.constant = model.downtime * box.least - float((prices.capacity * held).sum()) - prices.response - prices.cost
+        priced_capacity = np.where(prices.capacity > 0, model.capacity, 0.0)
+        self.constant = (
+            model.downtime * box.least - float((prices.capacity * priced_capacity).sum()) - prices.response - prices.cost
+        )
         self.rent = prices.capacity @ model.demand.T
         self.unary, self.split_replicas = self._unary(operator_flow)
 

@@ -46,8 +46,13 @@ def too_many(model: EliminationModel, box: Box, limit: int) -> bool:
 
 
 def surviving_choices(
-    model: EliminationModel, box: Box, plan: MemoryPlan, relaxation: BoxRelaxation, marginals: Floats, tail: Floats,
-    incumbent: float
+    model: EliminationModel,
+    box: Box,
+    plan: MemoryPlan,
+    relaxation: BoxRelaxation,
+    marginals: Floats,
+    tail: Floats,
+    incumbent: float,
 ) -> Configurations | None:
     """Enumerate multisets over the surviving nodes and keep those that can still beat the incumbent.
 
@@ -106,12 +111,12 @@ def _operator_choices(
     # Members without a seat left are no representatives; any other is, and the one that says most is taken.
     others = np.full(marginal.shape, -np.inf)
     np.subtract(marginal, relaxation.unary[i], out=others, where=box.anchor[i])
-    rest = np.where(used, others[members, seat[:, None]], -np.inf)
+    best_other = np.where(used, others[members, seat[:, None]], -np.inf)
     number = np.full((model.nodes, int(plan.groups[i].max()) + 1), NO_NODE, np.int32)
     candidates = plan.candidates[i]
     number[candidates.node, candidates.group] = np.arange(candidates.node.size)
-    places = np.where(np.isfinite(rest), number[members, plan.groups[i][seat][:, None]], NO_NODE)
-    telling, behind = rest.argmax(axis=1), np.where(used, tail[members], 0.0)
+    places = np.where(np.isfinite(best_other), number[members, plan.groups[i][seat][:, None]], NO_NODE)
+    telling, behind = best_other.argmax(axis=1), np.where(used, tail[members], 0.0)
     part = Configurations(
         start=np.zeros(1, np.int64),
         members=members,
@@ -126,12 +131,12 @@ def _operator_choices(
         anchor=places[np.arange(len(members)), telling].astype(np.int64),
         anchor_member=telling if model.instance_paths else np.zeros_like(telling),
     )
-    own = relaxation.alpha * flow * latency + relaxation.money * cost + rent
-    own += model.downtime * np.maximum(downtime - box.least, 0.0)
-    hopeless = rest.max(axis=1) + own > incumbent
+    own_cost = relaxation.alpha * flow * latency + relaxation.money * cost + rent
+    own_cost += model.downtime * np.maximum(downtime - box.least, 0.0)
+    hopeless = best_other.max(axis=1) + own_cost > incumbent
     fitting = _fits(model, i, members)
-    kept = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(rest.max(axis=1))
-    return Configurations(part.start, *(values[kept] for values in part[1:]))
+    survives = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(best_other.max(axis=1))
+    return Configurations(part.start, *(values[survives] for values in part[1:]))
 
 
 def _reconfiguration(model: EliminationModel, i: int, members: Ints32) -> tuple[Floats, Floats]:
@@ -145,8 +150,8 @@ def _reconfiguration(model: EliminationModel, i: int, members: Ints32) -> tuple[
     used = members != NO_NODE
     multiplicity = (members[:, :, None] == members[:, None, :]) & used[:, :, None] & used[:, None, :]
     rank = np.tril(multiplicity, -1).sum(axis=2)  # how many equal members come earlier
-    kept = (used & (before[members] > rank)).sum(axis=1)
-    moved = np.maximum(used.sum(axis=1), before.sum()) - kept
+    staying = (used & (before[members] > rank)).sum(axis=1)
+    moved = np.maximum(used.sum(axis=1), before.sum()) - staying
     floor = downtime_floor(compiled)
     return np.where(moved > 0, np.maximum(downtime, floor), 0.0), moved.astype(float)
 

@@ -92,16 +92,16 @@ def memory_plan(model: EliminationModel, box: Box, budget: int) -> MemoryPlan:
 def _memory(model: EliminationModel, candidates: list[SeatGroups], budget: int) -> tuple[list[list[int]], bool]:
     """Operators remembered after each step, and whether all of the frontier always was."""
     memory: list[list[int]] = []
-    kept: list[int] = []
+    remembered: list[int] = []
     complete = True
     for i in range(model.operators):
-        kept = [*kept, i]
-        needed = {j for j in kept if any(model.target[e] > i for e in model.outgoing[j])}
-        while np.prod([float(candidates[j].node.size) for j in kept]) > budget and kept:
-            spare = [j for j in kept if j not in needed]
+        remembered = [*remembered, i]
+        needed = {j for j in remembered if any(model.target[e] > i for e in model.outgoing[j])}
+        while np.prod([float(candidates[j].node.size) for j in remembered]) > budget and remembered:
+            spare = [j for j in remembered if j not in needed]
             complete &= bool(spare)
-            kept.remove(spare[0] if spare else max(kept, key=lambda j: candidates[j].node.size))
-        memory.append(list(kept))
+            remembered.remove(spare[0] if spare else max(remembered, key=lambda j: candidates[j].node.size))
+        memory.append(list(remembered))
     return memory, complete
 
 
@@ -114,8 +114,8 @@ def _step(
         strides[j] = stride
         stride *= candidates[j].node.size
     streams = [int(e) for e in model.incoming[i] if model.source[e] in before]
-    own = candidates[i]
-    starts = np.cumsum([0] + [candidates[model.source[e]].node.size * own.node.size for e in streams])
+    own_choices = candidates[i]
+    starts = np.cumsum([0] + [candidates[model.source[e]].node.size * own_choices.node.size for e in streams])
     taken = [candidates[j].taken[:, None] * model.demand[j][None] for j in before]
     step = FrontierStep(
         sizes=np.array([candidates[j].node.size for j in before], np.int64),
@@ -123,9 +123,9 @@ def _step(
         nodes=np.concatenate([candidates[j].node for j in before]) if before else np.zeros(0, np.int64),
         nodes_start=np.cumsum([0] + [candidates[j].node.size for j in before]).astype(np.int64),
         demand=np.concatenate(taken) if before else np.zeros((0, model.demand.shape[1])),
-        own_nodes=own.node,
+        own_nodes=own_choices.node,
         own_stride=strides.get(i, 0),
-        own_demand=own.taken[:, None] * model.demand[i][None],
+        own_demand=own_choices.taken[:, None] * model.demand[i][None],
         tail_place=np.array([before.index(int(model.source[e])) for e in streams], np.int64),
         tail_start=starts[:-1].astype(np.int64),
         capacity=model.capacity,
@@ -196,9 +196,9 @@ def relaxed_optimum(model: EliminationModel, plan: MemoryPlan, tables: Tables, r
         step = plan.steps[i]
         before = plan.memory[i - 1] if i else []
         chosen[i] = _best_choice(step, tables.unary[i], tables.pair[i], tables.after[i], chosen[before])
-        own = plan.candidates[i]
-        members = np.flatnonzero(plan.groups[i] == own.group[chosen[i]])
-        seats[i] = relaxation.best_seat(i, int(own.node[chosen[i]]), members)
+        own_choices = plan.candidates[i]
+        members = np.flatnonzero(plan.groups[i] == own_choices.group[chosen[i]])
+        seats[i] = relaxation.best_seat(i, int(own_choices.node[chosen[i]]), members)
     nodes = np.array([plan.candidates[i].node[chosen[i]] for i in range(model.operators)], np.int64)
     return nodes, seats
 

@@ -59,7 +59,7 @@ class BoxLabelResult:
 
 @dataclass(slots=True)
 class BoxLabelSearch:
-    """One box's label search.
+    """Label search within one box.
 
     `views` are relaxations of the box with their backward tables; they share all prices but differ in their
     flow. A label is as good as the worst that any of them says of it: which path will be critical depends on
@@ -74,7 +74,7 @@ class BoxLabelSearch:
 
     @property
     def relaxation(self) -> BoxRelaxation:
-        """The one under the best prices."""
+        """Relaxation under the best prices found."""
         return self.views[0][0]
 
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
@@ -116,9 +116,9 @@ class BoxLabelSearch:
         cut = slice(int(choices.start[i]), int(choices.start[i + 1]))
         open_now = [j for j in range(i) if any(model.target[e] > i for e in model.outgoing[j])]
         onward = self._onward([*open_now, i], i)
-        kept = self.plan.memory[i]
+        remembered = self.plan.memory[i]
         strides, stride = {}, 1
-        for j in reversed(kept):
+        for j in reversed(remembered):
             strides[j] = stride
             stride *= self.plan.candidates[j].node.size
         later = range(i + 1, model.operators)
@@ -142,8 +142,8 @@ class BoxLabelSearch:
             open_flow=np.ascontiguousarray(onward[:, :-1]),
             own_flow=np.ascontiguousarray(onward[:, -1]),
             is_sink=is_sink,
-            remembered=np.array([j for j in kept if j != i], np.int64),
-            stride=np.array([strides[j] for j in kept if j != i], np.int64),
+            remembered=np.array([j for j in remembered if j != i], np.int64),
+            stride=np.array([strides[j] for j in remembered if j != i], np.int64),
             own_stride=strides.get(i, 0),
             tables=np.array([tables.after[i] for _, tables in self.views]),
             rest_fixed=float(sum(choices.fixed[choices.start[j] : choices.start[j + 1]].min() for j in later)),
@@ -191,8 +191,8 @@ class BoxLabelSearch:
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
-                for kept, values in zip(extensions.take(best[:keep]), extensions, strict=True):
-                    values[:keep] = kept
+                for best_values, values in zip(extensions.take(best[:keep]), extensions, strict=True):
+                    values[:keep] = best_values
                 filled = keep
                 # What is above the worst of the kept would be dropped anyway; what lies between is now proven dropped.
                 cutoff = min(cutoff, float(extensions.bounds[:keep].max()))
@@ -203,8 +203,8 @@ class BoxLabelSearch:
         """Remove dominated labels, then all but the best `beam`."""
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
-        wanted = np.asarray(self.box.alive[i + 1 :].any(axis=0))
-        bounded = np.isfinite(model.capacity) & np.broadcast_to(wanted[:, None], model.capacity.shape)
+        still_needed = np.asarray(self.box.alive[i + 1 :].any(axis=0))
+        bounded = np.isfinite(model.capacity) & np.broadcast_to(still_needed[:, None], model.capacity.shape)
         useful = np.flatnonzero(bounded)
         spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)

@@ -150,7 +150,7 @@ def _measured(
     gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
     ties = (model.cost - compiled.weight["cost"]) * _cost(compiled, counts) + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
     members = [compiled.members(counts)[i] for i in model.order]
-    ties += sum(float(model.tie_order(i)[own[own >= 0]].sum()) for i, own in enumerate(members))
+    ties += sum(float(model.tie_order(i)[nodes_of[nodes_of >= 0]].sum()) for i, nodes_of in enumerate(members))
     return members, evaluation.objective + ties
 
 
@@ -202,5 +202,5 @@ def _answer(
     for i, members in zip(model.order, incumbent.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)
     # Bounds include the tie terms, which are below anything that counts.
-    left = incumbent.objective - bound
-    return answer_with_bound(problem, compiled.deployment(counts), left, options.gap, stopped, size, build_seconds)
+    gap = incumbent.objective - bound
+    return answer_with_bound(problem, compiled.deployment(counts), gap, options.gap, stopped, size, build_seconds)

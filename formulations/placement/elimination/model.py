@@ -74,10 +74,10 @@ class EliminationModel:
         return len(self.speedup)
 
     def reordered(self, order: Ints) -> EliminationModel:
-        """The same model with its operators in another topological order."""
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        source, target = place[self.source], place[self.target]
+        """Return the model with its operators in another topological order."""
+        position = np.empty_like(order)
+        position[order] = np.arange(order.size)
+        source, target = position[self.source], position[self.target]
         streams = np.lexsort((source, target))
         return replace(
             self,
@@ -133,8 +133,8 @@ def build_model(compiled: Compiled) -> EliminationModel:
     finite = np.where(np.isfinite(compiled.capacity), compiled.capacity, np.nan)
     scale = np.ones(len(compiled.resources))
     for m in range(scale.size):
-        known = finite[:, m][finite[:, m] > 0]
-        scale[m] = known.mean() if known.size else 1.0
+        positive = finite[:, m][finite[:, m] > 0]
+        scale[m] = positive.mean() if positive.size else 1.0
     limit = compiled.limit
     stable = np.isfinite(compiled.latency)
     model = EliminationModel(

@@ -43,16 +43,16 @@ def path_flow(model: EliminationModel, path: list[int]) -> Floats:
 
 def flow_paths(model: EliminationModel, flow: Floats) -> dict[tuple[int, ...], float]:
     """Take a flow apart into paths, the widest first, with what each carries."""
-    found: dict[tuple[int, ...], float] = {}
-    left = flow.copy()
-    while left.max(initial=0.0) > MIN_PATH_FLOW:
-        path = _widest_path(model, left)
-        amount = float(left[path].min()) if path else 0.0
+    paths: dict[tuple[int, ...], float] = {}
+    remaining = flow.copy()
+    while remaining.max(initial=0.0) > MIN_PATH_FLOW:
+        path = _widest_path(model, remaining)
+        amount = float(remaining[path].min()) if path else 0.0
         if amount <= MIN_PATH_FLOW:
             break
-        found[tuple(path)] = found.get(tuple(path), 0.0) + amount
-        left[path] -= amount
-    return found
+        paths[tuple(path)] = paths.get(tuple(path), 0.0) + amount
+        remaining[path] -= amount
+    return paths
 
 
 def _widest_path(model: EliminationModel, flow: Floats) -> list[int]:
@@ -124,20 +124,20 @@ def _chain(
     on_path = [int(model.source[e]) for e in path[:1]] + [int(model.target[e]) for e in path]
     relaxation = BoxRelaxation(model, box, prices, single)
     unary = relaxation.unary
-    least = unary.min(axis=(1, 2))
-    off = least.sum() - least[on_path].sum() + relaxation.constant
+    least_unary = unary.min(axis=(1, 2))
+    off = least_unary.sum() - least_unary[on_path].sum() + relaxation.constant
     seats = np.arange(unary.shape[2])
     candidates = [seat_candidates(box, i, seats) for i in on_path]
-    own = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
+    own_costs = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
     cells = sum(len(tail.node) * len(head.node) for tail, head in pairwise(candidates))
     refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "use annealing, which proves nothing")
     hops = []
     for k, e in enumerate(path):
         look("a proof")
         hops.append(stream_costs(model, relaxation, e, 1.0, *candidates[k : k + 2]))
-    forward, backward = _both_ways(own, hops)
+    forward, backward = _both_ways(own_costs, hops)
     bound = off + (float(forward[-1].min()) if on_path else 0.0)
-    marginal = bound + unary - least[:, None, None]
+    marginal = bound + unary - least_unary[:, None, None]
     for position, i in enumerate(on_path):
         marginal[i] = np.inf
         marginal[i, candidates[position].node, candidates[position].group] = forward[position] + backward[position] + off
@@ -147,13 +147,13 @@ def _chain(
     return bound, usage
 
 
-def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+def _both_ways(own_costs: list[Floats], hops: list[Floats]) -> tuple[list[Floats], list[Floats]]:
     """Minimum cost up to and including each position of a chain, and minimum cost behind it."""
-    forward, backward = own[:1], [np.zeros(len(own[-1]))] if own else []
+    forward, backward = own_costs[:1], [np.zeros(len(own_costs[-1]))] if own_costs else []
     for position, hop in enumerate(hops, start=1):
-        forward.append((forward[-1][:, None] + hop).min(axis=0) + own[position])
+        forward.append((forward[-1][:, None] + hop).min(axis=0) + own_costs[position])
     for position in range(len(hops), 0, -1):
-        backward.insert(0, (hops[position - 1] + (backward[0] + own[position])[None]).min(axis=1))
+        backward.insert(0, (hops[position - 1] + (backward[0] + own_costs[position])[None]).min(axis=1))
     return forward, backward
 
 

@@ -32,16 +32,16 @@ class SeatGroups(NamedTuple):
 
 def possible_seats(model: EliminationModel, alive: Bools) -> Bools:
     """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
-    most = model.latency.shape[1] - 1
-    seats = np.zeros((*alive.shape, most + 1), bool)
+    max_replicas = model.latency.shape[1] - 1
+    seats = np.zeros((*alive.shape, max_replicas + 1), bool)
     stable = np.isfinite(model.latency)
-    for r in range(1, most + 1):
+    for r in range(1, max_replicas + 1):
         need = r * model.demand[:, None, :]
         fits = (need <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
         seats[:, :, r - 1] = alive & fits & stable[:, r, None]
     alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
     spread = stable[:, 2:].any(axis=1) & (alive.sum(axis=1) > 1)
-    seats[:, :, most] = alive & alone & spread[:, None]
+    seats[:, :, max_replicas] = alive & alone & spread[:, None]
     return seats
 
 
@@ -50,11 +50,11 @@ def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -
 
     More replicas on the node get a group of their own only where they can lower the objective.
     """
-    most = model.latency.shape[1] - 1
+    max_replicas = model.latency.shape[1] - 1
     groups = []
     for i in range(model.operators):
-        group = np.zeros(most + 1, np.int64)
-        stable = [r for r in range(1, most + 1) if np.isfinite(model.latency[i, r])]
+        group = np.zeros(max_replicas + 1, np.int64)
+        stable = [r for r in range(1, max_replicas + 1) if np.isfinite(model.latency[i, r])]
         speed = model.speedup[box.alive[i]].min(initial=np.inf)
         latest, number = stable[0] if stable else 1, 0
         for r in stable[1:]:
@@ -62,23 +62,23 @@ def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -
             if saved > money * model.replica_cost[i] * (r - latest):
                 latest, number = r, number + 1
             group[r - 1] = number
-        group[most] = number + 1
+        group[max_replicas] = number + 1
         groups.append(group)
     return groups
 
 
 def seat_candidates(box: Box, i: int, group: Ints) -> SeatGroups:
     """The groups of seats that are left for operator i."""
-    most = group.size - 1
+    last_seat = group.size - 1
     node, count, split, number = [], [], [], []
     for g in np.unique(group):
         members = np.flatnonzero(group == g)
-        left = box.anchor[i][:, members]
-        nodes = np.flatnonzero(left.any(axis=1))
-        replicas = np.where(members == most, 1, members + 1)
+        possible = box.anchor[i][:, members]
+        nodes = np.flatnonzero(possible.any(axis=1))
+        replicas = np.where(members == last_seat, 1, members + 1)
         node.append(nodes)
-        count.append(np.where(left[nodes], replicas, np.iinfo(np.int64).max).min(axis=1))
-        split.append(~(left[nodes] & (members != most)).any(axis=1))
+        count.append(np.where(possible[nodes], replicas, np.iinfo(np.int64).max).min(axis=1))
+        split.append(~(possible[nodes] & (members != last_seat)).any(axis=1))
         number.append(np.full(nodes.size, g))
     order = np.lexsort((np.concatenate(number), np.concatenate(node)))
     return SeatGroups(*(np.concatenate(part)[order] for part in (node, count, split, number)))
@@ -92,13 +92,13 @@ def grouped_unary(unary: Floats, candidates: SeatGroups, group: Ints) -> Floats:
     return best
 
 
-def seat_marginals(unary: Floats, candidates: SeatGroups, group: Ints, own: Floats, marginal: Floats) -> Floats:
+def seat_marginals(unary: Floats, candidates: SeatGroups, group: Ints, group_marginals: Floats, marginal: Floats) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
-    rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
+    least_other = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
     # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.
-    left = np.isfinite(own)
-    rest[candidates.node[left], candidates.group[left]] = marginal[left] - own[left]
-    return rest[:, group] + unary
+    finite = np.isfinite(group_marginals)
+    least_other[candidates.node[finite], candidates.group[finite]] = marginal[finite] - group_marginals[finite]
+    return least_other[:, group] + unary
 
 
 def stream_delays(model: EliminationModel, box: Box, stream: int, tail: SeatGroups, head: SeatGroups) -> Floats:

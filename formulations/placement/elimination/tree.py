@@ -69,7 +69,7 @@ TIE_BOXES = 20
 
 @dataclass(frozen=True, slots=True)
 class EliminationParameters:
-    """Effort per box.
+    """Parameters of elimination: the effort spent on each box.
 
     Attributes
     ----------
@@ -145,8 +145,8 @@ class BoxTree:
 
         Boxes are given up at the cutoff, so that nothing above it is proven.
         """
-        least = self.open[0][0] if self.open else np.inf
-        return min([least, self.unresolved, self.cutoff, *(box.bound for box in self.in_hand)])
+        least_open = self.open[0][0] if self.open else np.inf
+        return min([least_open, self.unresolved, self.cutoff, *(box.bound for box in self.in_hand)])
 
     def break_ties(self, roots: list[Box]) -> None:
         """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""

@@ -136,8 +136,8 @@ class FlowCuttingPlanes:
 
     def downtimes(self) -> tuple[Floats, Floats]:
         """The longest downtime of each placement of that mixture, and its share."""
-        weights, choices, least = self._weights(), self.quotient.choices, self.quotient.least_downtime
-        longest = np.array([max(least, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
+        weights, choices, least_downtime = self._weights(), self.quotient.choices, self.quotient.least_downtime
+        longest = np.array([max(least_downtime, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
         return longest, weights[: longest.size] / max(float(weights.sum()), 1e-12)
 
     def _weights(self) -> Floats:
@@ -181,11 +181,11 @@ def raise_bound(
     """Raise the bound."""
     planes = FlowCuttingPlanes(bounds.quotient)
     centre = planes.even() if start is None else start
-    point, found = centre, []
+    point, points = centre, []
     best = -np.inf
     for _ in range(rounds):
         relaxation = bounds.relax(planes.prices(point))
-        found.append(relaxation)
+        points.append(relaxation)
         if relaxation.bound > best:
             best, centre = relaxation.bound, point
         if not np.isfinite(relaxation.bound) or best >= enough or out_of_time():
@@ -195,4 +195,4 @@ def raise_bound(
         if highest is None or highest[0] - best <= EQUAL_NODES_PRICE_PROGRESS * abs(best):
             break
         point = centre + SMOOTHING * (highest[1] - centre)
-    return BoundAscent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())
+    return BoundAscent(sorted(points, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())

@@ -37,9 +37,9 @@ def boxes_of_row(quotient: Quotient, j: int, row: int, longest: float) -> list[B
     replicas = int(choices.replicas[row])
     inside = (choices.classes[row] >> quotient.owner & 1) == 1
     room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
-    now = moves.times(j, replicas).before.astype(float)
-    stays = now.sum() == replicas and choices.downtime[row] == 0.0
-    return [*([(now, now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
+    running_now = moves.times(j, replicas).before.astype(float)
+    stays = running_now.sum() == replicas and choices.downtime[row] == 0.0
+    return [*([(running_now, running_now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
 
 
 def add_boxes(program: Program, quotient: Quotient, boxes: Boxes, loads: Floats) -> None:
@@ -56,9 +56,9 @@ def add_boxes(program: Program, quotient: Quotient, boxes: Boxes, loads: Floats)
     program.add_rows("one box", owners, [(boxes.owner, box, 1.0)], lower=1, upper=1)
     total = [(owner[:, None], replicas, 1.0), (boxes.owner, box, -boxes.totals.astype(float))]
     program.add_rows("total", owners, total, lower=0, upper=0)
-    place = np.arange(replicas.size).reshape(replicas.shape)
+    position = np.arange(replicas.size).reshape(replicas.shape)
     for name, ends, limits in (("fewest", boxes.fewest, {"lower": 0.0}), ("most", boxes.most, {"upper": 0.0})):
-        entries = [(place, replicas, 1.0), (place[boxes.owner], box[:, None], -ends)]
+        entries = [(position, replicas, 1.0), (position[boxes.owner], box[:, None], -ends)]
         program.add_rows(name, replicas.size, entries, **limits)
     for m in range(loads.shape[1]):
         room = quotient.capacity[quotient.owner, m] + QUOTIENT_USE_SLACK

@@ -35,9 +35,9 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
         if undecided[j] > UNDECIDED:
             return _split(key, share, alive, choices.operator == j)
     for key in (choices.classes, choices.single, choices.replicas):
-        left = [np.unique(key[alive & (choices.operator == j)]).size for j in range(quotient.operators)]
-        if max(left) > 1:
-            return _split(key, share, alive, choices.operator == int(np.argmax(left)))
+        choices_left = [np.unique(key[alive & (choices.operator == j)]).size for j in range(quotient.operators)]
+        if max(choices_left) > 1:
+            return _split(key, share, alive, choices.operator == int(np.argmax(choices_left)))
     return []
 
 
@@ -55,10 +55,10 @@ def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float 
 
 def halve_downtime(quotient: Quotient, worth: float) -> float | None:
     """Seconds in the middle between the least downtime and the longest; None where less than `worth` lies between them."""
-    least, longest = quotient.least_downtime, quotient.longest_downtime
-    if not _has_downtimes(quotient) or not quotient.model.downtime * (longest - least) > worth or not np.isfinite(longest):
+    shortest, longest = quotient.least_downtime, quotient.longest_downtime
+    if not _has_downtimes(quotient) or not quotient.model.downtime * (longest - shortest) > worth or not np.isfinite(longest):
         return None
-    return 0.5 * (least + longest)
+    return 0.5 * (shortest + longest)
 
 
 def _has_downtimes(quotient: Quotient) -> bool:
@@ -66,9 +66,9 @@ def _has_downtimes(quotient: Quotient) -> bool:
     return quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
 
 
-def _undecided(key: Ints, share: Floats, own: Bools) -> float:
+def _undecided(key: Ints, share: Floats, alive: Bools) -> float:
     """Share of an operator's choices that differ from the main one in `key`."""
-    return 1.0 - float(np.bincount(key[own], share[own]).max())
+    return 1.0 - float(np.bincount(key[alive], share[alive]).max())
 
 
 def _split(key: Ints, share: Floats, alive: Bools, own: Bools, most: int = 3) -> list[Bools]:

@@ -50,7 +50,7 @@ class Fields(NamedTuple):
 
 
 class OperatorTurn(NamedTuple):
-    """One operator's turn.
+    """Data that a search needs at the turn of one operator.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class OperatorTurn(NamedTuple):
 
 
 def empty_fields() -> Fields:
-    """Scratch for kernels."""
+    """Allocate scratch fields for kernels."""
     return Fields(*(np.zeros(MAX_OPEN + 1, np.int64) for _ in Fields._fields))
 
 

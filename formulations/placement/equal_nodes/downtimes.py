@@ -32,9 +32,9 @@ def with_downtimes(quotient: Quotient) -> Quotient:
     if quotient.model.downtime == 0 and (choices.downtime <= limit).all():
         return quotient  # downtime does not count, and hardly any placement takes too long
     choices = choices.select(np.flatnonzero(choices.downtime <= limit))
-    least = _least_change(quotient.model.compiled, choices)
+    least_change = _least_change(quotient.model.compiled, choices)
     stays = np.zeros((quotient.operators, rows.owner.size), np.int64)
-    return replace(quotient, choices=choices, least_downtime=least, longest_downtime=limit, stays=stays, moves=rows.moves)
+    return replace(quotient, choices=choices, least_downtime=least_change, longest_downtime=limit, stays=stays, moves=rows.moves)
 
 
 def _least_change(compiled: Compiled, choices: OperatorChoices) -> float:
@@ -54,14 +54,14 @@ class _Rows:
 
     def __init__(self, quotient: Quotient) -> None:
         self.quotient, self.compiled, self.owner = quotient, quotient.model.compiled, quotient.owner
-        most = np.array([most_on_node(quotient, j) for j in range(quotient.operators)])
-        self.moves = Moves(self.compiled, quotient.model.order, most)
+        max_on_node = np.array([most_on_node(quotient, j) for j in range(quotient.operators)])
+        self.moves = Moves(self.compiled, quotient.model.order, max_on_node)
         self.source: list[int] = []
         self.downtime: list[float] = []
         self.anchor: list[int] = []
 
     def choices(self) -> OperatorChoices:
-        """All that were added."""
+        """Return the choices added so far, with their downtimes."""
         chosen = self.quotient.choices.select(np.array(self.source, np.int64))
         return replace(chosen, downtime=np.array(self.downtime), anchor=np.array(self.anchor, np.int64))
 
@@ -74,8 +74,8 @@ class _Rows:
             if choices.single[row]:
                 self._add_single(int(row), times, inside)
                 continue
-            now = np.flatnonzero(times.before)
-            if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[now]) == choices.classes[row]:
+            running_nodes = np.flatnonzero(times.before)
+            if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[running_nodes]) == choices.classes[row]:
                 self._add(int(row), 0.0, NO_NODE)  # the replicas may stay as they are
             else:
                 self._add(int(row), self.moves.spread(j, replicas, np.where(inside, np.minimum(room, replicas), 0)), NO_NODE)
@@ -87,7 +87,7 @@ class _Rows:
             self.anchor.append(anchor)
 
     def _add_single(self, row: int, times: MoveTimes, inside: Bools) -> None:
-        """One row for each node where the operator runs now, and one for any other node of the class."""
+        """Add one row for each node where the operator runs now, and one for any other node of the class."""
         replicas = int(self.quotient.choices.replicas[row])
         fresh = np.flatnonzero(inside & (times.before == 0))
         for node in [*np.flatnonzero(inside & (times.before > 0)), *fresh[:1]]:
@@ -102,11 +102,11 @@ class _Rows:
 def most_on_node(quotient: Quotient, j: int) -> Ints:
     """Replicas of an operator that a node of each class holds at most, shape (classes,)."""
     demand = quotient.demand[j]
-    most = np.full(len(quotient.members), int(quotient.model.degrees[j]))
+    max_count = np.full(len(quotient.members), int(quotient.model.degrees[j]))
     for m in np.flatnonzero(demand > 0):
         fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
-        most = np.minimum(most, np.floor(fitting + WHOLE_NUMBER_SLACK).astype(np.int64))
-    return most
+        max_count = np.minimum(max_count, np.floor(fitting + WHOLE_NUMBER_SLACK).astype(np.int64))
+    return max_count
 
 
 @derived

@@ -28,7 +28,7 @@ from edrp.formulations.placement.equal_nodes.values import PricedGraph
 EXTENSION_WORK, LABEL_WORK = 1e-8, 1e-6
 """Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
 
-CHUNK = 1 << 15
+MIN_LABELS_PER_CALL = 1 << 15
 """Labels that one call of the kernel finds at least."""
 
 COMPARABLE = 20_000
@@ -85,11 +85,11 @@ class StateLabelSearch:
         if not self.complete:
             return
         self.rows = [self._rows(numbers) for numbers in self.numbers]
-        own = [np.column_stack([choices.cost[numbers], choices.usage[numbers]]) for numbers in self.numbers]
-        least = np.array([table.min(axis=0) for table in own])
-        self.most = np.array([table.max(axis=0) for table in own]).sum(axis=0)
+        usage_tables = [np.column_stack([choices.cost[numbers], choices.usage[numbers]]) for numbers in self.numbers]
+        least_usage = np.array([table.min(axis=0) for table in usage_tables])
+        self.most = np.array([table.max(axis=0) for table in usage_tables]).sum(axis=0)
         self.most += quotient.stream_use.max(axis=(2, 3)).sum(axis=1)
-        self.rest = np.vstack([np.cumsum(least[::-1], axis=0)[::-1], np.zeros(least.shape[1])])
+        self.rest = np.vstack([np.cumsum(least_usage[::-1], axis=0)[::-1], np.zeros(least_usage.shape[1])])
         self.tails = self._tails()
         self.ahead = [self._ahead(j, views) for j in range(quotient.operators)]
 
@@ -140,8 +140,8 @@ class StateLabelSearch:
 
     def _waiting(self, view: PricedGraph) -> float:
         """The part of a view's constant that is downtime, which labels know better."""
-        least, model = self.quotient.least_downtime, self.quotient.model
-        return (model.downtime - float(view.prices.moves.sum())) * least if least else 0.0
+        least_downtime, model = self.quotient.least_downtime, self.quotient.model
+        return (model.downtime - float(view.prices.moves.sum())) * least_downtime if least_downtime else 0.0
 
     def run(
         self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool], room: float = 1.0
@@ -187,7 +187,7 @@ class StateLabelSearch:
         step = self.graph.steps[j]
         opened = step.kept.size + int(step.opens[0])
         columns = SHARED + limits.shared.size + opened * (2 + limits.room.shape[1])
-        room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
+        room = max(MIN_LABELS_PER_CALL, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
         parts: list[LayerLabels] = []
         first, lost = 0, np.inf
@@ -211,10 +211,10 @@ class StateLabelSearch:
         if j < self.quotient.operators - 1:
             group = _without_levels(labels.code, opened)
             order = np.lexsort((labels.values[:, BOUND], group))
-            model, least = self.quotient.model, self.quotient.least_downtime
+            model, least_downtime = self.quotient.model, self.quotient.least_downtime
             loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
             shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
-            weights = np.array([model.response, model.cost, model.downtime, least])
+            weights = np.array([model.response, model.cost, model.downtime, least_downtime])
             spend(LABEL_WORK * labels.code.size)
             keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
             labels = _take(labels, order[keep])

@@ -95,7 +95,7 @@ class EqualNodes(Method):
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         parameters = self.read_parameters(options)
-        return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
+        return _EqualNodesSearch(problem, compiled, compiled_quotient(problem), parameters, options).run()
 
 
 def _handed_over(compiled: Compiled) -> bool:
@@ -103,8 +103,8 @@ def _handed_over(compiled: Compiled) -> bool:
     return estimated_columns(compiled) <= MAX_COMPACT_COLUMNS
 
 
-class _Search:
-    """All cases, the most promising first."""
+class _EqualNodesSearch:
+    """Search of all cases, the most promising first."""
 
     def __init__(
         self, problem: EdrpProblem, compiled: Compiled, quotient: Quotient, parameters: EqualNodesParameters, options: Options
@@ -167,7 +167,7 @@ class _Search:
 
     @property
     def bound(self) -> float:
-        """Proven over all cases."""
+        """Lower bound proven over all cases."""
         return min([self.closed_bound, *(case.bound for case in self.cases)])
 
     def _proven(self, case: CaseSearch) -> bool:
@@ -287,8 +287,8 @@ class _Search:
                 return Answer("infeasible", "finished", size=size, build_seconds=self.build_seconds)
             return nothing_found(stopped, bound, size, self.build_seconds)
         # Bounds include the tie term, which is below anything that counts.
-        left = self.incumbent.objective - bound
-        return answer_with_bound(self.problem, self.deployment, left, self.options.gap, stopped, size, self.build_seconds)
+        gap = self.incumbent.objective - bound
+        return answer_with_bound(self.problem, self.deployment, gap, self.options.gap, stopped, size, self.build_seconds)
 
 
 def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
@@ -296,7 +296,7 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
 
     Sets that some operator cannot run on are left out, and those that are mirror images of an earlier one.
     """
-    choices, found = quotient.choices, []
+    choices, cases = quotient.choices, []
     classes = range(len(quotient.members))
     # What runs now tells classes apart.
     alike = not choices.downtime.any() and all(quotient.exchangeable(0, k) for k in classes)
@@ -306,8 +306,8 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
         rows = (choices.classes & ~inside) == 0
         if np.unique(choices.operator[rows]).size == quotient.operators:
             several = inside.bit_count() > 1
-            found.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
-    return found
+            cases.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
+    return cases
 
 
 def _narrowed(quotient: Quotient, rows: Ints) -> Quotient:

@@ -33,7 +33,7 @@ Place = Callable[[Ints], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Range:
-    """Downtimes between two numbers.
+    """Range of downtimes.
 
     Attributes
     ----------
@@ -89,10 +89,10 @@ class NodeProgram:
 
     def _solved(self, least: float, longest: float, cutoff: float, place: Place) -> Range | None:
         """The range with the answer of its program; None where nothing in it is below the cutoff."""
-        most, found = cutoff - self.quotient.model.downtime * least, self._boxes(longest)
-        if most <= 0 or found is None:
+        cutoff_left, boxes = cutoff - self.quotient.model.downtime * least, self._boxes(longest)
+        if cutoff_left <= 0 or boxes is None:
             return None
-        program = self._program(*found, UNITS / most)
+        program = self._program(*boxes, UNITS / cutoff_left)
         result = solve_program(program, work_limit=max(0.0, min(self.end - now(), units_left())))
         if result.status == "infeasible":
             return None
@@ -101,11 +101,11 @@ class NodeProgram:
             counts = np.zeros(self.quotient.model.compiled.candidate.shape, np.int64)
             counts[self.quotient.model.order] = np.rint(result.values[program["replicas"]])
             _, downtime = place(counts)
-        return Range(least, longest, max(0.0, result.bound or 0.0) * most / UNITS, downtime)
+        return Range(least, longest, max(0.0, result.bound or 0.0) * cutoff_left / UNITS, downtime)
 
     def _boxes(self, longest: float) -> tuple[Boxes, Ints] | None:
         """Boxes in which operators may move in the time that there is, and a row of each; None where an operator has no box."""
-        choices, found = self.quotient.choices, list[tuple[int, int, Floats, Floats]]()
+        choices, listed = self.quotient.choices, list[tuple[int, int, Floats, Floats]]()
         for j, own in enumerate(self.own):
             inside = own[choices.downtime[own] <= longest + DOWNTIME_SLACK]
             kinds = np.array([choices.classes[inside], choices.single[inside], choices.replicas[inside]])
@@ -117,8 +117,8 @@ class NodeProgram:
             ]
             if not boxes:
                 return None
-            found += boxes
-        operator, rows, fewest, most = (np.array(part) for part in zip(*found, strict=True))
+            listed += boxes
+        operator, rows, fewest, most = (np.array(part) for part in zip(*listed, strict=True))
         return Boxes(operator, choices.replicas[rows], fewest, most), rows
 
     def _row_boxes(self, j: int, rows: Ints, longest: float) -> list[Box]:

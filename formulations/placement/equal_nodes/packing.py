@@ -115,10 +115,10 @@ def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | No
 def _candidates(nodes: Ints, free: Floats, owner: Ints) -> list[int]:
     """Nodes that differ in class or room, the fullest first."""
     room = np.where(np.isfinite(free), free, 0.0)
-    seen: dict[tuple[int, bytes], int] = {}
+    positions: dict[tuple[int, bytes], int] = {}
     for node in nodes:
-        seen.setdefault((int(owner[node]), np.round(room[node], 9).tobytes()), int(node))
-    return sorted(seen.values(), key=lambda node: (float(room[node].sum()), node))
+        positions.setdefault((int(owner[node]), np.round(room[node], 9).tobytes()), int(node))
+    return sorted(positions.values(), key=lambda node: (float(room[node].sum()), node))
 
 
 def _counts(quotient: Quotient, items: list[PackedItem], places: Ints) -> Ints:

@@ -99,7 +99,7 @@ class PeakRangeSearch:
 
     @property
     def bound(self) -> float:
-        """Proven for all placements."""
+        """Lower bound proven for all placements."""
         return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
     @property
@@ -183,8 +183,8 @@ class PeakRangeSearch:
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"proofs": self.proofs}
         if self.best is not None:
-            left = self.objective - self.bound
-            answer = answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
+            gap = self.objective - self.bound
+            answer = answer_with_bound(self.problem, self.best, gap, self.options.gap, stopped, size, 0.0)
             return answer.resting_on(self.proof)
         if not self.ranges:
             return Answer("infeasible", "finished", size=size, proof=self.proof)
@@ -193,7 +193,7 @@ class PeakRangeSearch:
 
 def least_peak(compiled: Compiled, metric: str) -> float:
     """Lower bound on a peak load: what replicas use in all, by all there is, and what one of them uses, by the largest node."""
-    contention, least = compiled.contention, 0.0
+    contention, peak = compiled.contention, 0.0
     sizes = np.arange(contention.replica_use.shape[1])
     for k, name in enumerate(contention.metrics[1:]):
         if metric not in (PEAK_LOAD, name):
@@ -202,5 +202,5 @@ def least_peak(compiled: Compiled, metric: str) -> float:
         stable = np.isfinite(compiled.latency) & (sizes > 0)
         total = np.where(stable, sizes * use, np.inf).min(axis=1).sum()
         single = np.where(stable, use, np.inf).min(axis=1).max()
-        least = max(least, float(total / capacity.sum()), float(single / capacity.max()))
-    return least
+        peak = max(peak, float(total / capacity.sum()), float(single / capacity.max()))
+    return peak

@@ -18,7 +18,7 @@ from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
 from edrp.placement.compiled import NO_NODE
 
-PROGRAM_WORK_LIMIT = 0.5
+NODE_PROGRAM_WORK_LIMIT = 0.5
 """Work limit of one program over nodes, in units of work."""
 
 
@@ -117,7 +117,7 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
 def _solved(
     quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats, local: Sequence[tuple[int, int]] = ()
 ) -> Ints | None:
-    """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
+    """Return replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
 
     As many of the pairs `local` of owners as can be are wholly on one node.
     """
@@ -134,5 +134,5 @@ def _solved(
         program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
     program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
-    found = solve_program(program, work_limit=max(0.0, min(PROGRAM_WORK_LIMIT, units_left())))
-    return None if found.values is None else np.rint(found.values[counts]).astype(np.int64)
+    answer = solve_program(program, work_limit=max(0.0, min(NODE_PROGRAM_WORK_LIMIT, units_left())))
+    return None if answer.values is None else np.rint(answer.values[counts]).astype(np.int64)

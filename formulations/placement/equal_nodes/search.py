@@ -29,7 +29,7 @@ CAPACITY_SHARES = (0.97, 0.94, 0.9, 0.85, 0.75)
 FEW = 3
 """Placements that are then tried for each."""
 
-NEAR = 0.02
+SMALL_GAP = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
 SHORTENED = 3
@@ -44,10 +44,10 @@ RAISED = 0.05
 HALVED = 0.05
 """Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
 
-MAX_CHOICES = 400
+MAX_PROGRAM_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
-PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
+BRANCH_PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
 """Work limits of the programs of a branch, and of a branch without open choices, in units of work."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
@@ -56,7 +56,7 @@ LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class EqualNodesParameters:
-    """Effort.
+    """Parameters of the search on equal nodes: the effort spent on each case.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class CaseSearch:
     mirrored: bool = False
     shortened: int = 0
     stalled: int = 0
-    tried: int = MAX_CHOICES
+    tried: int = MAX_PROGRAM_CHOICES
     handed_over: bool = False
     bound: float = -np.inf
     labels: int = 0
@@ -160,8 +160,8 @@ class CaseSearch:
         for room in CAPACITY_SHARES:
             if self.incumbent.found or self.out_of_time():
                 return
-            found = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
-            for pattern in found.patterns:
+            answer = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
+            for pattern in answer.patterns:
                 if self.incumbent.offer(self.quotient, pattern):
                     break
 
@@ -206,9 +206,9 @@ class CaseSearch:
         choices = self.quotient.choices
         if np.unique(choices.operator[self._alive]).size < self.quotient.operators:
             return None
-        left = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
-        left = with_stays(left)
-        return left if np.unique(left.choices.operator).size == left.operators else None
+        remaining = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
+        remaining = with_stays(remaining)
+        return remaining if np.unique(remaining.choices.operator).size == remaining.operators else None
 
     def _tilted(self, best: PricedGraph) -> list[PricedGraph]:
         """The best relaxation, and others whose flow is tilted towards one path each."""
@@ -267,7 +267,7 @@ class CaseSearch:
         self.stalled = 0 if self.bound - before > RAISED * (self.incumbent.objective - before) else self.stalled + 1
         if not self.done:
             self._eliminate()
-            near = self.incumbent.objective - self.bound < NEAR * abs(self.bound)
+            near = self.incumbent.objective - self.bound < SMALL_GAP * abs(self.bound)
             self._labels_below(self.incumbent.objective, self.parameters.branch_beam if near else self.parameters.far_beam)
 
     def branches(self, allowed: Callable[[float], float]) -> list[CaseSearch]:
@@ -278,29 +278,33 @@ class CaseSearch:
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             if (not rows or self.stalled >= STALLED) and not self.handed_over:
-                if self._decided(allowed, PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
+                if self._decided(allowed, BRANCH_PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
                     return []
                 worth = HALVED * (self.incumbent.objective - self.bound)
                 split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
             if split is None:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
-        left = replace(quotient, choices=quotient.choices.select(self._alive))
-        parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
+        remaining = replace(quotient, choices=quotient.choices.select(self._alive))
+        parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
 
     def _decided(self, allowed: Callable[[float], float], seconds: float) -> bool:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
-        quotient, left = self.quotient, int(self._alive.sum())
+        quotient, alive_count = self.quotient, int(self._alive.sum())
         sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1)
-        if quotient.moves is None or quotient.traffic is not None or (left > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT):
+        if (
+            quotient.moves is None
+            or quotient.traffic is not None
+            or (alive_count > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT)
+        ):
             return False
         if not np.array_equal(sets[0], np.arange(quotient.operators)):  # several sets of classes, or no choice at all
             return False
         program = NodeProgram(quotient, self._alive, seconds)
         self.incumbent.programs += 1
         self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
-        self.tried = left // 2
+        self.tried = alive_count // 2
         return self.bound >= allowed(self.incumbent.objective)
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:

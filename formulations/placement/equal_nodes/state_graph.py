@@ -103,23 +103,23 @@ def list_steps(model: EliminationModel) -> tuple[tuple[OperatorTurn, ...], tuple
     frontiers: list[tuple[int, ...]] = [()]
     for j in range(model.operators):
         before = frontiers[-1]
-        kept = [position for position, i in enumerate(before) if last[i] > j]
+        remembered = [position for position, i in enumerate(before) if last[i] > j]
         streams = model.incoming[j]
         parents = [before.index(int(model.source[e])) for e in streams]
-        arrays = ([len(before)], parents, streams, kept, [int(last[j] > j)])
+        arrays = ([len(before)], parents, streams, remembered, [int(last[j] > j)])
         steps.append(OperatorTurn(*(np.array(values, np.int64) for values in arrays)))
-        frontiers.append((*(before[p] for p in kept), *([j] if last[j] > j else [])))
+        frontiers.append((*(before[p] for p in remembered), *([j] if last[j] > j else [])))
     return tuple(steps), tuple(frontiers)
 
 
 def choice_levels(quotient: Quotient, levels: int) -> Ints:
     """Level that each choice adds to its node, shape (rows,): parts of the scarcest resource, rounded down."""
     choices, capacity = quotient.choices, quotient.block_room[: len(quotient.members)]
-    least = capacity.min(axis=0, initial=np.inf)
-    scarce = np.isfinite(least) & (least > 0)
+    min_capacity = capacity.min(axis=0, initial=np.inf)
+    scarce = np.isfinite(min_capacity) & (min_capacity > 0)
     if not scarce.any():
         return np.zeros(len(choices.operator), np.int64)
-    needs = np.divide(quotient.demand.sum(axis=0), least, out=np.full(least.size, -1.0), where=scarce)
+    needs = np.divide(quotient.demand.sum(axis=0), min_capacity, out=np.full(min_capacity.size, -1.0), where=scarce)
     m = int(np.argmax(needs))
     # A block that joins rows for one node with rows for any has no more room than either of them counts with.
     room = np.maximum(quotient.block_room[quotient.block_place, m], MIN_QUOTIENT_ROOM)
@@ -151,16 +151,16 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         added = np.zeros((MAX_CLASSES, LEVELS), np.int64)
         single = rows & (choices.single == 1)
         added[choices.classes[single] >> 1, level[single]] = 1
-        found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
-        _grow(codes[-1], step, spread, added, np.array([levels, full]), found, empty_fields())
-        spend(STATE_WORK * int(found.counts[1]))
-        used += int(found.counts[1])
-        if found.counts[0] < 0 or used > max_transitions:
+        steps_found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
+        _grow(codes[-1], step, spread, added, np.array([levels, full]), steps_found, empty_fields())
+        spend(STATE_WORK * int(steps_found.counts[1]))
+        used += int(steps_found.counts[1])
+        if steps_found.counts[0] < 0 or used > max_transitions:
             return None
-        codes.append(found.codes[: found.counts[0]].copy())
+        codes.append(steps_found.codes[: steps_found.counts[0]].copy())
         tables.append(_table(codes[-1]))
-        patterns.append(found.patterns[: found.counts[2]].copy())
-        transitions.append(buffer[:, : found.counts[1]].copy())
+        patterns.append(steps_found.patterns[: steps_found.counts[2]].copy())
+        transitions.append(buffer[:, : steps_found.counts[1]].copy())
         ends.append(used)
     source, target, slot, pattern = np.concatenate(transitions, axis=1)
     return StateGraph(

@@ -10,7 +10,7 @@ from edrp.core.arrays import Ints
 from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.equal_nodes.model import Quotient
 
-ROUNDS = 4
+MAX_TIGHTENINGS = 4
 """Maximum number of times that staying replicas are computed, each time with the capacity that the earlier ones leave."""
 
 UNLIMITED = 1e9
@@ -21,7 +21,7 @@ def with_stays(quotient: Quotient) -> Quotient:
     """The quotient with what has to stay, without choices that find no room or take too long next to it."""
     if quotient.moves is None:
         return quotient
-    for _ in range(ROUNDS):
+    for _ in range(MAX_TIGHTENINGS):
         before, quotient = quotient, _looked_at(quotient)
         if _same(before, quotient) or np.unique(quotient.choices.operator).size < quotient.operators:
             break
@@ -41,34 +41,34 @@ def _looked_at(quotient: Quotient) -> Quotient:
     downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + DOWNTIME_SLACK
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
     for j in range(quotient.operators):
-        least: Ints | None = None
+        least_staying: Ints | None = None
         own = np.flatnonzero((choices.operator == j) & possible)
-        most = _most(quotient, j)
+        max_staying = _most(quotient, j)
         for row in own:
-            kept, seconds = _row(quotient, int(row), most)
+            kept, seconds = _row(quotient, int(row), max_staying)
             possible[row] = seconds <= quotient.longest_downtime + DOWNTIME_SLACK
             if possible[row]:
                 downtime[row] = max(downtime[row], seconds)
-                least = kept if least is None else np.minimum(least, kept)
-        if least is not None:
-            stays[j] = least
-    found = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
-    fits = (found.block_load <= found.block_room[found.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
-        found.choices.single == 0
+                least_staying = kept if least_staying is None else np.minimum(least_staying, kept)
+        if least_staying is not None:
+            stays[j] = least_staying
+    tightened = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
+    fits = (tightened.block_load <= tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
+        tightened.choices.single == 0
     )
-    return found if fits.all() else replace(found, choices=found.choices.select(np.flatnonzero(fits)))
+    return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
 
 
 def _most(quotient: Quotient, j: int) -> Ints:
     """Replicas of an operator that each node holds at most next to what has to stay of others."""
     assert quotient.moves is not None
     assert quotient.stays is not None
-    most = quotient.moves.most[j][quotient.owner]
+    max_count = quotient.moves.most[j][quotient.owner]
     for m in np.flatnonzero(quotient.demand[j] > 0):
-        left = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
-        fitting = np.floor(np.where(np.isfinite(left), left, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
-        most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
-    return most
+        free = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
+        fitting = np.floor(np.where(np.isfinite(free), free, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
+        max_count = np.minimum(max_count, np.maximum(fitting, 0).astype(np.int64))
+    return max_count
 
 
 def _row(quotient: Quotient, row: int, most: Ints) -> tuple[Ints, float]:

@@ -54,13 +54,13 @@ class Traffic:
 
     def table(self, model: EliminationModel, operator: Ints, replicas: Ints) -> Floats:
         """Least use by every stream that is not within one node, shape (1 + limits, streams, sets, sets)."""
-        found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
+        table = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
         if not self.between.any():
-            return found
+            return table
         numbers = [np.unique(replicas[operator == j]) for j in range(model.operators)]
         for e, (i, j) in enumerate(zip(model.source, model.target, strict=True)):
-            found[:, e] = model.rate[e] * self._least_share(e, numbers[int(i)], numbers[int(j)])
-        return found
+            table[:, e] = model.rate[e] * self._least_share(e, numbers[int(i)], numbers[int(j)])
+        return table
 
     def _least_share(self, stream: int, senders: Ints, receivers: Ints) -> Floats:
         """Least use per tuple/s by a stream over these numbers of replicas, shape (1 + limits, sets, sets)."""
@@ -73,8 +73,8 @@ class Traffic:
             for a, b in product(range(1, 1 << self.between.shape[1]), repeat=2):
                 possible = (many >= a.bit_count()) & (others >= b.bit_count())
                 for column, weight in enumerate(weights):
-                    least = _least_pairs(weight, a, b, many, others, pairs) / (many * others)
-                    best = np.min(least, initial=np.inf, where=possible)
+                    least_share = _least_pairs(weight, a, b, many, others, pairs) / (many * others)
+                    best = np.min(least_share, initial=np.inf, where=possible)
                     share[column, a, b] = best if np.isfinite(best) else 0.0
             self._least[key] = share
         return self._least[key]
@@ -153,19 +153,19 @@ def _together(model: EliminationModel, demand: Floats, capacity: Floats) -> tupl
     """Pairs of replicas on common nodes at most, of the two operators of each stream; on nodes of whatever class fits more."""
     known: dict[tuple[bytes, int, int], Floats] = {}
     demand = np.where(np.isfinite(demand), demand, 0.0)  # of operators that no number of replicas serves
-    found = []
+    pairs = []
     for i, j in zip(model.source, model.target, strict=True):
         senders, receivers = int(model.degrees[i]), int(model.degrees[j])
         if (senders + 1) * (receivers + 1) > MAX_TOGETHER:
-            found.append(np.outer(np.arange(senders + 1.0), np.arange(receivers + 1.0)))
+            pairs.append(np.outer(np.arange(senders + 1.0), np.arange(receivers + 1.0)))
             continue
         need = np.arange(senders + 1)[:, None, None] * demand[i] + np.arange(receivers + 1)[None, :, None] * demand[j]
         fits = (need[None] <= capacity[:, None, None] + QUOTIENT_USE_SLACK).all(axis=3).any(axis=0)
         key = (fits.tobytes(), senders, receivers)
         if key not in known:
             known[key] = most_together(fits)
-        found.append(known[key])
-    return tuple(found)
+        pairs.append(known[key])
+    return tuple(pairs)
 
 
 @kernel

@@ -140,13 +140,13 @@ class GraphRelaxations:
     def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
         spend(TRANSITION_WORK * self.arcs.source.size)
-        least = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
-        rest = np.full(least.shape, np.inf)
-        np.subtract(least, relaxation.unary, out=rest, where=np.isfinite(least))
+        least_through = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
+        least_other = np.full(least_through.shape, np.inf)
+        np.subtract(least_through, relaxation.unary, out=least_other, where=np.isfinite(least_through))
         # A choice for a node that nobody will join any more is also one with less room than there is.
-        room = np.minimum.accumulate(rest[:, UP_TO:].reshape(-1, MAX_CLASSES, LEVELS)[:, :, ::-1], axis=2)
-        rest[:, EXACT:UP_TO] = np.minimum(rest[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(rest), -1))
-        return relaxation.row_cost + rest.ravel()[self.slot] + relaxation.constant
+        room = np.minimum.accumulate(least_other[:, UP_TO:].reshape(-1, MAX_CLASSES, LEVELS)[:, :, ::-1], axis=2)
+        least_other[:, EXACT:UP_TO] = np.minimum(least_other[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(least_other), -1))
+        return relaxation.row_cost + least_other.ravel()[self.slot] + relaxation.constant
 
     def optimum(self, relaxation: PricedGraph) -> tuple[Ints, Floats, Floats]:
         """The relaxed optimum: a row of the choices per operator, the delay of each stream, and the use of all streams."""

@@ -28,19 +28,19 @@ def first_counts(tasks: FixedTasks, placed: Ints | None = None) -> Ints | None:
     """
     arrays = tasks.arrays
     counts = np.zeros((tasks.nodes, tasks.operators), np.int64) if placed is None else placed.copy()
-    left = tasks.room - np.where(arrays.demand.any(axis=0), counts @ arrays.demand, 0.0)
+    free = tasks.room - np.where(arrays.demand.any(axis=0), counts @ arrays.demand, 0.0)
     loads = (counts @ arrays.use).sum(axis=1)
     size = np.where(np.isfinite(tasks.room) & (tasks.room > 0), arrays.demand / np.maximum(tasks.room, 1e-300), 0.0).max(
         axis=1, initial=0.0
     )
     for i in np.lexsort((-arrays.use.sum(axis=1), -size)):
         for _ in range(int(arrays.totals[i] - counts[:, i].sum())):
-            fits = (left >= arrays.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)
+            fits = (free >= arrays.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)
             if not fits.any():
                 return None
             node = int(np.where(fits, loads + counts[:, i] * 1e-9, np.inf).argmin())
             counts[node, i] += 1
-            left[node] -= arrays.demand[i]
+            free[node] -= arrays.demand[i]
             loads[node] += arrays.use[i].sum() + size[i] / 1e3
     return counts
 
@@ -120,7 +120,7 @@ def _lower(
         fill_loads(counts[w], arrays, loads[w])
         excess[w] = _excess(loads[w], goal, weight)
     total = excess.sum()
-    best, least = counts.copy(), total
+    best, least_peak = counts.copy(), total
     one, two = np.zeros(shared), np.zeros(shared)
     cooling = (LAST_TEMPERATURE / temperature) ** (1.0 / max(1, steps))
     for _ in range(steps):
@@ -138,14 +138,14 @@ def _lower(
         if change <= 0 or uniform(random) < np.exp(-change / temperature):
             excess[u], excess[v] = after_u, after_v
             total = max(0.0, total + change)
-            if total < least - 1e-15:
+            if total < least_peak - 1e-15:
                 total = excess.sum()
-                least = total
+                least_peak = total
                 copy_matrix(counts, best)
         else:
             _exchange(counts, left, demand, v, u, i, j)
     copy_matrix(best, counts)
-    return least if least > 1e-14 else 0.0
+    return least_peak if least_peak > 1e-14 else 0.0
 
 
 @inlined

@@ -55,8 +55,8 @@ class FixedTasksMethod(Method):
         if search.counts is None:
             return Answer("none", "time_limit" if stopped == "finished" else stopped, size=size, build_seconds=build_seconds)
         deployment = compiled.deployment(np.ascontiguousarray(search.counts.T))
-        left = weight * max(0.0, search.value - search.bound)
-        return answer_with_bound(problem, deployment, left, options.gap, stopped, size, build_seconds)
+        gap = weight * max(0.0, search.value - search.bound)
+        return answer_with_bound(problem, deployment, gap, options.gap, stopped, size, build_seconds)
 
 
 METHODS = (FixedTasksMethod(),)

@@ -15,7 +15,7 @@ from edrp.core.tolerances import LIMIT_SLACK, PATTERN_VALUE_GAP
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
 from edrp.placement.fixed_tasks import FixedTasks
 
-NARROW, MAX_LABELS = 300, 200_000
+NARROW, MAX_PRICING_LABELS = 300, 200_000
 """Labels that go on from each operator in a search for patterns; of all operators together where such a search finds nothing
 new: a second or two at most, between which nothing looks at the clock."""
 
@@ -112,15 +112,15 @@ class _Program:
         weights = np.zeros(self.tasks.shared)
         weights[self.shared] = 1.0
         cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
-        for width in (NARROW, max(NARROW, MAX_LABELS // self.tasks.operators)):
+        for width in (NARROW, max(NARROW, MAX_PRICING_LABELS // self.tasks.operators)):
             look("a bound")
-            patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
+            patterns, least_reduced_cost = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break
         new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + LIMIT_SLACK)).all()]
         self._take(new)
         self.stalled = not new
-        return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least)
+        return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least_reduced_cost)
 
     def _solve(self) -> tuple[float, Floats]:
         run_counted(self.solver)

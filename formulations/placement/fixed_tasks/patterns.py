@@ -33,13 +33,13 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     others = (tasks.nodes - 1) * np.where(np.isfinite(upper), upper, 0.0)
     lower = np.where(np.isfinite(upper), total - others - PATTERN_LOAD_SLACK * np.abs(total), -np.inf)
     lower[tasks.room.size :][tasks.streamed] = -np.inf
-    found = np.zeros((count, tasks.operators), np.int64)
-    number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)
+    listed = np.zeros((count, tasks.operators), np.int64)
+    number = _list(arrays.in_order(order), coefficients[order], upper, lower, listed)
     spend(PATTERN_WORK * number * tasks.operators)
     if number > count:
         return None
     patterns = np.empty((number, tasks.operators), np.int64)
-    patterns[:, order] = found[:number]
+    patterns[:, order] = listed[:number]
     return patterns
 
 
@@ -62,7 +62,7 @@ def _range(
 
 
 @kernel
-def _list(arrays: LoadArrays, coefficients: np.ndarray, upper: np.ndarray, lower: np.ndarray, found: np.ndarray) -> int:
+def _list(arrays: LoadArrays, coefficients: np.ndarray, upper: np.ndarray, lower: np.ndarray, patterns: np.ndarray) -> int:
     """Depth first; returns how many there are, or one more than there is space for."""
     operators, rows = coefficients.shape
     shared = arrays.use.shape[1]
@@ -96,9 +96,9 @@ def _list(arrays: LoadArrays, coefficients: np.ndarray, upper: np.ndarray, lower
         if not fits:
             continue
         if i == operators - 1:
-            if number == found.shape[0]:
+            if number == patterns.shape[0]:
                 return number + 1
-            found[number] = pattern
+            patterns[number] = pattern
             number += 1
         else:
             i += 1

@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, empty_costs, set_multipliers
+from edrp.formulations.placement.fixed_tasks.pricing_kernel import MULTIPLIER_STEPS, empty_costs, set_multipliers
 from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices, cheapest_patterns, extend_labels, first_labels
 from edrp.formulations.placement.fixed_tasks.pricing_tree import OperatorTree, PatternRows
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
@@ -20,11 +20,11 @@ from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 LABEL_WORK, STEP_WORK = 1e-7, 2e-9
 """Units of work for a label of an operator, and for a step of the dynamic program."""
 
-MAX_UNITS, MAX_WORK = 64, 1_000_000
+MAX_UNITS, MAX_PROGRAM_STEPS = 64, 1_000_000
 """Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
 that the dynamic program would take more steps."""
 
-CHUNK = 20_000
+LABELS_PER_CALL = 20_000
 """Labels that are made between two looks at the clock."""
 
 FOUND = 32
@@ -50,13 +50,13 @@ class Pricing:
             alone = np.where(arrays.use > 0, np.floor(limits * (1 + LIMIT_SLACK) / arrays.use + WHOLE_NUMBER_SLACK), np.inf).min(
                 axis=1, initial=np.inf
             )
-        most = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
+        max_tasks = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
         ordered, upper = arrays.in_order(order), np.concatenate([tasks.room, limits]) * (1 + LIMIT_SLACK)
-        units = _count_units(ordered, tree, upper, most, tasks.nodes)
-        self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
+        units = _count_units(ordered, tree, upper, max_tasks, tasks.nodes)
+        self.rows = PatternRows(ordered, tree, max_tasks, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
-        above = np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-        self.work = STEP_WORK * ROUNDS * float((most + 1) @ above) * (self.rows.units + 1)
+        above = np.where(tree.parent >= 0, max_tasks[tree.parent] + 1, 1)
+        self.work = STEP_WORK * MULTIPLIER_STEPS * float((max_tasks + 1) @ above) * (self.rows.units + 1)
 
     @property
     def places_all(self) -> bool:
@@ -86,11 +86,11 @@ class Pricing:
         spend(self.work + LABEL_WORK * width * self.order.size)
         root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
-        while not extend_labels(self.rows, priced, costs, constant, width, search, CHUNK):
+        while not extend_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
             look("a bound")
-        found, bound = cheapest_patterns(search, cutoff, FOUND)
-        patterns = np.empty_like(found)
-        patterns[:, self.order] = found
+        best_patterns, bound = cheapest_patterns(search, cutoff, FOUND)
+        patterns = np.empty_like(best_patterns)
+        patterns[:, self.order] = best_patterns
         return patterns, max(float(root), bound)
 
 
@@ -101,14 +101,14 @@ def _count_units(arrays: LoadArrays, tree: OperatorTree, upper: Floats, most: In
     with np.errstate(divide="ignore", invalid="ignore"):
         scarcity = np.where(upper > 0, arrays.totals @ amounts / (nodes * upper), 0.0)
     pairs = (most + 1) @ np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-    units = min(MAX_UNITS, MAX_WORK // int(pairs))
+    units = min(MAX_UNITS, MAX_PROGRAM_STEPS // int(pairs))
     if not units or scarcity.max(initial=0.0) <= 0:
         return np.zeros((most.size, counts.size), np.int64), 0
     row = int(scarcity.argmax())
     own, unit = amounts[:, row], upper[row] / units
-    least = float(own[own > 0].min())
-    if least > unit and np.allclose(own / least, np.rint(own / least), rtol=0, atol=WHOLE_NUMBER_SLACK):
-        unit, units = least, int(upper[row] / least)
+    least_amount = float(own[own > 0].min())
+    if least_amount > unit and np.allclose(own / least_amount, np.rint(own / least_amount), rtol=0, atol=WHOLE_NUMBER_SLACK):
+        unit, units = least_amount, int(upper[row] / least_amount)
     return np.floor(np.outer(own, counts) / unit + WHOLE_NUMBER_SLACK).astype(np.int64), units
 
 
@@ -133,17 +133,17 @@ def _build_tree(tasks: FixedTasks) -> tuple[Ints, OperatorTree]:
         streams[i].append((j, e))
         streams[j].append((i, e))
     order: list[int] = []
-    parent, link, seen, used = [-1] * count, [-1] * count, [False] * count, set()
+    parent, link, visited, used = [-1] * count, [-1] * count, [False] * count, set()
     for root in range(count):
         stack = [(root, -1, -1)]
         while stack:
             i, above, e = stack.pop()
-            if seen[i]:
+            if visited[i]:
                 continue
-            seen[i], parent[i], link[i] = True, above, e
+            visited[i], parent[i], link[i] = True, above, e
             used.add(e)
             order.append(i)
-            stack.extend((j, i, f) for j, f in streams[i] if not seen[j])
+            stack.extend((j, i, f) for j, f in streams[i] if not visited[j])
     place = np.argsort(order)
     closing: list[list[int]] = [[] for _ in range(count)]
     for e in range(arrays.source.size):

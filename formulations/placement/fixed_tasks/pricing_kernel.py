@@ -15,7 +15,7 @@ from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     set_costs,
 )
 
-ROUNDS = 60
+MULTIPLIER_STEPS = 60
 """Steps of the multipliers before each search."""
 
 
@@ -46,7 +46,7 @@ def set_multipliers(rows: PatternRows, prices: TaskPrices, multipliers: np.ndarr
     upper, operators = rows.upper, rows.most.size
     best_multipliers, root = multipliers.copy(), -np.inf
     pattern, used = np.zeros(operators, np.int64), np.zeros((operators + 1, upper.size))
-    for turn in range(ROUNDS):
+    for turn in range(MULTIPLIER_STEPS):
         constant = _set_costs(rows, prices, multipliers, costs)
         value = constant + fill_tree(rows, costs)
         if value > root:

@@ -25,7 +25,7 @@ from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     set_tails,
 )
 
-SPREAD = 4
+THINNING_FACTOR = 4
 """Labels are thinned out when there are so many times as many as go on."""
 
 MAX_COMPARED = 200
@@ -80,7 +80,7 @@ class PatternLabelSearch(NamedTuple):
 
 def first_labels(rows: PatternRows, cutoff: float, width: int) -> PatternLabelSearch:
     """The label of no operator."""
-    room = max(SPREAD * width, width + int(rows.most.max(initial=0)) + 1)
+    room = max(THINNING_FACTOR * width, width + int(rows.most.max(initial=0)) + 1)
     now, then = _new_labels(rows, room), _new_labels(rows, room)
     now.patterns[0], now.used[0], now.costs[0], now.spent[0], now.left[0] = 0, 0.0, 0.0, 0.0, rows.units
     return PatternLabelSearch(now, then, np.array([0, 1, 0]), np.array([cutoff]))
@@ -155,8 +155,15 @@ def _alike(rows: PatternRows, one: np.ndarray, two: np.ndarray, i: int) -> bool:
 
 @inner_loop
 def _extend(
-    rows: PatternRows, prices: TaskPrices, costs: TreeCosts, cutoff: float, i: int, now: PatternLabels, label: int,
-    then: PatternLabels, made: int
+    rows: PatternRows,
+    prices: TaskPrices,
+    costs: TreeCosts,
+    cutoff: float,
+    i: int,
+    now: PatternLabels,
+    label: int,
+    then: PatternLabels,
+    made: int,
 ) -> int:
     """Append what becomes of a label with each number of tasks of operator i; returns how many there are then."""
     rooms, pattern, left = rows.arrays.demand.shape[1], now.patterns[label], now.left[label]

@@ -18,7 +18,7 @@ from edrp.formulations.placement.fixed_tasks.pattern_program import PatternPool,
 from edrp.formulations.placement.fixed_tasks.patterns import list_patterns
 from edrp.placement.fixed_tasks import FixedTasks
 
-FIRST_STEPS, MAX_STEPS = 20_000, 3_000_000
+FIRST_STEPS, MAX_EXCHANGE_STEPS = 20_000, 3_000_000
 """Steps of one exchange search, at first and where shorter ones no longer lower the peak."""
 
 MAX_COMPOSED = 3_000
@@ -89,7 +89,7 @@ class PeakInterval:
         counts = first_counts(self.tasks)
         if counts is not None:
             steps = FIRST_STEPS
-            while not lower_loads(self.tasks, counts, self.limits, steps, self.random) and steps < MAX_STEPS:
+            while not lower_loads(self.tasks, counts, self.limits, steps, self.random) and steps < MAX_EXCHANGE_STEPS:
                 look("a placement")
                 steps *= 4
             self.hold(counts)
@@ -147,9 +147,9 @@ class PeakInterval:
                 self._compose()
             self.report()
             if self.value - self.bound > 0.9 * before:
-                if steps >= MAX_STEPS and np.isinf(self.options.remaining):
+                if steps >= MAX_EXCHANGE_STEPS and np.isinf(self.options.remaining):
                     return
-                steps = min(4 * steps, MAX_STEPS)
+                steps = min(4 * steps, MAX_EXCHANGE_STEPS)
 
     def _peak(self, counts: Ints) -> float:
         return float(self.tasks.loads(counts)[:, self.shared].max(initial=0.0))

@@ -7,7 +7,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose
-from edrp.auto.portfolio import Portfolio, Stage
+from edrp.auto.portfolio import Portfolio, PortfolioStage
 from edrp.core.budget import LOOK, running
 from edrp.core.compiling import STILL_COMPILING
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
@@ -41,7 +41,7 @@ def feasible(name, objective, bound=None):
 
 
 def stages(*methods):
-    return [Stage(method, 0.5, 10.0) for method in methods]
+    return [PortfolioStage(method, 0.5, 10.0) for method in methods]
 
 
 def test_the_best_decision_is_kept_and_handed_on():
@@ -151,7 +151,9 @@ def test_under_a_limit_a_short_search_comes_before_elimination():
 
 def test_a_stage_without_a_share_has_no_turn_under_a_limit():
     methods = [Scripted(name, "none", "finished") for name in ("first", "second", "third")]
-    portfolio = Portfolio([Stage(methods[0], 0.0, 1.0), Stage(methods[1], 0.5, 1.0), Stage(methods[2], 1.0)])
+    portfolio = Portfolio(
+        [PortfolioStage(methods[0], 0.0, 1.0), PortfolioStage(methods[1], 0.5, 1.0), PortfolioStage(methods[2], 1.0)]
+    )
     portfolio.run(None, Options(work_limit=5.0))
     assert [len(method.asked) for method in methods] == [0, 1, 1]
     portfolio.run(None, Options())

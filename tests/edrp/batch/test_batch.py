@@ -189,7 +189,7 @@ def test_results_of_other_instances_or_another_schema_are_not_mixed(mixed, tmp_p
 def test_two_batches_do_not_write_to_one_folder_at_once(tmp_path):
     folder = ResultFolder(tmp_path, Fingerprint(1, 1))
     second = ResultFolder(tmp_path, Fingerprint(1, 1))
-    with folder.ours_alone(), pytest.raises(EdrpError, match="another batch"), second.ours_alone():
+    with folder.exclusive(), pytest.raises(EdrpError, match="another batch"), second.exclusive():
         pass
 
 

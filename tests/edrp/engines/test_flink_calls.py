@@ -218,9 +218,10 @@ def test_a_patch_says_what_has_to_hold():
     text = "\n".join(deployment_patches(observed(), with_counters(observed(), 9))[PATCH])
     assert 'job.autoscaler.enabled: "false"' in text
     assert "the job needs 9; where spec.taskManager.replicas is set, it has to be at least 2" in text
-    assert "patch it again" in text
+    assert "spec.job.upgradeMode must not be stateless" in text
+    assert "apply the patch that undoes it, and this one again" in text
     old = replace(observed(), version="1.20.0")
-    assert "patch it again" not in "\n".join(deployment_patches(old, with_counters(old, 9))[PATCH])
+    assert "FLINK-38770" not in "\n".join(deployment_patches(old, with_counters(old, 9))[PATCH])
 
 
 def test_flink_2_starts_no_job_with_the_numbers_of_a_patch():

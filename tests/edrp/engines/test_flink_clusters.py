@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real_flink import ON_REAL_FLINK
 
-from edrp.engines.applying import Change, Program, WatchSettings
+from edrp.engines.applying import PlannedChange, Program, WatchSettings
 from edrp.engines.clock import SystemClock
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.calls import plan_calls
@@ -155,7 +155,7 @@ def test_a_rescale_waits_for_no_checkpoint_of_its_own_accord(started):
             done = subprocess.run(["sh", "-s", *undo], input="\n".join(lines), text=True, check=False, capture_output=True)
             assert (done.returncode, done.stderr) == (0, "")
         else:
-            job.apply(Change(seen, with_counters(seen, replicas), 60.0), lambda step, **facts: steps.append(step))  # noqa: B023
+            job.apply(PlannedChange(seen, with_counters(seen, replicas), 60.0), lambda step, **facts: steps.append(step))  # noqa: B023
             assert steps[:2] == ["requirements", "checkpoint"]
         run.job.wait_until_running({"counter": replicas})
         wait_for_tuples(run, now_ms(), 300)
@@ -186,7 +186,7 @@ def test_a_job_whose_slots_another_takes_runs_as_before(started):
     seen = job.observe(run.job.key)
     assert (seen.own_slots, seen.open_slots) == ({"a": 1}, {"a": 3})
     with pytest.raises(EngineError, match="the plan needs 4 slots; the job has 1, and 2 are free; start TaskManagers; nothing"):
-        job.apply(Change(seen, with_counters(seen, 4), 60.0), lambda step, **facts: None)
+        job.apply(PlannedChange(seen, with_counters(seen, 4), 60.0), lambda step, **facts: None)
     assert run.job.state() == "RUNNING"
     keys = []
 
@@ -198,7 +198,7 @@ def test_a_job_whose_slots_another_takes_runs_as_before(started):
 
     begin = now_ms()
     with pytest.raises(EngineError, match=r"the new plan did not run .*; the job runs as before"):
-        job.apply(Change(seen, with_counters(seen, 2), 8.0), note)
+        job.apply(PlannedChange(seen, with_counters(seen, 2), 8.0), note)
     states = {row["jid"]: row["state"] for row in flink.rest.get("/jobs/overview")["jobs"]}
     assert [states[key] for key in (run.job.key, *keys, other.job.key)] == ["FINISHED", "CANCELED", "RUNNING", "RUNNING"]
     assert {len(operator.nodes) for operator in job.observe(keys[1]).operators} == {1}

@@ -22,7 +22,7 @@ from edrp.engines.fit import fit_job
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.metadata import OperatorState, job_key_groups, states_by_operator
+from edrp.engines.flink.metadata import StoredOperatorState, job_key_groups, states_by_operator
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.model import busy_share
@@ -192,12 +192,12 @@ def test_identifiers_come_before_names(tmp_path):
 
 def test_state_in_the_middle_of_a_chain_belongs_to_its_vertex_and_a_name_that_two_have_to_none():
     observation = counted("filter -> count -> map", "filter -> sum")
-    state = OperatorState("ff", "count", 1, 2, (3, 4))
+    state = StoredOperatorState("ff", "count", 1, 2, (3, 4))
     assert states_by_operator({"ff": state}, observation) == {"filter -> count -> map": (3, 4)}
-    assert states_by_operator({"ff": OperatorState("ff", "filter", 1, 2, (3, 4))}, observation) == {}
-    twins = {key: OperatorState(key, "count", 1, 2, (3, 4)) for key in ("fe", "ff")}
+    assert states_by_operator({"ff": StoredOperatorState("ff", "filter", 1, 2, (3, 4))}, observation) == {}
+    twins = {key: StoredOperatorState(key, "count", 1, 2, (3, 4)) for key in ("fe", "ff")}
     assert states_by_operator(twins, observation) == {}
-    head = OperatorState(observation.operators[1].key, "filter", 1, 2, (10, 20))
+    head = StoredOperatorState(observation.operators[1].key, "filter", 1, 2, (10, 20))
     assert states_by_operator({"ff": state, head.key: head}, observation) == {"filter -> count -> map": (13, 24)}
 
 
@@ -351,6 +351,17 @@ def test_a_cluster_without_a_free_slot_gets_advice_for_the_others(run, tmp_path)
     assert result.code == 0, result.err
     assert re.search(r"^parser +1 +2 +75% +38%", result.out, re.MULTILINE)
     assert "counter is 90% busy against 70%, and stays too busy" in " ".join(result.out.split())
+
+
+def test_nodes_that_can_be_started_make_room(run, tmp_path):
+    """As under native Kubernetes, where a job's TaskManagers have no slot to spare."""
+    goals = tmp_path / "goals.json"
+    goals.write_text(json.dumps({"added_nodes": 1}))
+    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals, "--out", tmp_path / "advice")
+    assert result.code == 0, result.err
+    assert re.search(r"^counter +2 +3 +90%", result.out, re.MULTILINE)
+    assert "repair: what runs breaks busy_limit: counter is 90% busy against 80%;" in " ".join(result.out.split())
+    assert re.search(r"needs 3; where .* at least [23]\.", (tmp_path / "advice/flinkdeployment.yaml").read_text())
 
 
 def test_an_operator_that_no_replicas_help_keeps_them_and_its_job_is_stuck():

@@ -110,7 +110,7 @@ def test_infeasible_in_every_arrangement():
 
 def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):
     """Nothing is remembered of operators decided before: bounds are weaker, optima the same."""
-    monkeypatch.setattr(ordering, "MAX_STATES", 2)
+    monkeypatch.setattr(ordering, "MAX_REMEMBERED_COUNTS", 2)
     for seed in range(14):
         agrees_with_brute_force(random_latency_aware_problem(seed))
 

@@ -78,13 +78,13 @@ def test_the_clock_is_looked_at_between_parts_of_a_search(monkeypatch):
     tasks, looks = drawn(1), []
     limits, prices, weights = np.full(2, np.inf), -np.ones(tasks.operators), np.ones(2)
     whole, bound = Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
-    monkeypatch.setattr(pricing, "CHUNK", 1)
+    monkeypatch.setattr(pricing, "LABELS_PER_CALL", 1)
     monkeypatch.setattr(pricing, "look", looks.append)
     found, same = Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
     assert len(looks) == tasks.operators - 1
     assert (found.tolist(), same) == (whole.tolist(), bound)
     monkeypatch.undo()
-    monkeypatch.setattr(pricing, "CHUNK", 1)
+    monkeypatch.setattr(pricing, "LABELS_PER_CALL", 1)
     with deadline(now() - 1), pytest.raises(OutOfTimeError):
         Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
 

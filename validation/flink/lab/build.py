@@ -54,9 +54,9 @@ def build() -> None:
     with TemporaryDirectory() as target:
         options = ["--release", RELEASE, "-Xlint:all,-serial,-try", "-Werror", "-cp", ":".join(libraries), "-d", target]
         sources = [str(source) for source in sorted(FOLDER.glob("*.java"))]
-        done = subprocess.run([compiler, *options, *sources], capture_output=True, text=True)
-        if done.returncode:
-            raise EngineError("javac", f"refuses the sources: {done.stderr.strip()}")
+        result = subprocess.run([compiler, *options, *sources], capture_output=True, text=True)
+        if result.returncode:
+            raise EngineError("javac", f"refuses the sources: {result.stderr.strip()}")
         classes = sorted(Path(target).rglob("*.class"))
         with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
             entry = f"Manifest-Version: 1.0\r\nMain-Class: {ENTRY_CLASS}\r\n{HASH_FIELD}: {sources_hash()}\r\n\r\n"

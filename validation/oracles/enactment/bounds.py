@@ -96,8 +96,8 @@ def clairvoyant_bound(
         return ClairvoyantBound(result.bound or 0.0, math.nan, (), proven=False)
     units = np.rint(result.values[bought]).astype(np.int64)
     leased = sum(np.convolve(row, np.ones(length, np.int64))[:periods] for row, length in zip(units, model.unit, strict=True))
-    there = tuple(np.asarray(leased).tolist())
-    return ClairvoyantBound(result.bound or 0.0, leases.value(result.values), there, proven=result.status == "optimal")
+    leased_counts = tuple(np.asarray(leased).tolist())
+    return ClairvoyantBound(result.bound or 0.0, leases.value(result.values), leased_counts, proven=result.status == "optimal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class _RoundModel:
     unit: Ints
     """Shape (K,): rounds that a unit lasts; rounded up, which only lowers costs."""
     rounds: tuple[tuple[float, float, float], ...]
-    """For each: seconds, and for an external rate of one the items in all and the most in a second."""
+    """Per round: seconds, and for an external rate of one the items in all and the most in a second."""
     potential: Floats
     """Shape (O,): items for each item that an external rate of one would bring, as long as none is late."""
     passed_on: Floats

@@ -72,15 +72,15 @@ class Hosting:
 
     def left(self, name: str, arriving: Any, count: int, length: Any) -> Fraction:
         """Items that so many instances do not serve in a time."""
-        left = Fraction(arriving) - count * length / self.seconds[name]
-        return left if left > BILLIONTH * arriving else Fraction(0)
+        unserved = Fraction(arriving) - count * length / self.seconds[name]
+        return unserved if unserved > BILLIONTH * arriving else Fraction(0)
 
     def fillings(self, kind: str) -> list[dict[str, int]]:
         """All ways to fill one host of a type."""
         rooms = []
         for name, operator in self.operators.items():
-            count, most = 0, operator.get("max_instances") or MANY
-            while count < most and self.fits(kind, {name: count + 1}):
+            count, max_instances = 0, operator.get("max_instances") or MANY
+            while count < max_instances and self.fits(kind, {name: count + 1}):
                 count += 1
             rooms.append(range(count + 1))
         ways = (dict(zip(self.operators, counts, strict=True)) for counts in product(*rooms))
@@ -121,8 +121,8 @@ def host_values(document: Document) -> Iterator[Fraction]:
     model = Hosting(document)
     filled = [(kind, way) for kind in model.types for way in model.fillings(kind) if any(way.values())]
     instances = sum(operator.get("max_instances") or MANY for operator in model.operators.values())
-    most = sum(instances if host.get("limit") is None else min(host["limit"], instances) for host in model.types.values())
-    for number in range(1, most + 1):
+    max_hosts = sum(instances if host.get("limit") is None else min(host["limit"], instances) for host in model.types.values())
+    for number in range(1, max_hosts + 1):
         for hosts in combinations_with_replacement(filled, number):
             if model.enough(_sum(way for _, way in hosts), 1):
                 decision = [{"name": str(i), "type": kind, "instances": way} for i, (kind, way) in enumerate(hosts)]
@@ -148,21 +148,21 @@ def judge_leases(document: Document, decision: Any) -> Judged:
         fine.append(before is None or (before["type"] == host["type"] and not (host["units"] and first < paid)))
         fine.append(len(host["instances"]) == len(forecast))
         for period, counts in enumerate(host["instances"]):
-            there = period < paid or first <= period < first + host["units"] * length
-            leased[period][host["type"]] += there
-            fine.append(model.fits(host["type"], counts) and (there or not any(counts.values())))
+            is_leased = period < paid or first <= period < first + host["units"] * length
+            leased[period][host["type"]] += is_leased
+            fine.append(model.fits(host["type"], counts) and (is_leased or not any(counts.values())))
         cost += sum(_price(model, document, host["type"], first + unit * length) for unit in range(host["units"]))
     fine.append(len(named) == len(decision))
-    late, left = Fraction(0), {name: Fraction(model.queues.get(name, 0)) for name in model.operators}
+    late, waiting = Fraction(0), {name: Fraction(model.queues.get(name, 0)) for name in model.operators}
     for period, load in enumerate(forecast):
         counts = _sum(host["instances"][period] for host in decision)
         fine.append(model.enough(counts, load))
         fine += [host.get("limit") is None or leased[period][name] <= host["limit"] for name, host in model.types.items()]
         for name, rate in model.rate.items():
-            left[name] = model.left(name, left[name] + load * rate * document["period"], counts[name], document["period"])
-            late += left[name]
-    units, most = sum(host["units"] for host in decision), max(counts.total() for counts in leased)
-    metrics = {"lease_cost": cost, "violations": late, "units": Fraction(units), "hosts": Fraction(most)}
+            waiting[name] = model.left(name, waiting[name] + load * rate * document["period"], counts[name], document["period"])
+            late += waiting[name]
+    units, max_instances = sum(host["units"] for host in decision), max(counts.total() for counts in leased)
+    metrics = {"lease_cost": cost, "violations": late, "units": Fraction(units), "hosts": Fraction(max_instances)}
     return Judged(cost + model.penalty * late, metrics, all(fine))
 
 
@@ -183,30 +183,30 @@ def lease_values(document: Document) -> Iterator[Fraction]:
     choices = [list(product(range(host["limit"] + 1), repeat=len(periods))) for host in model.types.values()]
     carried = dict[Any, list[dict[str, int]]]()
     for bought in product(*choices):
-        cost, there = Fraction(0), [Counter[str]() for _ in periods]
+        cost, hosted = Fraction(0), [Counter[str]() for _ in periods]
         for kind, starts in zip(model.types, bought, strict=True):
             for start, count in enumerate(starts):
                 cost += count * _price(model, document, kind, start)
                 for period in range(start, min(len(periods), start + _unit(model, document, kind))):
-                    there[period][kind] += count
+                    hosted[period][kind] += count
         for host in document.get("leased", []):
             for period in range(min(len(periods), host["paid_periods"])):
-                there[period][host["type"]] += 1
-        if any(hosts[kind] > host["limit"] for hosts in there for kind, host in model.types.items()):
+                hosted[period][host["type"]] += 1
+        if any(hosts[kind] > host["limit"] for hosts in hosted for kind, host in model.types.items()):
             continue
         ways = []
         for period, load in enumerate(document["forecast"]):
-            key = (tuple(sorted(there[period].items())), load)
+            key = (tuple(sorted(hosted[period].items())), load)
             if key not in carried:
-                carried[key] = _carried(model, fillings, there[period], load)
+                carried[key] = _carried(model, fillings, hosted[period], load)
             ways.append(carried[key])
         for counts in product(*ways):
-            late, left = Fraction(0), {name: Fraction(model.queues.get(name, 0)) for name in model.operators}
+            late, waiting = Fraction(0), {name: Fraction(model.queues.get(name, 0)) for name in model.operators}
             for load, running in zip(document["forecast"], counts, strict=True):
                 for name, rate in model.rate.items():
-                    arriving = left[name] + load * rate * document["period"]
-                    left[name] = model.left(name, arriving, running[name], document["period"])
-                    late += left[name]
+                    arriving = waiting[name] + load * rate * document["period"]
+                    waiting[name] = model.left(name, arriving, running[name], document["period"])
+                    late += waiting[name]
             yield cost + model.penalty * late
 
 

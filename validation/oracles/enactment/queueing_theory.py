@@ -81,10 +81,10 @@ def mg1_wait(rate: float, service: float, variation: float) -> float:
 ITEMS = 3_000_000
 """Items of each check: mean waits then vary by up to one per cent from seed to seed."""
 
-ROUNDS = 200
+OBSERVATIONS = 200
 """Observations in a run; the first tenth is left out, in which the queue fills."""
 
-SPREAD = 0.41
+LOG_DEVIATION = 0.41
 """Standard deviation of the logarithm of log-normal service."""
 
 
@@ -117,7 +117,7 @@ class _WaitRecorder:
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         last = list(state.operators.values())[-1]
-        if state.time > state.interval * ROUNDS / 10:
+        if state.time > state.interval * OBSERVATIONS / 10:
             self.recorded += last.duration * last.begun
             self.occupied += last.busy / last.operator.occupancy
             self.begun += last.begun
@@ -155,7 +155,9 @@ CASES = (
     # What leaves an M/M/c queue is a Poisson process again (Burke).
     _Case("M/M/3 behind M/M/3", 3, 0.7, lambda rate, service: mmc_wait(3, rate, service), operators=2),
     _Case("M/D/1", 1, 0.7, lambda rate, service: mg1_wait(rate, service, 0.0), "constant"),
-    _Case("M/G/1, log-normal", 1, 0.7, lambda rate, service: mg1_wait(rate, service, sqrt(exp(SPREAD**2) - 1)), "lognormal"),
+    _Case(
+        "M/G/1, log-normal", 1, 0.7, lambda rate, service: mg1_wait(rate, service, sqrt(exp(LOG_DEVIATION**2) - 1)), "lognormal"
+    ),
 )
 """The queues that are checked."""
 
@@ -173,7 +175,7 @@ def _checked(case: _Case, items: int, seed: int) -> QueueingCheck:
 
 def _scenario(case: _Case, items: int) -> EnactmentScenario:
     """A run of `case.servers` instances of each operator, all on one host."""
-    interval = items / case.rate / ROUNDS
+    interval = items / case.rate / OBSERVATIONS
     names = [f"operator-{index}" for index in range(case.operators)]
     operators: list[dict[str, Any]] = [
         {"name": name, "processing_duration": 1.0, "occupancy": case.occupancy, "resources": 1.0} for name in names
@@ -183,10 +185,10 @@ def _scenario(case: _Case, items: int) -> EnactmentScenario:
     return EnactmentScenario(
         application={"operators": operators, "streams": streams},  # type: ignore[arg-type]
         host_types=[{"name": "host", "resources": 1e6, "price": 1.0, "billing_time": 1e9}],  # type: ignore[arg-type]
-        load=(1.0,) * ROUNDS,
+        load=(1.0,) * OBSERVATIONS,
         load_step=interval,
         service=case.service,  # type: ignore[arg-type]
-        variation=SPREAD,
+        variation=LOG_DEVIATION,
         arrivals="poisson",
         provisioning_interval=interval,
         monitoring_interval=interval,

@@ -24,7 +24,7 @@ Cause = Literal["initial", "placed", "migrated"]
 Ending = Literal["removed", "migrated"]
 
 HOST, ITEM = False, True
-"""What a process waits for; the time of a host, an instance or a round comes first."""
+"""Order of events at one moment: those of a host, an instance or a round come before those of an item."""
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""
@@ -131,11 +131,11 @@ class ReferenceInstance:
         host.instances.append(self)
 
     def start_up(self) -> Process:
-        """From placement to readiness."""
+        """Simulate an instance from its placement until it is ready."""
         image = self._queue.operator.code_size / self._clock.scenario.image_bandwidth
         ready = max(self._clock.now, self._host.ready)
-        there = self._host.images.setdefault(self.operator, ready + image)
-        yield max(ready, there) + self._clock.random_streams.instance_start_up(), HOST
+        image_ready = self._host.images.setdefault(self.operator, ready + image)
+        yield max(ready, image_ready) + self._clock.random_streams.instance_start_up(), HOST
         if self.ended is None:
             self.start()
 
@@ -191,7 +191,7 @@ class ReferenceQueue:
             self.serve_waiting()
 
     def leave(self, instance: ReferenceInstance) -> None:
-        """An instance takes nothing more."""
+        """Stop giving items to an instance."""
         if instance in self.idle:
             self.idle.remove(instance)
 
@@ -208,7 +208,7 @@ class ReferenceQueue:
             self.clock.follow(self.serve(self.waiting.popleft(), self.idle.popleft()))
 
     def serve(self, arrival: float, instance: ReferenceInstance) -> Process:
-        """One item from the beginning of its processing to its departure."""
+        """Simulate one item from the beginning of its processing to its departure."""
         begin = self.clock.now
         self.clock.note("begin", self.operator.name, instance.number)
         processing = self.operator.processing_duration * next(self.noise)
@@ -235,7 +235,7 @@ class ReferenceQueue:
                 target.arrive()
 
     def sample(self) -> None:
-        """End of a monitoring interval."""
+        """Close a monitoring interval and store its means."""
         self.largest = max(self.largest, len(self.waiting))
         if self.begun_in_interval:
             mean = self.recorded / self.begun_in_interval
@@ -251,12 +251,12 @@ class ReferenceQueue:
     def observe(self) -> OperatorState:
         """The state of the operator that the policy sees."""
         now = self.clock.now
-        here = [instance for instance in self.instances if instance.ended is None]
-        running = sum(instance.started is not None for instance in here)
+        present_instances = [instance for instance in self.instances if instance.ended is None]
+        running = sum(instance.started is not None for instance in present_instances)
         state = OperatorState(
             operator=self.operator,
             running=running,
-            starting=sum(instance.successor is None for instance in here) - running,
+            starting=sum(instance.successor is None for instance in present_instances) - running,
             queue=self.largest,
             durations=tuple(self.durations[-REMEMBERED:]),
             arrivals=self.arrived - self.seen_arrived,

@@ -64,13 +64,13 @@ class _ReferenceRun:
         )
 
     def _bring(self, queue: ReferenceQueue) -> Process:
-        """Items come from outside."""
+        """Simulate the arrival of items from outside."""
         for time in self.clock.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
             yield time, ITEM
             queue.arrive()
 
     def _stall(self, stall: Stall) -> Process:
-        """No item of an operator is begun for a while."""
+        """Simulate a stall, during which no item of an operator is begun."""
         queue = self._queues[stall.operator]
         yield stall.start, HOST
         queue.stalls += 1

@@ -52,11 +52,13 @@ def judge_map(document: Document, decision: Any) -> Judged:
             cost, links = cost + arcs[arc].get("cost", 0), links + 1
             used.setdefault(("link", arc), []).append(rate)
     add_up = max if document.get("bandwidth", "cumulative") == "per_edge" else sum
-    for (what, where), amounts in used.items():
-        free = arcs[where]["bandwidth"] if what == "link" else servers[where].get(what, 0 if what == "uplink" else None)
+    for (quantity, where), amounts in used.items():
+        free = (
+            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
+        )
         fine.append(free is None or add_up(amounts) <= free * SLACK)
-    most = document.get("max_empty_hops", 2)
-    fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= most)
+    max_empty_hops = document.get("max_empty_hops", 2)
+    fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= max_empty_hops)
     hosted = Counter[str]()
     for name, need, part in zip(nodes, needs, task["components"], strict=True):
         hosted[name] += need
@@ -70,7 +72,7 @@ def judge_map(document: Document, decision: Any) -> Judged:
         loads.append((whole - servers[name]["capacity"] + need) / Fraction(whole) if whole else Fraction(0))
     load = sum(loads, Fraction(0)) / max(1, len(loads))
     hops = len(routes)
-    longest = hops + most * (1 if document.get("empty_hops") == "total" else hops)
+    longest = hops + max_empty_hops * (1 if document.get("empty_hops") == "total" else hops)
     objective = {
         "additive": cost,
         "load-balance": load,
@@ -94,9 +96,9 @@ def _paths(arcs: Iterable[tuple[str, str]], source: str, target: str, most: int)
 
 def map_values(document: Document) -> Iterator[Fraction]:
     """Values of all maps whose hops pass no server twice, which others cannot improve on."""
-    task, arcs, most = document["task"], _arcs(document["network"]), document.get("max_empty_hops", 2) + 1
+    task, arcs, max_hops = document["task"], _arcs(document["network"]), document.get("max_empty_hops", 2) + 1
     names = [server["name"] for server in document["network"]["nodes"]]
-    hops = {(u, v): [(path, False) for path in _paths(arcs, u, v, most)] for u, v in product(names, names)}
+    hops = {(u, v): [(path, False) for path in _paths(arcs, u, v, max_hops)] for u, v in product(names, names)}
     for (u, v), ways in hops.items():
         ways += [((u, v), True)] if u != v else []
     for nodes in product(names, repeat=len(task["components"])):
@@ -131,8 +133,10 @@ def judge_links(document: Document, decision: Any) -> Judged:
         lost += flow["price"] * (flow["rate"] - through)
         for end in ends:
             used[end] = used.get(end, Fraction(0)) + amount
-    for (what, where), amount in used.items():
-        free = arcs[where]["bandwidth"] if what == "link" else servers[where].get(what, 0 if what == "uplink" else None)
+    for (quantity, where), amount in used.items():
+        free = (
+            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
+        )
         fine.append(free is None or amount <= free * SLACK)
     whole, revenue = sum(flow["rate"] for flow in flows.values()), sum(flow["rate"] * flow["price"] for flow in flows.values())
     metrics = {
@@ -171,7 +175,9 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
     rate = [Fraction(0) for _ in flows]
     sides = [("uplink", "source"), ("downlink", "target")]
     room = {
-        (what, flow[end]): servers[flow[end]].get(what, 0 if what == "uplink" else None) for flow in flows for what, end in sides
+        (quantity, flow[end]): servers[flow[end]].get(quantity, 0 if quantity == "uplink" else None)
+        for flow in flows
+        for quantity, end in sides
     }
     while True:
         best: tuple[Fraction, list[tuple[int, int]]] = (Fraction(0), [])
@@ -187,16 +193,16 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
                 if sign > 0 and room["downlink", flows[last]["target"]] != 0 and gain > best[0]:
                     best = (gain, path)
                 end = "target" if sign > 0 else "source"
-                seen = {i for i, _ in path}
+                flows_on_path = {i for i, _ in path}
                 for i, flow in enumerate(flows):
-                    if i not in seen and flow[end] == flows[last][end]:
+                    if i not in flows_on_path and flow[end] == flows[last][end]:
                         waiting.append((gain - sign * flow["price"], [*path, (i, -sign)]))
         gain, path = best
         if not path:
             return rate
         ends = [("uplink", flows[path[0][0]]["source"]), ("downlink", flows[path[-1][0]]["target"])]
-        most = [flows[i]["rate"] - rate[i] if sign > 0 else rate[i] for i, sign in path]
-        amount = min(most + [free for end in ends if (free := room[end]) is not None])
+        max_change = [flows[i]["rate"] - rate[i] if sign > 0 else rate[i] for i, sign in path]
+        amount = min(max_change + [free for end in ends if (free := room[end]) is not None])
         for i, sign in path:
             rate[i] += sign * amount
         for used in ends:

@@ -22,9 +22,9 @@ def audit(exchange: Exchange) -> Iterator[str]:
     remembered of it. Servers must hold what accepted tasks take, nothing less and nothing more.
     """
     for number, result in enumerate(exchange.results):
-        for what, times in (("terminated", result.terminated), ("decided", result.decided)):
+        for event, times in (("terminated", result.terminated), ("decided", result.decided)):
             if len(times) != 1:
-                yield f"task {number}: {what} {len(times)} times"
+                yield f"task {number}: {event} {len(times)} times"
         if result.messages["map"] != result.messages["ack"]:
             yield f"task {number}: {result.messages['ack']} acknowledgements of {result.messages['map']} maps"
         for name, agent in exchange.agents.items():
@@ -35,10 +35,10 @@ def audit(exchange: Exchange) -> Iterator[str]:
 
 def audit_reservations(exchange: Exchange) -> Iterator[str]:
     """Describe the faults of the reservations at any moment."""
-    held = held_by_tasks(exchange)
+    reserved = held_by_tasks(exchange)
     total: defaultdict[Resource, float] = defaultdict(float)
     for number, result in enumerate(exchange.results):
-        holds = held.pop(number, {})
+        holds = reserved.pop(number, {})
         for resource, amount in holds.items():
             total[resource] += amount
         if result.decided:
@@ -51,11 +51,11 @@ def audit_reservations(exchange: Exchange) -> Iterator[str]:
 
 def held_by_tasks(exchange: Exchange) -> dict[int, dict[Resource, float]]:
     """Return the amount of each resource that each task holds, by the reservations of the servers."""
-    held: defaultdict[int, dict[Resource, float]] = defaultdict(dict)
+    reserved: defaultdict[int, dict[Resource, float]] = defaultdict(dict)
     for agent in exchange.agents.values():
         for task, amounts in agent.held.items():
-            held[task].update(amounts)
-    return dict(held)
+            reserved[task].update(amounts)
+    return dict(reserved)
 
 
 def taken(task: PathTask, decision: PathMap, *, cumulative: bool = True) -> dict[Resource, float]:
@@ -80,16 +80,16 @@ def _differences(holds: dict[Resource, float], result: MappedTask) -> Iterator[s
     specification, decision = result.specification, result.decision
     due = taken(specification.task, decision, cumulative=specification.rules.cumulative) if decision else {}
     for resource in sorted({*holds, *due}):
-        held, takes = holds.get(resource, 0.0), due.get(resource, 0.0)
-        if not math.isclose(held, takes, rel_tol=SAME_VALUE):
-            yield f"holds {held:.9g} of {resource_text(resource)}, its map takes {takes:.9g}"
+        reserved, required = holds.get(resource, 0.0), due.get(resource, 0.0)
+        if not math.isclose(reserved, required, rel_tol=SAME_VALUE):
+            yield f"holds {reserved:.9g} of {resource_text(resource)}, its map takes {required:.9g}"
 
 
 def _limit(network: ServerNetwork, resource: Resource) -> float:
-    what, *place = resource
-    if what == "bandwidth":
-        return network.arcs[place[0], place[1]].bandwidth
-    server = network.by_name[place[0]]
-    if what == "downlink":
+    quantity, *ends = resource
+    if quantity == "bandwidth":
+        return network.arcs[ends[0], ends[1]].bandwidth
+    server = network.by_name[ends[0]]
+    if quantity == "downlink":
         return math.inf if server.downlink is None else server.downlink
-    return server.capacity if what == "capacity" else server.uplink
+    return server.capacity if quantity == "capacity" else server.uplink

@@ -25,12 +25,12 @@ def as_one_operator(migration: MigrationProblem) -> RescaleProblem:
     size = max(len(migration.intervals), migration.nodes)
     replicas = {"min_replicas": migration.nodes, "max_replicas": migration.nodes}
     tasks = {"work": migration.work, "state_size": migration.state_size}
-    held = [{"node": f"n{u}", "tasks": i} for u, i in enumerate(migration.intervals) if i[0] < i[1]]
+    current_replicas = [{"node": f"n{u}", "tasks": i} for u, i in enumerate(migration.intervals) if i[0] < i[1]]
     return RescaleProblem(
         application={"operators": [{"name": "work", "tasks": tasks, **replicas}]},
         network={"nodes": [{"name": f"n{u}", "resources": 1} for u in range(size)]},
         tolerance=migration.tolerance,
         weights={"moved_state": 1.0},
         limits={"moved_state": sum(migration.state_size)},
-        current={"work": held},
+        current={"work": current_replicas},
     )

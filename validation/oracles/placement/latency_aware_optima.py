@@ -42,7 +42,7 @@ class ReferenceOptimum:
 
 @cache
 def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
-    """All reference optima."""
+    """Read the reference optima that the package ships."""
     text = files("edrp.datasets.placement").joinpath("reference", NAME).read_text(encoding="utf-8")
     return tuple(_read(entry) for entry in json.loads(text)["optima"])
 

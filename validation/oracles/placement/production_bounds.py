@@ -47,10 +47,10 @@ def min_cut(compiled: Compiled) -> float:
 def _max_next_to(compiled: Compiled, i: int, j: int) -> int:
     """Maximum replicas of operator j that fit on a node next to one of operator i; where i is j, that one included."""
     nodes = compiled.candidate[i] & compiled.candidate[j]
-    left: Floats = compiled.capacity[nodes] * (1 + LIMIT_SLACK) - compiled.demand[i] * (i != j)
-    left = left[(left >= 0).all(axis=1)]
+    free: Floats = compiled.capacity[nodes] * (1 + LIMIT_SLACK) - compiled.demand[i] * (i != j)
+    free = free[(free >= 0).all(axis=1)]
     needed = compiled.demand[j] > 0
     limit = int(compiled.max_replicas[j])
-    if not left.size:
+    if not free.size:
         return 0
-    return int(np.minimum(left[:, needed] / compiled.demand[j, needed], limit).min(axis=1, initial=limit).max())
+    return int(np.minimum(free[:, needed] / compiled.demand[j, needed], limit).min(axis=1, initial=limit).max())

@@ -20,6 +20,7 @@ from edrp.report.formatting import FACTOR, NUMBER, POINTS, SHARE, Unit
 from edrp.report.statements import Finding
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
+    DEFAULT_RATE,
     FIXED,
     FURTHER,
     FURTHER_FIXED,
@@ -28,7 +29,6 @@ from edrp.validation.papers.bimodal.extent import (
     PRINTED,
     PRINTED_FIXED,
     PRINTED_INSTANT,
-    RATE,
     SPANNING,
 )
 from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
@@ -48,7 +48,7 @@ UNCHANGED, ALIKE = 0.02, 0.01
 """Shares that differ by no more count as equal; mean costs, as shares of the optimum, count as equally close."""
 
 FLAT_LINKS = 125
-"""From here on more links improve the deviation marginally."""
+"""Number of links from which on more links improve the deviation only marginally."""
 
 Place = tuple[str, Any]
 SweepValue = Callable[[SampleSweep, Any], Floats]
@@ -59,10 +59,10 @@ def each_size(text: str = "{} servers") -> Places:
     return lambda found: ((text.format(servers), mapped) for servers, mapped in found.items())
 
 
-def messages_per_server(found: MappedBySize, name: str) -> tuple[Floats, Floats]:
+def messages_per_server(mapped_by_size: MappedBySize, name: str) -> tuple[Floats, Floats]:
     """Numbers of servers and of messages of every task that a heuristic had to map."""
-    servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in found.items()]
-    return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in found.values()])
+    servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in mapped_by_size.items()]
+    return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in mapped_by_size.values()])
 
 
 def _close(name: str, to: str, maximum: float) -> Requirement:
@@ -72,7 +72,7 @@ def _close(name: str, to: str, maximum: float) -> Requirement:
 
 
 def _gain(text: str, minimum: float = -inf) -> Requirement:
-    """By how much annealing lowers the cost of tasks that both heuristics map, as a share of the optimum."""
+    """Require a gain of annealing in the cost of tasks that both heuristics map, as a share of the optimum."""
 
     def gain(_: MappedBySize, mapped: Mapped) -> Floats:
         both = mapped.found(LEAST) & mapped.found(ANNEALED)
@@ -81,8 +81,8 @@ def _gain(text: str, minimum: float = -inf) -> Requirement:
     return Requirement(each_size(text), gain, POINTS, minimum, ALIKE)
 
 
-def _not_good(found: MappedBySize) -> Iterator[Finding]:
-    for servers, mapped in found.items():
+def _not_good(mapped_by_size: MappedBySize) -> Iterator[Finding]:
+    for servers, mapped in mapped_by_size.items():
         missed = mapped.found(LEAST).astype(np.float64) - mapped.found(RANDOM_1)
         yield Finding(f"{servers} servers: mapped less than LeastCostMap", estimate_mean(missed), POINTS, 0.0, strict=True)
         ratio = mapped.ratio(RANDOM_1, mapped.optimum)
@@ -100,8 +100,8 @@ def _multiple(_: MappedBySize, place: tuple[Mapped, str, str]) -> Estimate:
 def _messages(text: str, name: str, *others: str, minimum: float = -inf, maximum: float = inf) -> Requirement:
     """Messages of a heuristic as multiples of those of others."""
 
-    def places(found: MappedBySize) -> Iterator[Place]:
-        for (servers, mapped), other in product(found.items(), others):
+    def places(mapped_by_size: MappedBySize) -> Iterator[Place]:
+        for (servers, mapped), other in product(mapped_by_size.items(), others):
             yield text.format(servers, other), (mapped, name, other)
 
     return Requirement(places, _multiple, NUMBER, minimum, maximum)
@@ -111,15 +111,15 @@ def _more_messages(*others: str) -> Requirement:
     return _messages("{} servers: messages over {}", ANNEALED, *others, minimum=MUCH)
 
 
-def _tasks_found(found: MappedBySize) -> Iterator[Place]:
-    counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in found.values()]
+def _tasks_found(mapped_by_size: MappedBySize) -> Iterator[Place]:
+    counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in mapped_by_size.values()]
     count, total = (sum(column) for column in zip(*counts, strict=True))
     yield f"{count} of {total} tasks that can be mapped", estimate_share(count, total)
 
 
-def _growth(found: MappedBySize) -> Iterator[Place]:
-    if len(found) > 1:
-        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(found, LEAST))
+def _growth(mapped_by_size: MappedBySize) -> Iterator[Place]:
+    if len(mapped_by_size) > 1:
+        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(mapped_by_size, LEAST))
 
 
 def _estimated(_: Any, estimate: Estimate) -> Estimate:
@@ -133,7 +133,7 @@ def each_rate(sweep: SampleSweep) -> Iterator[Place]:
 
 def default_point(*ways: str) -> Places:
     """The default point, if runs were made there in these ways."""
-    return lambda sweep: [(f"{RATE:g} tasks/h, {SPANNING} links", {})] if all(map(sweep.has, ways)) else []
+    return lambda sweep: [(f"{DEFAULT_RATE:g} tasks/h, {SPANNING} links", {})] if all(map(sweep.has, ways)) else []
 
 
 def _if_varied(text: str) -> Places:
@@ -161,7 +161,7 @@ def _above_dedicated(metric: str) -> SweepValue:
 
 
 def _raised(metric: str) -> SweepValue:
-    """By how much re-allocation raises a metric."""
+    """Return the amount by which re-allocation raises a metric."""
     return _less(_metric(metric), _metric(metric, way=FIXED))
 
 
@@ -201,7 +201,7 @@ def _falls(value: SweepValue, prefix: str = "") -> Requirement:
 
 
 def _fall(value: SweepValue) -> SweepValue:
-    """By how much a value falls from one number of links to another."""
+    """Return the amount by which a value falls from one number of links to another."""
     return lambda sweep, links: value(sweep, {"links": links[0]}) - value(sweep, {"links": links[1]})
 
 
@@ -210,7 +210,7 @@ def _metric_falls(metric: str, networks: str) -> Requirement:
 
 
 def _beyond(sweep: SampleSweep) -> Iterator[Place]:
-    """All links beyond `FLAT_LINKS` together."""
+    """Yield one place that covers all numbers of links beyond `FLAT_LINKS`."""
     if FLAT_LINKS in sweep.links and sweep.links[-1] > FLAT_LINKS:
         yield f"{FLAT_LINKS} less {sweep.links[-1]} links", (FLAT_LINKS, sweep.links[-1])
 

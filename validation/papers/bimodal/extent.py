@@ -1,4 +1,4 @@
-"""How much is run for the figures of bi-modal networks: points, the runs at each, and the folders of their results."""
+"""Extent of the experiments on bi-modal networks: points, the runs at each, and the folders of their results."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ RATES = (10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINKS = (25, 50, 75, 99, 110, 120, 125, 150, 175, 200)
 """Dedicated links among 100 servers; 120 and 125 are the numbers that the paper speaks of."""
 
-RATE, SPANNING = 60.0, 99
-"""Where the other is varied: the paper's default rate, and links that just make a spanning tree."""
+DEFAULT_RATE, SPANNING = 60.0, 99
+"""Default values while the other is varied: the paper's rate, and the links of a spanning tree."""
 
 SIZES = (30, 45, 60, 75, 90, 105, 120)
 """Servers of the networks of Fig. 7."""
@@ -25,7 +25,7 @@ SIZES = (30, 45, 60, 75, 90, 105, 120)
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is made, besides its networks: by a method of the batch layer, with some fields of `BimodalScenario`.
+    """Settings of a run apart from its networks: a method of the batch layer, with some fields of `BimodalScenario`.
 
     The heading of its columns says what a map has to have least of, in this order.
     """
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
     """One kind of run at one point, in a way of `WAYS`; there is one run of it for each network."""
 
     networks: str
-    rate: float = RATE
+    rate: float = DEFAULT_RATE
     links: int = SPANNING
     way: str = CHOSEN
 
@@ -80,7 +80,7 @@ Flow = Literal["drawn", "expected"]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is run.
+    """Extent of the experiments: numbers of networks, tasks and repetitions.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Extent:
 
     @property
     def folder(self) -> str:
-        """Where rows are kept: other numbers make other instances, which a folder of results refuses."""
+        """Folder of the rows: other numbers make other instances, which a folder of results refuses."""
         return f"{self.networks}-networks-{self.tasks}-tasks-{self.flow}"
 
 
@@ -123,7 +123,7 @@ def quick_look(extent: Extent) -> Extent:
     """
     return Extent(
         networks=min(extent.networks, 3),
-        rates=(20.0, RATE, 120.0),
+        rates=(20.0, DEFAULT_RATE, 120.0),
         links=(50, SPANNING, 125, 200),
         tasks=min(extent.tasks, 200),
         flow=extent.flow,
@@ -133,7 +133,7 @@ def quick_look(extent: Extent) -> Extent:
     )
 
 
-class Group(NamedTuple):
+class CellGroup(NamedTuple):
     """Runs that share instances, in ways of `WAYS` with equal fields: one call of the batch layer, one folder of results."""
 
     name: str
@@ -148,12 +148,12 @@ class Group(NamedTuple):
         return [(Cell(networks, self.rate, self.links, way), WAYS[way].method) for networks in self.networks for way in self.ways]
 
 
-def groups(extent: Extent) -> Iterator[Group]:
+def groups(extent: Extent) -> Iterator[CellGroup]:
     """Everything that Figs. 8 and 9 and the comparison of choices need, point by point."""
-    points = dict.fromkeys([*((rate, SPANNING) for rate in extent.rates), *((RATE, links) for links in extent.links)])
+    points = dict.fromkeys([*((rate, SPANNING) for rate in extent.rates), *((DEFAULT_RATE, links) for links in extent.links)])
     for rate, links in points:
         folder = f"{rate:g}-per-hour-{links}-links"
-        yield Group(f"{folder}/alone", NETWORKS[1:], rate, links, (CHOSEN,))
-        ways = WAYS if (rate, links) == (RATE, SPANNING) else [CHOSEN, FIXED] if links == SPANNING else [CHOSEN]
+        yield CellGroup(f"{folder}/alone", NETWORKS[1:], rate, links, (CHOSEN,))
+        ways = WAYS if (rate, links) == (DEFAULT_RATE, SPANNING) else [CHOSEN, FIXED] if links == SPANNING else [CHOSEN]
         for index, (_, alike) in enumerate(groupby(ways, key=lambda way: sorted(WAYS[way].fields.items()))):
-            yield Group(f"{folder}/both" + (f"-{index}" if index else ""), NETWORKS[:1], rate, links, tuple(alike))
+            yield CellGroup(f"{folder}/both" + (f"-{index}" if index else ""), NETWORKS[:1], rate, links, tuple(alike))

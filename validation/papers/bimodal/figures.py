@@ -8,7 +8,7 @@ from pathlib import Path
 from edrp.core.arrays import Floats
 from edrp.report.estimates import Estimate, estimate_share
 from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
-from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
+from edrp.validation.papers.bimodal.extent import CHOSEN, DEFAULT_RATE, FIXED, NETWORKS, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
 
@@ -65,5 +65,5 @@ def draw_networks(sweep: SampleSweep, path: Path) -> None:
 def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float, Floats]]) -> Panel:
     measure = MEASURES[metric]
     shown = {name: mean_curve(samples, measure.unit.scale) for name, samples in curves.items()}
-    fixed = f"{SPANNING} links" if x == RATES else f"{RATE:g} tasks/h"
+    fixed = f"{SPANNING} links" if x == RATES else f"{DEFAULT_RATE:g} tasks/h"
     return Panel(f"({letter}) {metric.replace('_', ' ')}, {fixed}", x, measure.title, shown)

@@ -29,7 +29,7 @@ HEURISTICS: Mapping[str, str] = {
     RANDOM_1: "random-neighbor:neighbours=1",
     RANDOM_2: f"random-neighbor:neighbours=2,max_messages={MAX_MESSAGES}",
 }
-"""The paper's names, and ours with parameters."""
+"""Heuristics by the paper's name, as names of this package with parameters."""
 
 MESSAGES = "map_messages"
 """Count of an answer: the maps sent between servers, as in Fig. 7(b)."""
@@ -49,11 +49,11 @@ class Mapped(NamedTuple):
 
     def ratio(self, heuristic: str, to: Floats) -> Floats:
         """Costs as multiples of others, where the heuristic found a map."""
-        found = self.found(heuristic)
-        return self.costs[heuristic][found] / to[found]
+        is_mapped = self.found(heuristic)
+        return self.costs[heuristic][is_mapped] / to[is_mapped]
 
     def found(self, heuristic: str) -> Bools:
-        """Which of the tasks it maps."""
+        """Return for each task whether the heuristic maps it."""
         return ~np.isnan(self.costs[heuristic])
 
 
@@ -65,7 +65,7 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
 
     The first method that fails is named, and so is the first optimum that is not proven.
     """
-    found = {}
+    mapped = {}
     for servers in extent.sizes:
         problems = {str(seed): mapping_problem(servers, seed=seed) for seed in range(1, extent.instances + 1)}
         where = None if out is None else out / f"{extent.instances}-tasks-to-map" / f"{servers}-servers"
@@ -75,8 +75,8 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
         }
         for row in rows.values():
             _check(row)
-        found[servers] = _mapped(problems, rows, how.get("n_jobs"))
-    return found
+        mapped[servers] = _mapped(problems, rows, how.get("n_jobs"))
+    return mapped
 
 
 def _check(row: Mapping[str, Any]) -> None:
@@ -89,12 +89,14 @@ def _check(row: Mapping[str, Any]) -> None:
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
     feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
     bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
-    own = {title: [rows[name, method] for name in feasible] for title, method in HEURISTICS.items()}
+    rows_of = {title: [rows[name, method] for name in feasible] for title, method in HEURISTICS.items()}
     return Mapped(
         optimum=_costs(rows[name, EXACT] for name in feasible),
         bound=np.array(bounds, dtype=np.float64),
-        costs={name: _costs(answers) for name, answers in own.items()},
-        messages={name: np.array([dict(row["size"])[MESSAGES] for row in answers], np.float64) for name, answers in own.items()},
+        costs={name: _costs(answers) for name, answers in rows_of.items()},
+        messages={
+            name: np.array([dict(row["size"])[MESSAGES] for row in answers], np.float64) for name, answers in rows_of.items()
+        },
     )
 
 

@@ -131,12 +131,12 @@ def report(results: BimodalResults) -> Report:
 def verdicts(results: BimodalResults) -> Iterator[str]:
     """The results in a few sentences."""
     networks = f"{results.extent.networks} networks a point"
-    for sentences, theirs in (("sentences of the paper", True), ("aims of our own", False)):
-        own = [statement for statement in results.statements if (statement.section != AIM) == theirs]
-        counts = Counter(statement.verdict for statement in own)
+    for sentences, from_paper in (("sentences of the paper", True), ("aims of our own", False)):
+        chosen = [statement for statement in results.statements if (statement.section != AIM) == from_paper]
+        counts = Counter(statement.verdict for statement in chosen)
         yield (
-            f"Of {len(own)} {sentences}, {counts['holds']} hold, {counts['does not hold']} do not, and {counts['undecided']} are "
-            f"undecided over {networks}."
+            f"Of {len(chosen)} {sentences}, {counts['holds']} hold, {counts['does not hold']} do not, and "
+            f"{counts['undecided']} are undecided over {networks}."
         )
     deviation, elongation = (
         " against ".join(f"{100 * results.sweep.at(metric, networks).mean():.0f} %" for networks in ("both", "public"))

@@ -16,7 +16,7 @@ from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRI
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.report.formatting import Unit
 from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved, vary
-from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, WAYS, Cell, Extent, Group, groups
+from edrp.validation.papers.bimodal.extent import CHOSEN, DEFAULT_RATE, NETWORKS, SPANNING, WAYS, Cell, CellGroup, Extent, groups
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """Columns of the result rows that reports read."""
@@ -27,7 +27,7 @@ COARSE = 25
 PERCENT, RATE_SHOWN, COUNT, SECONDS = Unit(100, ".1f"), Unit(1, ".1f"), Unit(1, ".0f"), Unit(1, ".2f")
 
 Samples = Mapping[Cell, Mapping[str, Floats]]
-"""By cell each metric over the networks, in the order of their seeds."""
+"""Values of each metric over the networks, in the order of their seeds, by cell."""
 
 ScenarioMaker = Callable[..., Problem]
 """Makes a scenario as `bimodal_scenario` does."""
@@ -88,18 +88,20 @@ class SampleSweep(NamedTuple):
     @property
     def links(self) -> list[int]:
         """Numbers of links with which both networks were run, at the default rate."""
-        return sorted({cell.links for cell in self.samples if cell.networks == "both" and cell.rate == RATE})
+        return sorted({cell.links for cell in self.samples if cell.networks == "both" and cell.rate == DEFAULT_RATE})
 
     @property
     def coarse_links(self) -> list[int]:
-        """As many of these numbers as leave none close to another."""
-        kept: list[int] = []
+        """Numbers of links at which both networks were run, without those close to the one before."""
+        coarse: list[int] = []
         for links in self.links:
-            if not kept or links - kept[-1] >= COARSE - 1:
-                kept.append(links)
-        return kept
+            if not coarse or links - coarse[-1] >= COARSE - 1:
+                coarse.append(links)
+        return coarse
 
-    def at(self, metric: str, networks: str = "both", *, rate: float = RATE, links: int = SPANNING, way: str = CHOSEN) -> Floats:
+    def at(
+        self, metric: str, networks: str = "both", *, rate: float = DEFAULT_RATE, links: int = SPANNING, way: str = CHOSEN
+    ) -> Floats:
         """A metric over the networks."""
         return self.samples[Cell(networks, rate, links, way)][metric]
 
@@ -135,7 +137,7 @@ def sensitivity(
     few = replace(extent, networks=extent.sensitive)
 
     def run(folder: str, constants: Mapping[str, Any]) -> Samples:
-        group = Group(folder, NETWORKS, RATE, SPANNING, (CHOSEN,))
+        group = CellGroup(folder, NETWORKS, DEFAULT_RATE, SPANNING, (CHOSEN,))
         where = None if out is None else out / few.folder / "sensitivity" / folder
         return run_group(group, few, make=varied_scenario, constants=constants, out=where, **how)
 
@@ -143,7 +145,7 @@ def sensitivity(
 
 
 def run_group(
-    group: Group,
+    group: CellGroup,
     extent: Extent,
     *,
     make: ScenarioMaker = bimodal_scenario,

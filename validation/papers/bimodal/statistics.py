@@ -12,7 +12,7 @@ from edrp.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, perc
 
 
 def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
-    """Where a curve first reaches a level, between its points on straight lines; infinity where it never gets there.
+    """Return the x at which a piecewise linear curve first reaches a level; infinity where it never does.
 
     A curve that begins above the level crosses at its first x, or before.
 
@@ -22,10 +22,10 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
     (50.0, inf)
     """
     height = np.asarray(y, dtype=np.float64)
-    there = np.flatnonzero(height >= level)
-    if not there.size:
+    above = np.flatnonzero(height >= level)
+    if not above.size:
         return float("inf")
-    index = int(there[0])
+    index = int(above[0])
     if index == 0:
         return float(x[0])
     share = (level - height[index - 1]) / (height[index] - height[index - 1])
@@ -33,7 +33,7 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
 
 
 def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
-    """Where the mean of curves, by x the values of the same networks, first reaches a level; percentiles over resampled networks.
+    """Estimate the x at which the mean of curves first reaches a level; the interval comes from resampled networks.
 
     >>> estimate_crossing({50: np.array([0.2, 0.2]), 100: np.array([0.6, 0.8])}, 0.5).mean
     80.0
@@ -43,7 +43,7 @@ def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
 
 
 def estimate_crossing_ratio(curves: Mapping[float, Floats], others: Mapping[float, Floats], level: float) -> Estimate:
-    """Where the mean of curves first reaches a level, as a share of where that of others on the same networks does.
+    """Estimate the ratio between the x at which the means of two sets of curves on the same networks first reach a level.
 
     >>> ours, others = ({x: np.array([x / end, x / end]) for x in (50, 100)} for end in (100, 200))
     >>> estimate_crossing_ratio(ours, others, 0.5).mean
@@ -73,7 +73,7 @@ def estimate_exponent(x: ArrayLike, y: ArrayLike) -> Estimate:
 
 
 def _crossings(curves: Mapping[float, Floats], level: float) -> Floats:
-    """Where the mean reaches the level: first of all networks, then of networks drawn with replacement, always the same."""
+    """Return the x at which the mean reaches the level, of all networks, then of networks resampled by a fixed seed."""
     x = sorted(curves)
     heights = np.array([curves[at] for at in x])
     count = heights.shape[1]

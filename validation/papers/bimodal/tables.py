@@ -16,11 +16,11 @@ from edrp.validation.papers.bimodal.claims import messages_per_server
 from edrp.validation.papers.bimodal.extent import (
     CHOICES,
     CHOSEN,
+    DEFAULT_RATE,
     FIXED,
     FIXED_CHOICES,
     INSTANT_CHOICES,
     NETWORKS,
-    RATE,
     SPANNING,
     WAYS,
     Cell,
@@ -53,7 +53,9 @@ METRIC_HEADINGS = {"acceptance": "accept", "deviation": "dev.", "elongation": "e
 def mapping_table(mapped: MappedBySize) -> Table:
     """Fig. 7: by size and heuristic cost over optimum and bound, share mapped, messages."""
     rows = tuple(
-        (f"{servers} servers\n{name}", *_mapping_cells(own, name)) for servers, own in mapped.items() for name in HEURISTICS
+        (f"{servers} servers\n{name}", *_mapping_cells(mapped_tasks, name))
+        for servers, mapped_tasks in mapped.items()
+        for name in HEURISTICS
     )
     columns = ("servers, heuristic", "cost over\noptimum", "worst", "cost over\nbound", "mapped\n[%]", "messages")
     return Table("Fig. 7: costs, tasks mapped, messages", columns, rows, columns[1:], open=True)
@@ -70,9 +72,13 @@ def _mapping_cells(mapped: Mapped, name: str) -> tuple[str, ...]:
 def optimum_table(mapped: MappedBySize) -> Table:
     """The distance of the paper's bound from the optimum, and the number of tasks that can be mapped."""
     rows = tuple(
-        (f"{servers} servers", str(own.optimum.size), FACTOR.with_interval(estimate_mean(own.optimum / own.bound)))
-        for servers, own in mapped.items()
-        if own.optimum.size
+        (
+            f"{servers} servers",
+            str(mapped_tasks.optimum.size),
+            FACTOR.with_interval(estimate_mean(mapped_tasks.optimum / mapped_tasks.bound)),
+        )
+        for servers, mapped_tasks in mapped.items()
+        if mapped_tasks.optimum.size
     )
     columns = ("", "tasks that can be mapped", "optimum over the paper's bound")
     return Table("The optimum and the paper's bound", columns, rows, columns[1:], open=True)
@@ -133,7 +139,11 @@ def _network_table(sweep: SampleSweep, metric: str, by_links: bool) -> Table:
 
 def _points(sweep: SampleSweep, by_links: bool) -> list[Cell]:
     """Cells of the rates, or of the numbers of links."""
-    return [Cell("", RATE, links) for links in sweep.links] if by_links else [Cell("", rate, SPANNING) for rate in sweep.rates]
+    return (
+        [Cell("", DEFAULT_RATE, links) for links in sweep.links]
+        if by_links
+        else [Cell("", rate, SPANNING) for rate in sweep.rates]
+    )
 
 
 def _varied(cell: Cell, by_links: bool) -> str:
@@ -142,7 +152,7 @@ def _varied(cell: Cell, by_links: bool) -> str:
 
 def _axis(by_links: bool) -> tuple[str, str]:
     """The quantity that is varied, and the other one with its value."""
-    return ("links", f"{RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
+    return ("links", f"{DEFAULT_RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
 
 
 def choice_tables(sweep: SampleSweep) -> Iterator[Table]:
@@ -208,7 +218,7 @@ ORIGINS = {
     "buffer": OURS,
     "window": OURS,
 }
-"""Where the constants of a scenario come from."""
+"""Origins of the constants of a scenario."""
 
 MENDED = (
     "Alg. 1 starts at one component more: a map must also be sent on as it is, so the loop begins at 0.",

@@ -16,20 +16,20 @@ from edrp.placement.throughput import predict_throughput
 from edrp.validation.papers.capsys.queries import timed
 
 CAPSYS = "-caps"
-"""How the name of CAPSys's own plan ends."""
+"""Suffix of the name of CAPSys's own plan."""
 
 FEWEST, LEAST = "fewest slots", "least latency, all slots"
 
 JOINT = "equal-nodes"
 """Method that proves numbers of tasks and places together; `fixed-tasks` then places these numbers for the least peaks."""
 
-FULL = 1.0
+MAX_UTILISATION = 1.0
 """Largest share of a worker's cores and network that our plans ask for."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A deployment in our model, measured or an optimum of ours.
+    """One deployment in this package's model, either measured by the paper or an optimum.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def joint_rows(problem: EdrpProblem, capsys: PlanRow | None) -> Iterator[PlanRow
 
 def joint_row(problem: EdrpProblem, name: str, limits: Mapping[str, float], priorities: Sequence[str]) -> PlanRow:
     """Numbers of tasks by metrics one after the other, then the places of these tasks by their peaks."""
-    joint = in_order(problem, priorities, {**limits, "peak_load": FULL})
+    joint = in_order(problem, priorities, {**limits, "peak_load": MAX_UTILISATION})
     chosen, seconds = timed(joint, JOINT)
     if chosen.deployment is None:
         return PlanRow(name, 0, {}, 0.0, target_rate(problem), math.inf, {}, "", tuple(chosen.notes), True, False, seconds)

@@ -92,16 +92,16 @@ def timed(problem: EdrpProblem, method: str, **options: Any) -> tuple[Any, float
 
 def _alone_row(row: Any, problem: EdrpProblem) -> QueryRow:
     """The least peak of each resource, whatever the others are; no placement need have them all."""
-    least: dict[str, float] = {}
+    least_seconds: dict[str, float] = {}
     proven = True
     for priority in problem.priorities:
         resource = priority.metric.removeprefix(f"{PEAK_LOADS}.")
         single = problem.replace(priorities=[], weights={"peak_loads": {resource: 1.0}})
         solution = solve(single, "fixed-tasks")
-        least[resource] = _peaks(single, solution.metrics)[resource]
+        least_seconds[resource] = _peaks(single, solution.metrics)[resource]
         proven = proven and solution.status == "optimal"
-    made: QueryRow = row(ALONE, least, proven=proven)
-    return made
+    query_row: QueryRow = row(ALONE, least_seconds, proven=proven)
+    return query_row
 
 
 def flink_peaks(problem: EdrpProblem, evenly: bool, seed: int) -> dict[str, Floats]:

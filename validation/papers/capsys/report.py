@@ -90,9 +90,9 @@ def _rate(plans: Mapping[str, MeasuredPlan]) -> float:
     """Records/s that all plans were asked for."""
     rates = sorted({plan.input_rate for plan in plans.values()})
     if len(rates) != 1:
-        asked = ", ".join(f"{rate:g}" for rate in rates) or "none"
+        rates_text = ", ".join(f"{rate:g}" for rate in rates) or "none"
         raise InvalidInstanceError(
-            [Fault(PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {asked})")]
+            [Fault(PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {rates_text})")]
         )
     return rates[0]
 
@@ -133,17 +133,17 @@ def report(results: CapsysResults) -> Report:
 
 def verdicts(results: CapsysResults) -> Iterator[str]:
     """The results in a few sentences."""
-    held = sum(statement.holds for statement in results.statements)
-    yield f"Of {len(results.statements)} statements {held} hold."
+    confirmed = sum(statement.holds for statement in results.statements)
+    yield f"Of {len(results.statements)} statements {confirmed} hold."
     better = [*improvable(results.measured), *improvable(results.scaled)]
     yield (
         "A placement that is better than CAPS's in one peak and worse in none exists "
         + (f"for {', '.join(better)}, and for no other query." if better else "for no query.")
     )
-    ours = [row for row in results.plans if row.ours and row.reaches]
-    if ours:
-        listed = "; ".join(f"{row.slots} slots, {1e3 * row.latency:.0f} ms, {row.name}" for row in ours)
-        yield f"Joint optima that carry {ours[0].target:g} records/s: {listed}."
+    own_plans = [row for row in results.plans if row.ours and row.reaches]
+    if own_plans:
+        listed = "; ".join(f"{row.slots} slots, {1e3 * row.latency:.0f} ms, {row.name}" for row in own_plans)
+        yield f"Joint optima that carry {own_plans[0].target:g} records/s: {listed}."
 
 
 def sections(results: CapsysResults, command: str) -> Iterator[Section]:

@@ -122,7 +122,7 @@ UNKNOWN = (
 
 
 def unknown_table() -> Table:
-    """The limits of the comparison."""
+    """Build the table of what the paper leaves open, which limits the comparison."""
     return Table("What the model cannot know", ("",), tuple((sentence,) for sentence in UNKNOWN), open=True)
 
 

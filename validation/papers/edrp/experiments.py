@@ -21,7 +21,7 @@ WEIGHTINGS = {
 """The four objectives of Tables III and V."""
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """A row of Table III or V: response time (s), cost (money/h) and downtime (s; under Storm a share of the time)."""
 
     response_time: float
@@ -30,10 +30,10 @@ class Outcome(NamedTuple):
 
 
 TABLE_III = {
-    "Baseline": Outcome(0.1208, 9.6, 12.0),
-    "Balanced": Outcome(0.1217, 9.9, 2.4),
-    "Response time": Outcome(0.1215, 10.3, 2.4),
-    "Cost": Outcome(0.1360, 9.2, 4.9),
+    "Baseline": ReplayOutcome(0.1208, 9.6, 12.0),
+    "Balanced": ReplayOutcome(0.1217, 9.9, 2.4),
+    "Response time": ReplayOutcome(0.1215, 10.3, 2.4),
+    "Cost": ReplayOutcome(0.1360, 9.2, 4.9),
 }
 """Table III as printed.
 
@@ -42,21 +42,21 @@ any of them, gives 15.1 s; with ties broken by the fewest moves 6.4 s remain.
 """
 
 
-ROUND = 60.0
+DECISION_SECONDS = 60.0
 """Seconds between two decisions. Replayed 60 times faster, a round is an hour of the original day."""
 
 TABLE_V = {
-    "Baseline": Outcome(0.1036, 9.3, 0.1018),
-    "Balanced": Outcome(0.0900, 9.8, 0.0236),
-    "Response time": Outcome(0.0888, 9.9, 0.0127),
-    "Cost": Outcome(0.1166, 8.9, 0.0400),
+    "Baseline": ReplayOutcome(0.1036, 9.3, 0.1018),
+    "Balanced": ReplayOutcome(0.0900, 9.8, 0.0236),
+    "Response time": ReplayOutcome(0.0888, 9.9, 0.0127),
+    "Cost": ReplayOutcome(0.1166, 8.9, 0.0400),
 }
 """Table V as printed."""
 
 
-def outcome(hour: Replay) -> Outcome:
+def outcome(hour: Replay) -> ReplayOutcome:
     """Mean response time, mean cost and total downtime of a replay."""
-    return Outcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
+    return ReplayOutcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
 
 
 def run_hour(
@@ -95,7 +95,7 @@ def first_deployment(rate: float, network: Network, method: str = "auto") -> Dep
 
 
 def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
-    """How far rEDRP is from the optimum at every minute from 1 on of an hour of optima, from the same deployments.
+    """Return the gap of rEDRP at each minute from 1 on of an hour of optima, from the optimum's deployment a minute earlier.
 
     A gap is relative, and None where the restricted neighbourhood holds no feasible deployment. Where the optimum itself lies
     in it, the gap is 0, and the restricted program is not solved.
@@ -138,6 +138,6 @@ def run_storm_day(
     return replay(rates, problem_at, start, decide, progress)
 
 
-def storm_outcome(day: Replay) -> Outcome:
+def storm_outcome(day: Replay) -> ReplayOutcome:
     """Mean response time, mean cost and share of the time that the application was down."""
-    return Outcome(day.mean("response_time"), day.mean("cost"), day.downtime / (ROUND * (len(day.steps) - 1)))
+    return ReplayOutcome(day.mean("response_time"), day.mean("cost"), day.downtime / (DECISION_SECONDS * (len(day.steps) - 1)))

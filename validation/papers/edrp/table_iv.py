@@ -51,13 +51,13 @@ PAPER_RESTRICTED_SECONDS: dict[tuple[int, int], float] = {
 }
 """Resolution time of rEDRP."""
 
-RATE = 145.0
+PROGRAM_RATE = 145.0
 """Tuples/s at which the programs are solved, the middle of the paper's 70 to 220."""
 
 EARLIER_RATE = 70.0
 """Tuples/s at which the deployment that rEDRP starts from is the best one."""
 
-NETWORK_SEED = 1
+TABLE_NETWORK_SEED = 1
 TIME_LIMIT = 60.0
 
 
@@ -93,7 +93,7 @@ class ProgramSize:
         return None if self.paper_columns is None else self.columns // 100 == round(10 * self.paper_columns)
 
 
-def application_of_table_iv(nodes: int, max_replicas: int, rate: float = RATE) -> tuple[EdrpProblem, dict[str, str]]:
+def application_of_table_iv(nodes: int, max_replicas: int, rate: float = PROGRAM_RATE) -> tuple[EdrpProblem, dict[str, str]]:
     """The problem whose literal program has the paper's number of columns, and where its pinned operators go.
 
     The reference application with one more vertex that cannot be replicated after globalRank (the message
@@ -103,7 +103,7 @@ def application_of_table_iv(nodes: int, max_replicas: int, rate: float = RATE) -
     >>> len(problem.application.operators), sorted(pins)
     (9, ['globalRank', 'messageQueue', 'source'])
     """
-    problem = debs2015(rate, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
+    problem = debs2015(rate, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=max_replicas)
     application = problem.application
     pins = {o.name: o.candidates[0] for o in application.operators if o.candidates is not None}
     queue = Operator(name="messageQueue", resources=0.0)
@@ -136,8 +136,8 @@ def table_iv(
 
 def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool, tell: Tell) -> ProgramSize:
     problem, pins = application_of_table_iv(nodes, max_replicas)
-    ordinary = debs2015(RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
-    earlier = debs2015(EARLIER_RATE, geometric(nodes, NETWORK_SEED), max_replicas=max_replicas)
+    ordinary = debs2015(PROGRAM_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=max_replicas)
+    earlier = debs2015(EARLIER_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=max_replicas)
     timings: dict[str, Timing] = {}
 
     def about(what: str) -> None:

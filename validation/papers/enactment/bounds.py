@@ -13,8 +13,8 @@ from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
 
-SECONDS = 10.0
-"""For each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
+BOUND_SECONDS = 10.0
+"""Seconds for each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
 
 
 class Bounds(NamedTuple):
@@ -43,9 +43,9 @@ def mean_bounds(
     }
     jobs = [(cell, scenario) for cell, scenarios in cells.items() for scenario in scenarios]
     solve = delayed(_bounds)
-    found = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(solve(scenario) for _, scenario in jobs)
+    bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(solve(scenario) for _, scenario in jobs)
     return {
-        cell: Bounds(*np.mean([bound for (other, _), bound in zip(jobs, found, strict=True) if other == cell], axis=0).tolist())
+        cell: Bounds(*np.mean([bound for (other, _), bound in zip(jobs, bounds, strict=True) if other == cell], axis=0).tolist())
         for cell in cells
     }
 
@@ -56,6 +56,6 @@ def _distinct(scenarios: Sequence[EnactmentScenario]) -> list[EnactmentScenario]
 
 def _bounds(scenario: EnactmentScenario) -> Bounds:
     least, in_time = (
-        clairvoyant_bound(scenario, "near_real_time", all_in_time=in_time, time_limit=SECONDS) for in_time in (False, True)
+        clairvoyant_bound(scenario, "near_real_time", all_in_time=in_time, time_limit=BOUND_SECONDS) for in_time in (False, True)
     )
     return Bounds(least.total, in_time.total)

@@ -33,7 +33,7 @@ class ComparedCell(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's."""
+        """Measured mean less the paper's."""
         return self.ours.mean - self.paper.mean
 
     @property
@@ -58,9 +58,9 @@ class SettingError(NamedTuple):
 
 def measured_cells(samples: Samples) -> Iterator[ComparedCell]:
     """Every cell of Tables 3 to 6 that was measured, table by table."""
-    for (pattern, column), own in samples.items():
+    for (pattern, column), cell_samples in samples.items():
         for quantity in QUANTITIES if column in PAPER.get(pattern, {}) else ():
-            values = own[quantity]
+            values = cell_samples[quantity]
             deviation = float(values.std(ddof=1)) if values.size > 1 else None
             yield ComparedCell(
                 pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity]

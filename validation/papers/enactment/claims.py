@@ -94,7 +94,7 @@ def column_text(column: Column) -> str:
 
 
 def _alike(column: Column, level: str) -> tuple[str, Margin]:
-    """By how much the patterns are closer to each other than `MAX_DEVIATION`."""
+    """Return the amount by which the patterns are closer to each other than `MAX_DEVIATION`."""
 
     def margin(samples: Samples) -> Floats:
         ordered = sorted((samples[pattern, column][level] for pattern in PATTERNS), key=np.mean)

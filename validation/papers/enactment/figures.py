@@ -27,20 +27,22 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
 
     As in the paper, machines and hosts are read on the left, instances on the right.
     """
-    own = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
-    if not own:
+    pattern_runs = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
+    if not pattern_runs:
         return None
-    seed = min(run.seed for run in own)
+    seed = min(run.seed for run in pattern_runs)
     panels = {
-        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run) for run in own if run.seed == seed
+        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run)
+        for run in pattern_runs
+        if run.seed == seed
     }
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
     figure = blank_figure(5.6 * columns, 3.0 * rows + 0.9)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    left = 1.08 * max(float(np.max([*line.machines, *line.hosts])) for line in panels.values())
+    host_limit = 1.08 * max(float(np.max([*line.machines, *line.hosts])) for line in panels.values())
     right = 1.08 * max(float(line.instances.max()) for line in panels.values())
     for ax, letter, (name, line) in zip(axes, "ABCD", panels.items(), strict=False):
-        _draw_hosts(ax, line, left, right)
+        _draw_hosts(ax, line, host_limit, right)
         ax.set_title(f"({letter}) {name}" if len(panels) > 1 else name, fontsize=10, loc="left")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
@@ -52,11 +54,11 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     return path
 
 
-def _draw_hosts(ax: Any, line: HostTimeline, left: float, right: float) -> None:
+def _draw_hosts(ax: Any, line: HostTimeline, host_limit: float, right: float) -> None:
     time = line.time / MINUTE
     ax.step(time, line.machines, where="post", color=MACHINES, linewidth=1.4, linestyle="--")
     ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=1.4)
-    ax.set_ylim(0, left or 1)
+    ax.set_ylim(0, host_limit or 1)
     ax.set_xlim(0, time[-1])
     ax.set_xlabel("time [min]", fontsize=8.5)
     ax.set_ylabel("machines, hosts", fontsize=8.5)

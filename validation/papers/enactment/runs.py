@@ -71,7 +71,7 @@ class Enacted:
 
 
 Samples = Mapping[tuple[str, Column], Mapping[str, Floats]]
-"""By pattern and column each metric over the seeds, in the order of the seeds."""
+"""Values of each metric over the seeds, in the order of the seeds, by pattern and column."""
 
 VARIANTS: Mapping[str, Setting] = {
     DOCUMENTED: Setting(),
@@ -151,12 +151,12 @@ def samples_by_cell(enacted: Iterable[Enacted]) -> Samples:
     grouped: dict[tuple[str, Column], dict[int, Mapping[str, float]]] = {}
     for run in enacted:
         grouped.setdefault((run.pattern, run.column), {})[run.seed] = run.metrics
-    seeds = {tuple(sorted(own)) for own in grouped.values()}
+    seeds = {tuple(sorted(by_seed)) for by_seed in grouped.values()}
     if len(seeds) > 1:
         raise ValueError(f"seeds differ between the cells: {sorted(seeds)}")
     return {
-        cell: {name: np.array([own[seed][name] for seed in sorted(own)]) for name in next(iter(own.values()))}
-        for cell, own in grouped.items()
+        cell: {name: np.array([by_seed[seed][name] for seed in sorted(by_seed)]) for name in next(iter(by_seed.values()))}
+        for cell, by_seed in grouped.items()
     }
 
 
@@ -177,6 +177,6 @@ def activity(run: EnactmentRun, scenario: EnactmentScenario) -> dict[str, float]
 
 def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int, run: EnactmentRun) -> Enacted:
     """A run with its metrics, as the scenario bills it."""
-    own = scenario.bill(run)
-    metrics = run_metrics(own, scenario.types, scenario.duration, scenario.penalty)
-    return Enacted(pattern, column, seed, {**metrics, **activity(own, scenario)}, own)
+    bill = scenario.bill(run)
+    metrics = run_metrics(bill, scenario.types, scenario.duration, scenario.penalty)
+    return Enacted(pattern, column, seed, {**metrics, **activity(bill, scenario)}, bill)

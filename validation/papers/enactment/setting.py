@@ -35,7 +35,7 @@ ORIGINS = {
     "stall_interval": FITTED_ON_ALL,
     "stall_duration": FITTED_ON_ALL,
 }
-"""Where the constants of the world come from."""
+"""Origins of the constants of the world."""
 
 
 def setting_tables(setting: Setting, policies: Sequence[str]) -> tuple[Table, ...]:

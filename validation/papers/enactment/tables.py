@@ -42,9 +42,9 @@ def paper_table(pattern: str, cells: Iterable[ComparedCell]) -> Table:
 
     Compliances are in per cent and their differences in points; differences of costs are per cent of the paper's.
     """
-    own = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
-    columns = [column for column in COLUMNS if any(column == there for _, there in own)]
-    rows = tuple((ROWS[quantity], *(_cell_text(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
+    cell_of = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
+    columns = [column for column in COLUMNS if any(column == measured_column for _, measured_column in cell_of)]
+    rows = tuple((ROWS[quantity], *(_cell_text(cell_of[quantity, column]) for column in columns)) for quantity in QUANTITIES)
     headings = ("", *map(_heading, columns))
     title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
     return Table(title, headings, rows, headings[1:], open=True)
@@ -76,9 +76,9 @@ def error_table(errors: Mapping[str, SettingError]) -> Table:
 
 def activity_table(pattern: str, samples: Samples) -> Table:
     """The activity of policies under a pattern, in the mean over the seeds."""
-    own = {column: metrics for (there, column), metrics in samples.items() if there == pattern}
-    rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in own.values())) for name, title in ACTIVITY.items())
-    headings = ("", *map(_heading, own))
+    metrics_of = {column: metrics for (run_pattern, column), metrics in samples.items() if run_pattern == pattern}
+    rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in metrics_of.values())) for name, title in ACTIVITY.items())
+    headings = ("", *map(_heading, metrics_of))
     return Table(f"Activity under {pattern}", headings, rows, headings[1:])
 
 
@@ -119,17 +119,19 @@ def against_btu(samples: Samples) -> Table:
     rows = []
     for policy in dict.fromkeys(column.policy for _, column in samples if column.policy != BTU):
         pairs = [(samples[pattern, Column(policy, unit)], samples[pattern, Column(BTU, unit)]) for pattern, unit in cells]
-        savings = np.array([1 - own["near_real_time_total"] / btu["near_real_time_total"] for own, btu in pairs])
-        as_good = np.array([_as_compliant(own, btu) for own, btu in pairs])
+        savings = np.array(
+            [1 - policy_metrics["near_real_time_total"] / btu["near_real_time_total"] for policy_metrics, btu in pairs]
+        )
+        as_good = np.array([_as_compliant(policy_metrics, btu) for policy_metrics, btu in pairs])
         mean = PERCENT_SAVED.with_interval(estimate_mean(savings.mean(axis=0)))
         rows.append((policy, mean, f"{100 * (savings >= 0).mean():.0f}", f"{100 * ((savings >= 0) & as_good).mean():.0f}"))
     columns = ("policy", "saving, mean\n[%] (95 %)", "runs as cheap\n[%]", "as cheap and\nas compliant [%]")
     return Table("Near-real-time totals against the BTU policy's", columns, tuple(rows), columns[1:], open=True)
 
 
-def _as_compliant(own: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
+def _as_compliant(metrics: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
     """Whether near-real-time and relaxed compliance are both at least as high, seed by seed."""
-    return np.logical_and(*(own[level] >= other[level] for level in COMPLIANCES[1:]))
+    return np.logical_and(*(metrics[level] >= other[level] for level in COMPLIANCES[1:]))
 
 
 def check_table(checks: Iterable[QueueingCheck]) -> Table:

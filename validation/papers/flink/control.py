@@ -43,8 +43,8 @@ def seeds(rows: Sequence[Row]) -> list[int]:
 
 def values(rows: Sequence[Row], policy: str, measure: Measure) -> list[float]:
     """A quantity of a policy on every day on which all ran."""
-    found = {row["seed"]: measure.value(row) for row in rows if row["policy"] == policy}
-    return [found[seed] for seed in seeds(rows)]
+    value_of_seed = {row["seed"]: measure.value(row) for row in rows if row["policy"] == policy}
+    return [value_of_seed[seed] for seed in seeds(rows)]
 
 
 def difference(rows: Sequence[Row], first: str, second: str, measure: Measure) -> Estimate:

@@ -44,27 +44,27 @@ def place_table(rows: FlinkRows) -> Table:
     """One row for each run."""
     shown = []
     for seed in runs(rows):
-        found = of_run(rows.placements, seed)
-        wrong = [abs(row["predicted"] / row["measured"] - 1) for row in found]
-        both = optimum_and_best(found)
+        placements = of_run(rows.placements, seed)
+        wrong = [abs(row["predicted"] / row["measured"] - 1) for row in placements]
+        both = optimum_and_best(placements)
         latencies = ["–", "–"] if both is None else [f"{MILLISECONDS * latency:.0f}" for latency in both]
         factor = next((f"{row['delay_factor']:.2f}" for row in rows.calibrations if row["seed"] == seed), "–")
-        numbers = (f"{rank_correlation(found):.3f}", f"{100 * np.median(wrong):.0f}")
-        shown.append((str(seed), str(len(found)), factor, *numbers, *latencies))
+        numbers = (f"{rank_correlation(placements):.3f}", f"{100 * np.median(wrong):.0f}")
+        shown.append((str(seed), str(len(placements)), factor, *numbers, *latencies))
     errors = ("rank correlation", "median error\n[%]", "proven optimum\n[ms]", "best other\n[ms]")
     right = ("placements", "a delay counts", *errors)
     return Table("Placements over three sites", ("run", *right), tuple(shown), right, open=True)
 
 
 def place_statements(rows: FlinkRows) -> Iterator[Statement]:
-    """The aims, judged for each run."""
+    """Judge the aims of the placements for each run."""
     for seed in runs(rows):
-        found = of_run(rows.placements, seed)
-        if len(found) < 3:
+        placements = of_run(rows.placements, seed)
+        if len(placements) < 3:
             continue
-        rank = rank_correlation(found)
+        rank = rank_correlation(placements)
         yield claim(f"run {seed}: predicted and measured latencies have a rank correlation of 0.9", rank >= RANK, f"{rank:.3f}")
-        both = optimum_and_best(found)
+        both = optimum_and_best(placements)
         if both is not None:
-            said = f"{MILLISECONDS * both[0]:.0f} ms against {MILLISECONDS * both[1]:.0f} ms of the best other one"
-            yield claim(f"run {seed}: the proven optimum is the best that was measured", both[0] <= both[1], said)
+            latencies = f"{MILLISECONDS * both[0]:.0f} ms against {MILLISECONDS * both[1]:.0f} ms of the best other one"
+            yield claim(f"run {seed}: the proven optimum is the best that was measured", both[0] <= both[1], latencies)

@@ -20,7 +20,7 @@ UNITS = {
     "downtime": "s",
     "state": "relative",
 }
-"""How the error of each quantity is written."""
+"""Unit in which the error of each quantity is written."""
 
 WAYS = {
     "predicted": "the model",
@@ -40,15 +40,15 @@ def quantities(rows: Sequence[Row], quantity: str, job: str | None = None) -> li
     return [q for row in rows if job in (None, row["job"]) for q in row["quantities"] if q["quantity"] == quantity]
 
 
-def errors(found: Sequence[Row], way: str = "predicted") -> np.ndarray:
+def errors(quantity_rows: Sequence[Row], way: str = "predicted") -> np.ndarray:
     """Absolute errors of a way to predict, relative to what was measured where that is the unit."""
-    relative = found and UNITS[found[0]["quantity"]] == "relative"
-    return np.array([abs(q["measured"] - q[way]) / (max(abs(q["measured"]), 1e-9) if relative else 1.0) for q in found])
+    relative = quantity_rows and UNITS[quantity_rows[0]["quantity"]] == "relative"
+    return np.array([abs(q["measured"] - q[way]) / (max(abs(q["measured"]), 1e-9) if relative else 1.0) for q in quantity_rows])
 
 
-def coverage(found: Sequence[Row]) -> float:
+def coverage(quantity_rows: Sequence[Row]) -> float:
     """Share of measurements within their intervals; not a number where there are none."""
-    known = [q["low"] <= q["measured"] <= q["high"] for q in found if "low" in q]
+    known = [q["low"] <= q["measured"] <= q["high"] for q in quantity_rows if "low" in q]
     return sum(known) / len(known) if known else math.nan
 
 
@@ -63,16 +63,16 @@ def prediction_table(rows: Sequence[Row]) -> Table:
 def _job_rows(rows: Sequence[Row], job: str | None) -> Iterator[tuple[str, ...]]:
     for quantity, unit in UNITS.items():
         for way, name in WAYS.items():
-            found = [q for q in quantities(rows, quantity, job) if way in q]
-            if not found:
+            quantity_rows = [q for q in quantities(rows, quantity, job) if way in q]
+            if not quantity_rows:
                 continue
-            wrong = errors(found, way)
-            within = coverage(found) if way == "predicted" else math.nan
+            wrong = errors(quantity_rows, way)
+            within = coverage(quantity_rows) if way == "predicted" else math.nan
             yield (
                 job or "all",
                 f"{quantity} [{unit}]",
                 name,
-                str(len(found)),
+                str(len(quantity_rows)),
                 f"{np.median(wrong):.3f}",
                 f"{np.quantile(wrong, 0.9):.3f}",
                 NONE if math.isnan(within) else f"{100 * within:.0f} %",
@@ -80,18 +80,20 @@ def _job_rows(rows: Sequence[Row], job: str | None) -> Iterator[tuple[str, ...]]
 
 
 def prediction_statements(rows: Sequence[Row]) -> Iterator[Statement]:
-    """The aims, judged."""
+    """Judge the aims of the predictions."""
     yield claim(f"at least {RESCALES} rescales were predicted", len(rows) >= RESCALES, f"{len(rows)} of them")
     for quantity, limit, text in (("busy", BUSY, "0.05"), ("throughput", THROUGHPUT, "3 %")):
-        found = quantities(rows, quantity)
-        if found:
-            wrong = float(np.median(errors(found)))
-            share = coverage(found)
+        quantity_rows = quantities(rows, quantity)
+        if quantity_rows:
+            wrong = float(np.median(errors(quantity_rows)))
+            share = coverage(quantity_rows)
             yield claim(f"the median error of {quantity} is at most {text}", wrong <= limit, f"{wrong:.3f}")
-            said = f"{100 * share:.0f} % of {len(found)}"
-            yield claim(f"90 % intervals of {quantity} cover 85 to 95 %", COVERAGE[0] <= share <= COVERAGE[1], said)
-    told = [row["keeps_up"] for row in rows if "keeps_up" in row]
-    if told:
-        right = {who: sum(row[who] == row["measured"] for row in told) for who in ("predicted", "ds2")}
-        said = f"{right['predicted']} against {right['ds2']} of {len(told)}"
-        yield claim("the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], said)
+            evidence = f"{100 * share:.0f} % of {len(quantity_rows)}"
+            yield claim(f"90 % intervals of {quantity} cover 85 to 95 %", COVERAGE[0] <= share <= COVERAGE[1], evidence)
+    judged_rows = [row["keeps_up"] for row in rows if "keeps_up" in row]
+    if judged_rows:
+        correct = {predictor: sum(row[predictor] == row["measured"] for row in judged_rows) for predictor in ("predicted", "ds2")}
+        evidence = f"{correct['predicted']} against {correct['ds2']} of {len(judged_rows)}"
+        yield claim(
+            "the model knows at least as often as DS2's rule who keeps up", correct["predicted"] >= correct["ds2"], evidence
+        )

@@ -24,9 +24,9 @@ SIDE_BY_SIDE = (
 
 def statements(rows: FlinkRows) -> list[Statement]:
     """All aims on which there are rows, judged."""
-    found = list(prediction_statements(rows.predictions)) if rows.predictions else []
-    found += control_statements(rows.control) if rows.control else []
-    return [*found, *place_statements(rows)]
+    judged = list(prediction_statements(rows.predictions)) if rows.predictions else []
+    judged += control_statements(rows.control) if rows.control else []
+    return [*judged, *place_statements(rows)]
 
 
 def report(rows: FlinkRows) -> Report:
@@ -59,21 +59,25 @@ _QUANTITY = ("quantity", "name", "predicted", "low", "high", "measured", "ds2")
 
 def _verdicts(rows: FlinkRows, judged: list[Statement]) -> Iterator[str]:
     yield f"Of {len(judged)} statements {sum(statement.holds for statement in judged)} hold."
-    for name, found in (("rescales", rows.predictions), ("days", rows.control), ("placements", rows.placements)):
-        if found:
-            yield f"Load of the machine while {name} were measured: {load_text(found)}."
+    for name, experiment_rows in (("rescales", rows.predictions), ("days", rows.control), ("placements", rows.placements)):
+        if experiment_rows:
+            yield f"Load of the machine while {name} were measured: {load_text(experiment_rows)}."
 
 
 def _parts(rows: FlinkRows) -> Iterator[tuple[str, tuple[str, ...], tuple[Table, ...]]]:
     """Heading, sentences and tables of each experiment of which there are rows."""
     if rows.predictions:
-        told = "A job is captured before a rescale that was drawn at random; what is predicted is compared with what came."
-        yield "Predictions", (told,), (prediction_table(rows.predictions),)
+        introduction = (
+            "A job is captured before a rescale that was drawn at random; what is predicted is compared with what came."
+        )
+        yield "Predictions", (introduction,), (prediction_table(rows.predictions),)
     if rows.control:
         yield "Control", (SIDE_BY_SIDE,), (control_table(rows.control), day_table(rows.control))
     if rows.placements:
-        told = "A chain runs on three sites with delays of proxies between them, placed exactly by a savepoint and a new start."
-        yield "Places", (told,), (place_table(rows),)
+        introduction = (
+            "A chain runs on three sites with delays of proxies between them, placed exactly by a savepoint and a new start."
+        )
+        yield "Places", (introduction,), (place_table(rows),)
 
 
 def _sections(rows: FlinkRows, judged: list[Statement], command: str) -> Iterator[Section]:

@@ -96,9 +96,9 @@ def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
     """Days that differ in more than their seed, or that stand there twice."""
     rows = list(control)
     for name in ("seconds", "peak", "bound"):
-        found = sorted({row[name] for row in rows})
-        if len(found) > 1:
-            yield Fault(name, ", ".join(map(str, found)), "must be the same on all days that are compared; give others apart")
+        values = sorted({row[name] for row in rows})
+        if len(values) > 1:
+            yield Fault(name, ", ".join(map(str, values)), "must be the same on all days that are compared; give others apart")
     twice = sorted(key for key, count in Counter((row["seed"], row["policy"]) for row in rows).items() if count > 1)
     for seed, policy in twice:
         yield Fault(f"seed {seed}", policy, "stands there twice under this policy; leave one out")

@@ -24,13 +24,13 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
 
     The errors are given by what was estimated and the unit of the input, shape (seeds, rounds).
     """
-    found: dict[str, Floats] = {}
+    errors: dict[str, Floats] = {}
     for name, (names, truth, parameters) in _subjects(data).items():
         for unit, scale in UNITS.items():
-            found[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
-    print_tables(console, error_table(found))
-    print_statements(console, coordinate_statements(found))
-    return found
+            errors[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
+    print_tables(console, error_table(errors))
+    print_statements(console, coordinate_statements(errors))
+    return errors
 
 
 def round_errors(names: list[str], truth: Floats, parameters: SpringParameters, seeds: int) -> Floats:
@@ -44,11 +44,11 @@ def round_errors(names: list[str], truth: Floats, parameters: SpringParameters, 
     return np.array([[error(estimate.distance) for estimate in rounds] for rounds in runs])
 
 
-def coordinate_statements(found: dict[str, Floats]) -> tuple[Statement, ...]:
+def coordinate_statements(errors_by_name: dict[str, Floats]) -> tuple[Statement, ...]:
     """Whether errors are as small as they should be, in any unit."""
     statements = []
     for subject, maximum in (("AWS", 0.10), ("plane", 0.05)):
-        rows = {name: errors for name, errors in found.items() if name.startswith(subject)}
+        rows = {name: errors for name, errors in errors_by_name.items() if name.startswith(subject)}
         if not rows:
             continue
         worst = max(float(np.median(errors[:, -1])) for errors in rows.values())
@@ -72,11 +72,11 @@ def _subjects(data: Path | None) -> dict[str, tuple[list[str], Floats, SpringPar
     return subjects
 
 
-def error_table(found: dict[str, Floats]) -> Table:
+def error_table(errors_by_name: dict[str, Floats]) -> Table:
     """Median error by round, and that of the worst seed after the last."""
-    rounds = max(errors.shape[1] for errors in found.values())
+    rounds = max(errors.shape[1] for errors in errors_by_name.values())
     rows = []
-    for name, errors in found.items():
+    for name, errors in errors_by_name.items():
         cells = [f"{100 * value:.2g}" for value in np.median(errors, axis=0)]
         rows.append((name, *cells, *[""] * (rounds - len(cells)), f"{100 * errors[:, -1].max():.2g}"))
     columns = (*map(str, range(1, rounds + 1)), "worst seed")

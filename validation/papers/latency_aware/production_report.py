@@ -44,7 +44,7 @@ FIRST, RECOMMENDED, SCHEDULER = "hill climbing", "iterated local search", "resou
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ProductionPlacement:
     """The placement of a topology by a method; without nodes where it finds none, and then why."""
 
     nodes: int | None
@@ -71,7 +71,7 @@ class TopologyRow:
     bound: int = 0
     least: float = 0.0
     compiling: float = 0.0
-    outcomes: dict[str, Placement] | None = None
+    outcomes: dict[str, ProductionPlacement] | None = None
 
 
 def run(
@@ -125,30 +125,30 @@ def production_rows(
         )
 
 
-def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> Placement:
+def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> ProductionPlacement:
     method, parameters = CONTENDERS[contender]
     started = perf_counter()
-    found = solve(problem, method, time_limit=time_limit, **parameters)
+    solution = solve(problem, method, time_limit=time_limit, **parameters)
     seconds = perf_counter() - started
-    if found.deployment is None:
-        return Placement(None, None, seconds, "; ".join(found.notes))
-    used = {node for operator in found.deployment for node in found.deployment[operator]}
-    return Placement(len(used), found.metrics["events"], seconds)
+    if solution.deployment is None:
+        return ProductionPlacement(None, None, seconds, "; ".join(solution.notes))
+    used = {node for operator in solution.deployment for node in solution.deployment[operator]}
+    return ProductionPlacement(len(used), solution.metrics["events"], seconds)
 
 
 def production_table(rows: Sequence[TopologyRow]) -> Table:
     """Topologies that need several nodes: per contender the nodes in use and the share of tuples between nodes."""
     contenders = next((tuple(row.outcomes) for row in rows if row.outcomes), ())
-    made = []
+    table_rows = []
     for row in several(rows):
         cells = [_cell(row, outcome) for outcome in (row.outcomes or {}).values()]
-        made.append((row.name.removeprefix("largeCluster"), str(row.instances), str(row.bound), *cells))
+        table_rows.append((row.name.removeprefix("largeCluster"), str(row.instances), str(row.bound), *cells))
     note = "Nodes in use, and share of tuples between nodes in %; ∗ where nothing can do better; – where it holds nothing"
     columns = ("Topology", "Executors", "Bound", *contenders)
-    return Table("Production topologies on several nodes", columns, tuple(made), columns[1:], note=note)
+    return Table("Production topologies on several nodes", columns, tuple(table_rows), columns[1:], note=note)
 
 
-def _cell(row: TopologyRow, outcome: Placement) -> str:
+def _cell(row: TopologyRow, outcome: ProductionPlacement) -> str:
     if outcome.nodes is None or outcome.cut is None:
         return NONE
     mark = "∗" if outcome.cut <= row.least + EQUAL_SHARES else ""
@@ -173,15 +173,15 @@ def production_statements(rows: Sequence[TopologyRow]) -> list[Statement]:
 def _quick(rows: Sequence[TopologyRow]) -> Statement:
     largest = max(rows, key=lambda row: row.instances)
     seconds = _placement(largest, FIRST).seconds
-    found = f"{seconds:.3f} s for {largest.instances} executors, of which {largest.compiling:.3f} s to make arrays"
-    return claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, found)
+    evidence = f"{seconds:.3f} s for {largest.instances} executors, of which {largest.compiling:.3f} s to make arrays"
+    return claim("the largest topology has an answer in 0.1 s", seconds <= 0.1, evidence)
 
 
 def _all_in_time(rows: Sequence[TopologyRow]) -> Statement:
     seconds = [_placement(row, FIRST).seconds for row in rows]
     placed = sum(_placement(row, name).nodes is not None for row in rows for name in (FIRST, RECOMMENDED))
-    found = f"{sum(seconds):.2f} s for {len(rows)}, the slowest {max(seconds):.3f} s; {2 * len(rows) - placed} without answer"
-    return claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), found)
+    evidence = f"{sum(seconds):.2f} s for {len(rows)}, the slowest {max(seconds):.3f} s; {2 * len(rows) - placed} without answer"
+    return claim("all topologies have an answer in 5 s", sum(seconds) <= 5 and placed == 2 * len(rows), evidence)
 
 
 def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
@@ -192,18 +192,23 @@ def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
 
 def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
     cuts = [(_placement(row, RECOMMENDED).cut, _placement(row, SCHEDULER).cut, row.least) for row in rows]
-    known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, bound) for ours, theirs, bound in cuts]
-    below = sum(ours < theirs - EQUAL_SHARES for ours, theirs, _ in known)
-    above = sum(ours > theirs + EQUAL_SHARES for ours, theirs, _ in known)
-    tight = sum(ours > theirs - EQUAL_SHARES and theirs <= bound + EQUAL_SHARES for ours, theirs, bound in known)
-    found = (
+    known = [
+        (1.0 if own_share is None else own_share, 1.0 if other_share is None else other_share, bound)
+        for own_share, other_share, bound in cuts
+    ]
+    below = sum(own_share < other_share - EQUAL_SHARES for own_share, other_share, _ in known)
+    above = sum(own_share > other_share + EQUAL_SHARES for own_share, other_share, _ in known)
+    tight = sum(
+        own_share > other_share - EQUAL_SHARES and other_share <= bound + EQUAL_SHARES for own_share, other_share, bound in known
+    )
+    evidence = (
         f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {tight} of them nothing can be below), "
-        f"above on {above}; on average {np.mean([ours for ours, _, _ in known]):.3f} against "
-        f"{np.mean([theirs for _, theirs, _ in known]):.3f}"
+        f"above on {above}; on average {np.mean([own_share for own_share, _, _ in known]):.3f} against "
+        f"{np.mean([other_share for _, other_share, _ in known]):.3f}"
     )
     sentence = "less between nodes than the resource-aware scheduler, on nine in ten of those where it leaves any to gain"
-    return claim(sentence, below >= 0.9 * (len(rows) - tight), found)
+    return claim(sentence, below >= 0.9 * (len(rows) - tight), evidence)
 
 
-def _placement(row: TopologyRow, contender: str) -> Placement:
+def _placement(row: TopologyRow, contender: str) -> ProductionPlacement:
     return (row.outcomes or {})[contender]

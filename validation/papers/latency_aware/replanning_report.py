@@ -17,7 +17,7 @@ from edrp.validation.simulation.placement.replanning_world import (
     AWAY_FROM,
     AWAY_UNTIL,
     MINUTES,
-    PEAK,
+    PEAK_CORE_SHARE,
     TOPOLOGY,
     loads,
     moments,
@@ -40,23 +40,24 @@ def run(
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
     curve, origin = loads(data, seed)
     console.print(
-        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK:.0%} of the cluster, every {MINUTES} minutes"
+        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK_CORE_SHARE:.0%} of the cluster, "
+        f"every {MINUTES} minutes"
     )
     console.print(
         f"{origin}; every delay and need fluctuates; delays are estimated from a few measurements; "
         f"{AWAY} is away from {AWAY_FROM:g} to {AWAY_UNTIL:g} h"
     )
     day = list(moments(curve, seed))
-    found = {}
+    outcomes = {}
     for name, strategy in strategies(policy, seed).items():
         with working(console, f"{name}: {len(day)} steps"):
-            found[name] = run_day(day, strategy, policy)
-    print_tables(console, outcome_table(found, policy))
-    print_statements(console, replanning_statements(found))
-    return found
+            outcomes[name] = run_day(day, strategy, policy)
+    print_tables(console, outcome_table(outcomes, policy))
+    print_statements(console, replanning_statements(outcomes))
+    return outcomes
 
 
-def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
+def outcome_table(outcomes: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
     """One row per strategy: total, score, downtime, moves, and how long what ran did not work."""
     rows = tuple(
         (
@@ -68,7 +69,7 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
             str(outcome.moved),
             f"{outcome.broken * MINUTES / 60:.1f}",
         )
-        for name, outcome in found.items()
+        for name, outcome in outcomes.items()
     )
     columns = ("Planned again", "Total", "Score", "Downtime\ns", "Changes", "Instances\nmoved", "Broken\nh")
     note = (
@@ -78,9 +79,9 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
     return Table("A day, by when it is planned again", columns, rows, columns[1:], note=note)
 
 
-def replanning_statements(found: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
+def replanning_statements(outcomes: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
     """Sentences on the worth of moves under the four strategies, judged."""
-    paying, every, broken, never = (found[name] for name in (PAYING, EVERY, BROKEN, NEVER))
+    paying, every, broken, never = (outcomes[name] for name in (PAYING, EVERY, BROKEN, NEVER))
     return (
         claim(
             "planning when it pays costs less in total than at every step, than only when broken, and than never",

@@ -27,14 +27,14 @@ EVEN = "even"
 RESOURCE_AWARE = "resource-aware"
 SEARCHES = ("hill-climbing", "ant-system", "hybrid")
 METHODS = (*SEARCHES, RESOURCE_AWARE, "iterated-local-search")
-"""As in the tables, and the search that we recommend."""
+"""Methods in the order of the tables, and the search that this package recommends."""
 
 SIMULATED_SHARE = 0.6
 """Share of a topology's rates at which latencies are simulated: all schedulers but the even one can take it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SchedulerPlacement:
     """One placement; of the even scheduler with load 0, and as seed the workers.
 
     It reserves cores of supervisors and carries tuples/s of the source; the least and the mean seconds end to end are None
@@ -58,26 +58,26 @@ def placements(
     seeds: int = 5,
     simulated: Sequence[str] = (),
     tell: Tell = str,
-) -> list[Placed]:
+) -> list[SchedulerPlacement]:
     """Place every topology with every scheduler, and simulate end-to-end latencies of some.
 
     The even scheduler does not look at needs: it deals the executors to a fixed number of workers, here one
     to all. The others place each topology at each load and use what they need; the resource-aware one draws nothing.
     """
-    found: list[Placed] = []
+    placed: list[SchedulerPlacement] = []
     for topology in topologies:
         tell(topology)
         latencies = topology in simulated
         lowest = paper_problem(topology, min(loads))
-        found += [_placed(lowest, topology, 0.0, EVEN, workers, deal, latencies) for workers, deal in _even(lowest)]
+        placed += [_placed(lowest, topology, 0.0, EVEN, workers, deal, latencies) for workers, deal in _even(lowest)]
         for load in loads:
             problem = paper_problem(topology, load)
             for method in METHODS:
                 for seed in range(1 if method == RESOURCE_AWARE else seeds):
                     deployment = solve(problem, method, seed=seed, time_limit=1.0).deployment
                     if deployment is not None:
-                        found.append(_placed(problem, topology, load, method, seed, deployment, latencies))
-    return found
+                        placed.append(_placed(problem, topology, load, method, seed, deployment, latencies))
+    return placed
 
 
 def _even(problem: LatencyAwareProblem) -> Iterator[tuple[int, Deployment]]:
@@ -95,23 +95,23 @@ def _placed(
     seed: int,
     deployment: Deployment,
     simulated: bool,
-) -> Placed:
-    what = carried(problem, deployment)
+) -> SchedulerPlacement:
+    measures = carried(problem, deployment)
     if not simulated:
-        return Placed(topology, load, method, seed, what.reserved, what.throughput)
+        return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput)
     seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
-    least, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
-    return Placed(topology, load, method, seed, what.reserved, what.throughput, least, mean)
+    least_seconds, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
+    return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput, least_seconds, mean)
 
 
-def factors(found: Sequence[Placed], topology: str, method: str, reference: str) -> np.ndarray:
+def factors(placements_made: Sequence[SchedulerPlacement], topology: str, method: str, reference: str) -> np.ndarray:
     """Throughput of each placement over the reference's where that takes as much (section 6.2.1); none without a reference.
 
     Between placements of the reference it is interpolated, beyond them the nearest one counts, as in the paper. Several
     placements of the reference that take the same are averaged.
     """
-    mine = [placed for placed in found if placed.topology == topology and placed.method == method]
-    other = [placed for placed in found if placed.topology == topology and placed.method == reference]
+    mine = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
+    other = [placed for placed in placements_made if placed.topology == topology and placed.method == reference]
     if not mine or not other:
         return np.zeros(0)
     taken = np.array(sorted({placed.reserved for placed in other}))

@@ -45,7 +45,7 @@ PAPER: dict[str, dict[str, float]] = {
 TOPOLOGIES = tuple(PAPER)
 ACYCLIC = tuple(name for name in TOPOLOGIES if name.startswith("T-R") and name not in ("T-R8", "T-R9"))
 LARGEST = "T-R7"
-SEEDS = 30
+SEEDS_PER_METHOD = 30
 TIME_LIMIT = 1.0
 """Seconds that a method may take, the paper's limit too."""
 
@@ -100,7 +100,7 @@ def cells(
     topologies: Sequence[str] = TOPOLOGIES,
     *,
     loads: Sequence[float] = LOADS,
-    seeds: int = SEEDS,
+    seeds: int = SEEDS_PER_METHOD,
     fresh: int = 0,
     methods: Sequence[str] = METHODS,
     tell: Tell = str,
@@ -119,8 +119,8 @@ def cells(
         for method in methods:
             runs.setdefault((topology, load, method), []).extend(_run(problem, method, seed, optimum) for seed in own_seeds)
     return [
-        SearchRuns(topology, operators[topology, load], load, method, *zip(*own, strict=True))
-        for (topology, load, method), own in runs.items()
+        SearchRuns(topology, operators[topology, load], load, method, *zip(*cell_runs, strict=True))
+        for (topology, load, method), cell_runs in runs.items()
     ]
 
 
@@ -146,7 +146,7 @@ def proven(problem: LatencyAwareProblem) -> float:
 
 
 def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -> tuple[float, float]:
-    """Milliseconds and gap."""
+    """Run one method and return its time (ms) and its gap."""
     limit = None if method == RESOURCE_AWARE else TIME_LIMIT
     begin = process_time()
     solution = solve(problem, method, seed=seed, time_limit=limit)
@@ -155,11 +155,11 @@ def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -
     return 1e3 * taken, gap
 
 
-def method_table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns], str]) -> Table:
+def method_table(search_runs: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns], str]) -> Table:
     """A quantity of the runs by topology, load and method."""
-    methods = tuple(method for method in METHODS if any(cell.method == method for cell in found))
+    methods = tuple(method for method in METHODS if any(cell.method == method for cell in search_runs))
     by_row: dict[tuple[str, int, float], dict[str, SearchRuns]] = {}
-    for cell in found:
+    for cell in search_runs:
         by_row.setdefault((cell.topology, cell.operators, cell.load), {})[cell.method] = cell
     rows = tuple(
         (topology, str(operators), f"{load:g}", *(text(row[method]) if method in row else NONE for method in methods))
@@ -168,37 +168,39 @@ def method_table(found: Sequence[SearchRuns], title: str, text: Callable[[Search
     return Table(title, ("topology", "operators", "load", *methods), rows)
 
 
-def statements_4(found: Sequence[SearchRuns]) -> tuple[Statement, ...]:
+def statements_4(search_runs: Sequence[SearchRuns]) -> tuple[Statement, ...]:
     """The sentences on the heuristics at the largest topology and over all that can be proven, judged where there are cells."""
-    made = []
-    for name, largest in ((LARGEST, _select(found, (LARGEST,))), ("generated topologies", _select(found, (FRESH,)))):
-        climbs, hybrids, ours = (_select(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
+    judged = []
+    for name, largest in ((LARGEST, _select(search_runs, (LARGEST,))), ("generated topologies", _select(search_runs, (FRESH,)))):
+        climbs, hybrids, recommended = (_select(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
         if climbs:
             slowest = max(median(cell.milliseconds) for cell in climbs)
-            made.append(claim(f"hill climbing takes under 5 ms on {name}", slowest < 5, f"{slowest:.1f} ms"))
+            judged.append(claim(f"hill climbing takes under 5 ms on {name}", slowest < 5, f"{slowest:.1f} ms"))
         if hybrids:
             gap, slow = median(_gaps(hybrids)), max(median(cell.milliseconds) for cell in hybrids)
             text = f"{100 * gap:.1f} % in {slow:.0f} ms"
-            made.append(claim(f"the hybrid's median gap on {name} is at most 10 % in 50 ms", gap <= 0.1 and slow <= 50, text))
-        if ours:
-            gap, worst = median(_gaps(ours)), max(_gaps(ours))
+            judged.append(claim(f"the hybrid's median gap on {name} is at most 10 % in 50 ms", gap <= 0.1 and slow <= 50, text))
+        if recommended:
+            gap, worst = median(_gaps(recommended)), max(_gaps(recommended))
             text = f"{100 * gap:.2f} %, {100 * worst:.2f} %"
-            made.append(claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
-    infeasible = sum(cell.infeasible for cell in _select(found, method=HILL_CLIMBING))
-    made.append(claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
+            judged.append(claim(f"{RECOMMENDED} on {name}: median gap ≤ 1 %, worst ≤ 5 %", gap <= 0.01 and worst <= 0.05, text))
+    infeasible = sum(cell.infeasible for cell in _select(search_runs, method=HILL_CLIMBING))
+    judged.append(claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
     for name, topologies in (("T-R1 to T-R7", ACYCLIC), ("generated topologies", (FRESH,))):
-        if ours := _select(found, topologies, RECOMMENDED):
-            share = sum(gap <= PAPER_OPTIMUM for gap in _gaps(ours)) / len(_gaps(ours))
-            made.append(claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
-    return tuple(made)
+        if recommended := _select(search_runs, topologies, RECOMMENDED):
+            share = sum(gap <= PAPER_OPTIMUM for gap in _gaps(recommended)) / len(_gaps(recommended))
+            judged.append(claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
+    return tuple(judged)
 
 
-def _select(found: Sequence[SearchRuns], topologies: Sequence[str] | None = None, method: str | None = None) -> list[SearchRuns]:
-    return [c for c in found if (topologies is None or c.topology in topologies) and (method is None or c.method == method)]
+def _select(
+    search_runs: Sequence[SearchRuns], topologies: Sequence[str] | None = None, method: str | None = None
+) -> list[SearchRuns]:
+    return [c for c in search_runs if (topologies is None or c.topology in topologies) and (method is None or c.method == method)]
 
 
-def _gaps(found: Sequence[SearchRuns]) -> list[float]:
-    return [gap for cell in found for gap in cell.gaps]
+def _gaps(search_runs: Sequence[SearchRuns]) -> list[float]:
+    return [gap for cell in search_runs for gap in cell.gaps]
 
 
 def run(
@@ -206,16 +208,16 @@ def run(
     *,
     topologies: Sequence[str] = TOPOLOGIES,
     loads: Sequence[float] = LOADS,
-    seeds: int = SEEDS,
+    seeds: int = SEEDS_PER_METHOD,
     fresh: int = 0,
 ) -> list[SearchRuns]:
     """Print our Table 4 next to the printed one, and the statements on it; also of `fresh` generated topologies."""
     for method in METHODS:
         solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
     with working(console, "placing") as tell:
-        found = cells(topologies, loads=loads, seeds=seeds, fresh=fresh, tell=tell)
-    times = method_table(found, "Table 4: milliseconds, ours (paper)", lambda cell: cell.time)
-    gaps = method_table(found, "gap to the proven optimum, %: median ≤ worst", lambda cell: cell.quality)
+        search_runs = cells(topologies, loads=loads, seeds=seeds, fresh=fresh, tell=tell)
+    times = method_table(search_runs, "Table 4: milliseconds, ours (paper)", lambda cell: cell.time)
+    gaps = method_table(search_runs, "gap to the proven optimum, %: median ≤ worst", lambda cell: cell.quality)
     print_tables(console, times, gaps)
-    print_statements(console, statements_4(found))
-    return found
+    print_statements(console, statements_4(search_runs))
+    return search_runs

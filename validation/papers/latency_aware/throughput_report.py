@@ -22,7 +22,7 @@ from edrp.validation.papers.latency_aware.schedulers import (
     RESOURCE_AWARE,
     SEARCHES,
     TOPOLOGIES,
-    Placed,
+    SchedulerPlacement,
     factors,
     placements,
 )
@@ -101,38 +101,44 @@ def run(
     topologies: Sequence[str] = TOPOLOGIES,
     loads: Sequence[float] = LOADS,
     seeds: int = 5,
-) -> list[Placed]:
+) -> list[SchedulerPlacement]:
     """Place all topologies with all schedulers; print Tables 2 and 3 and the statements on them; draw Figs. 6 to 8."""
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
-        found = placements(topologies, loads=loads, seeds=seeds, simulated=simulated, tell=tell)
-    print_tables(console, table_2(found), table_3(found))
-    print_statements(console, throughput_statements(found))
-    draw(console, out, {name: partial(draw_scatter, found, *what) for name, what in FIGURES.items()})
-    return found
+        placed = placements(topologies, loads=loads, seeds=seeds, simulated=simulated, tell=tell)
+    print_tables(console, table_2(placed), table_3(placed))
+    print_statements(console, throughput_statements(placed))
+    draw(console, out, {name: partial(draw_scatter, placed, *what) for name, what in FIGURES.items()})
+    return placed
 
 
-def table_2(found: Sequence[Placed]) -> Table:
+def table_2(placed: Sequence[SchedulerPlacement]) -> Table:
     """Throughput over the even scheduler at the same cores: mean ± deviation, the paper's mean in brackets."""
-    return _table("Table 2: throughput over the even scheduler", found, EVEN, METHODS, TABLE_2)
+    return _table("Table 2: throughput over the even scheduler", placed, EVEN, METHODS, TABLE_2)
 
 
-def table_3(found: Sequence[Placed]) -> Table:
+def table_3(placed: Sequence[SchedulerPlacement]) -> Table:
     """Throughput over the resource-aware scheduler at the same cores."""
     methods = (*SEARCHES, "iterated-local-search", EVEN)
-    return _table("Table 3: throughput over the resource-aware scheduler", found, RESOURCE_AWARE, methods, TABLE_3)
+    return _table("Table 3: throughput over the resource-aware scheduler", placed, RESOURCE_AWARE, methods, TABLE_3)
 
 
-def _table(title: str, found: Sequence[Placed], reference: str, methods: Sequence[str], printed: Factors) -> Table:
-    present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in found)]
+def _table(
+    title: str, placements_made: Sequence[SchedulerPlacement], reference: str, methods: Sequence[str], printed: Factors
+) -> Table:
+    present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in placements_made)]
     rows = []
     for topology in present:
-        own = {method: factors(found, topology, method, reference) for method in methods}
-        texts = {method: f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE for method, ours in own.items()}
+        factors_of = {method: factors(placements_made, topology, method, reference) for method in methods}
+        texts = {
+            method: f"{method_factors.mean():.2f} ± {method_factors.std():.2f}" if method_factors.size else NONE
+            for method, method_factors in factors_of.items()
+        }
         rows.append((topology, *(text + _in_brackets(printed[topology].get(method)) for method, text in texts.items())))
     random = [name for name in present if name.startswith("T-R")]
     means = (
-        f"{mean_factor(found, random, method, reference):.2f}" + _in_brackets(_mean(printed[name].get(method) for name in random))
+        f"{mean_factor(placements_made, random, method, reference):.2f}"
+        + _in_brackets(_mean(printed[name].get(method) for name in random))
         for method in methods
     )
     rows.append(("mean of T-R", *means))
@@ -144,9 +150,9 @@ def _in_brackets(printed: float | None) -> str:
     return "" if printed is None else f" ({printed:.2f})"
 
 
-def mean_factor(found: Sequence[Placed], topologies: Sequence[str], method: str, reference: str) -> float:
+def mean_factor(placed: Sequence[SchedulerPlacement], topologies: Sequence[str], method: str, reference: str) -> float:
     """Mean over topologies of the mean factor; not a number where there is none."""
-    means = [values.mean() for name in topologies if (values := factors(found, name, method, reference)).size]
+    means = [values.mean() for name in topologies if (values := factors(placed, name, method, reference)).size]
     return float(np.mean(means)) if means else float("nan")
 
 
@@ -155,18 +161,18 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def throughput_statements(found: Sequence[Placed]) -> tuple[Statement, ...]:
+def throughput_statements(placed: Sequence[SchedulerPlacement]) -> tuple[Statement, ...]:
     """Sentences of the paper on throughput, judged by the model."""
     random = [name for name in TOPOLOGIES if name.startswith("T-R")]
-    even = {method: mean_factor(found, random, method, EVEN) for method in METHODS}
-    aware = {method: mean_factor(found, random, method, RESOURCE_AWARE) for method in SEARCHES}
+    even = {method: mean_factor(placed, random, method, EVEN) for method in METHODS}
+    aware = {method: mean_factor(placed, random, method, RESOURCE_AWARE) for method in SEARCHES}
     shown, shown_aware = (", ".join(f"{method} {value:.2f}" for method, value in over.items()) for over in (even, aware))
     within = all(BAND[0] <= value <= BAND[1] for value in even.values())
     last = min(SEARCHES, key=lambda method: even[method])
     drop, large, small = (
-        [mean_factor(found, names, method, RESOURCE_AWARE) for method in SEARCHES] for names in (("T-R7",), LARGE, SMALL)
+        [mean_factor(placed, names, method, RESOURCE_AWARE) for method in SEARCHES] for names in (("T-R7",), LARGE, SMALL)
     )
-    manual = [mean_factor(found, [name], "hybrid", EVEN) for name in ("T-M1", "T-M2", "T-M3")]
+    manual = [mean_factor(placed, [name], "hybrid", EVEN) for name in ("T-M1", "T-M2", "T-M3")]
     shown_drop, shown_manual = (", ".join(f"{value:.2f}" for value in values) for values in (drop, manual))
     return (
         claim(f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one", within, shown),
@@ -195,14 +201,18 @@ def throughput_statements(found: Sequence[Placed]) -> tuple[Statement, ...]:
     )
 
 
-def draw_scatter(found: Sequence[Placed], topology: str, quantity: str, path: Path) -> None:
+def draw_scatter(placements_made: Sequence[SchedulerPlacement], topology: str, quantity: str, path: Path) -> None:
     """Draw a PNG with one dot per placement of a topology that has the quantity, over its cores; a trend line per scheduler."""
     name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)
     axes = figure.add_subplot()
     for method, (marker, colour) in DOTS.items():
-        own = [placed for placed in found if placed.topology == topology and placed.method == method]
-        dots = [(100 * placed.reserved, scale * value) for placed in own if (value := getattr(placed, quantity)) is not None]
+        method_placements = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
+        dots = [
+            (100 * placed.reserved, scale * value)
+            for placed in method_placements
+            if (value := getattr(placed, quantity)) is not None
+        ]
         if not dots:
             continue
         taken, reached = np.array(dots).T

@@ -33,7 +33,7 @@ TOLERANCE, TASKS, DISCOUNT = 0.2, 64, 0.8
 LONG_RUN = 3000
 """Migrations over which savings are estimated once more: a prepared policy follows them quickly."""
 
-BLOCK = 10
+MIGRATIONS_PER_BLOCK = 10
 """Neighbouring migrations that are drawn together, since the cost of one depends on those before it."""
 
 
@@ -148,10 +148,10 @@ def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
     """
     costs = np.stack([policy.moved_share, against.moved_share])
     migrations = costs.shape[1]
-    block = min(BLOCK, migrations)
+    block = min(MIGRATIONS_PER_BLOCK, migrations)
     begins = np.random.default_rng(seed).integers(0, migrations, (RESAMPLES, -(-migrations // block)))
     drawn = (begins[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :migrations] % migrations
-    ours, theirs = costs[:, drawn].sum(axis=2)
+    own_cost, other_cost = costs[:, drawn].sum(axis=2)
     base = costs[1].sum()
     value = float(1 - costs[0].sum() / base) if base > 0 else 0.0
-    return percentile_estimate(value, 1 - ours / np.where(theirs > 0, theirs, np.inf))
+    return percentile_estimate(value, 1 - own_cost / np.where(other_cost > 0, other_cost, np.inf))

@@ -37,13 +37,15 @@ def draw_costs_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     breaking = {row.policy for row in rows if row.followed.broken.any()}
     costs, savings, broken = [], [], []
     for letter, name in zip("abcdefgh", names, strict=False):
-        own = [row for row in rows if row.series == name]
+        series_rows = [row for row in rows if row.series == name]
         curves = partial(_curves, key=lambda row: row.policy, x=lambda row: row.tolerance)
-        moved = curves([row for row in own if row.followed.mean > 0], y=_moved)  # a logarithm knows no 0
+        moved = curves([row for row in series_rows if row.followed.mean > 0], y=_moved)  # a logarithm knows no 0
         scales = ("linear", "log")
         costs.append(Panel(f"({letter}) {name}", "τ", MOVED, moved, scales, floor, 100.0, COST_TICKS))
-        savings.append(Panel("", "τ", "saved of SSM [%]", curves(own, y=lambda row: _percent(row.saving)), floor=None))
-        shares = curves([row for row in own if row.policy in breaking], y=lambda row: _exactly(100 * row.followed.broken_share))
+        savings.append(Panel("", "τ", "saved of SSM [%]", curves(series_rows, y=lambda row: _percent(row.saving)), floor=None))
+        shares = curves(
+            [row for row in series_rows if row.policy in breaking], y=lambda row: _exactly(100 * row.followed.broken_share)
+        )
         broken.append(Panel("", "τ", "limit broken [%]", shares, floor=-4.0, ceiling=104.0))
     title = "Load balancing against migration cost (state migration, Fig. 9)"
     draw_panels([*costs, *savings, *broken], path, columns=len(names), title=title, styles=STYLES)

@@ -18,7 +18,7 @@ from edrp.mdp.partitions import Tasks
 LOW, HIGH = 8, 16
 """Range that node counts are normalised to, as in the paper."""
 
-HOUR = 3600.0
+SECONDS_PER_HOUR = 3600.0
 MONTH = 720
 """Hours whose migrations the transition matrix is estimated from: "data from the previous month"."""
 
@@ -80,7 +80,7 @@ class MigrationSeries:
 
 def departures() -> MigrationSeries:
     """Departures from New York in 2013 by hour; keys are aircraft, with their departures as work."""
-    counts = LoadSeries("departures", HOUR, flights().per_bin(HOUR).astype(np.float64))
+    counts = LoadSeries("departures", SECONDS_PER_HOUR, flights().per_bin(SECONDS_PER_HOUR).astype(np.float64))
     aircraft = flights("aircraft")
     work = np.bincount(aircraft.key, minlength=len(aircraft.names)).astype(np.float64)
     return MigrationSeries("flights", _normalised(counts), work, f"{len(work)} aircraft and their departures")
@@ -117,4 +117,4 @@ def zipf_work(exponent: float, keys: int = KEYS) -> Floats:
 
 
 def _normalised(series: LoadSeries) -> Ints:
-    return series.node_counts(HOUR, LOW, HIGH, OUTLIERS)
+    return series.node_counts(SECONDS_PER_HOUR, LOW, HIGH, OUTLIERS)

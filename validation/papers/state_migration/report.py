@@ -89,47 +89,47 @@ def run(
 
 def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
     """Fig. 9 as a table: cost of each policy on a series against τ, with the share of broken limits in brackets."""
-    own = [row for row in rows if row.series == name]
-    tolerances = tuple(dict.fromkeys(row.tolerance for row in own))
+    series_rows = [row for row in rows if row.series == name]
+    tolerances = tuple(dict.fromkeys(row.tolerance for row in series_rows))
     cells = {}
-    for row in own:
+    for row in series_rows:
         broken = f" [{100 * row.followed.broken_share:.0f}]" if row.followed.broken.any() else ""
         cells[row.policy, row.tolerance] = f"{100 * row.followed.mean:.1f}{broken}"
-    policies = dict.fromkeys(row.policy for row in own)
-    made = tuple((policy, *(cells.get((policy, tolerance), NONE) for tolerance in tolerances)) for policy in policies)
+    policies = dict.fromkeys(row.policy for row in series_rows)
+    table_rows = tuple((policy, *(cells.get((policy, tolerance), NONE) for tolerance in tolerances)) for policy in policies)
     columns = tuple(f"{tolerance:g}" for tolerance in tolerances)
-    return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), made, columns)
+    return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), table_rows, columns)
 
 
 def saving_table(rows: Sequence[PolicyRow]) -> Table:
     """Savings of the policies that plan ahead, with the time to prepare them."""
-    made = tuple(
+    table_rows = tuple(
         (row.series, f"{row.tolerance:g}", row.policy, _saved(row.saving), _saved(row.long_saving), _seconds(row), row.note)
         for row in rows
         if row.saving is not None
     )
     columns = ("Series", "τ", "Policy", "Saving", "Long run", "Prepared in", "How")
-    return Table(f"Savings of planning ahead against SSM, 95 % confidence (γ = {DISCOUNT:g})", columns, made)
+    return Table(f"Savings of planning ahead against SSM, 95 % confidence (γ = {DISCOUNT:g})", columns, table_rows)
 
 
 def task_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 12 as a table: cost and time of SSM against the number of tasks."""
-    made = tuple(
+    table_rows = tuple(
         (row.series, str(row.tasks), f"{100 * row.followed.mean:.1f}", f"{1e6 * row.followed.median_seconds:.0f}") for row in rows
     )
     columns = ("Series", "Tasks", "Moved [%]", "Time [µs]")
-    return Table(f"Fig. 12: SSM against the number of tasks, τ = {TOLERANCE:g}", columns, made, columns[1:])
+    return Table(f"Fig. 12: SSM against the number of tasks, τ = {TOLERANCE:g}", columns, table_rows, columns[1:])
 
 
 def discount_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 14 as a table: cost, savings and preparation of MTM-aware migration against γ."""
-    made = []
+    table_rows = []
     for row in rows:
         planned = (_saved(row.saving), _saved(row.long_saving), _seconds(row)) if row.policy == MTM else ("", "", "")
         discount = f"{row.discount:g}" if row.policy == MTM else "0 (SSM)"
-        made.append((row.series, discount, f"{100 * row.followed.mean:.2f}", *planned))
+        table_rows.append((row.series, discount, f"{100 * row.followed.mean:.2f}", *planned))
     columns = ("Series", "γ", "Moved [%]", "Saving", "Long run", "Prepared in")
-    return Table(f"Fig. 14: MTM-aware migration against γ, τ = {TOLERANCE:g}", columns, tuple(made), columns[1:3])
+    return Table(f"Fig. 14: MTM-aware migration against γ, τ = {TOLERANCE:g}", columns, tuple(table_rows), columns[1:3])
 
 
 def _saved(estimate: Estimate | None) -> str:

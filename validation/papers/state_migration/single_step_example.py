@@ -16,7 +16,7 @@ from edrp.migration.projected_costs import migration_costs
 from edrp.migration.sequence import MigrationSequence
 from edrp.report.tables import Table, print_tables
 
-TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
+EXAMPLE_TASKS, START, NODE_COUNTS, EXAMPLE_TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
 
 TABLE_4 = TransitionMatrix([2, 3, 4], [[0.3, 0.6, 0.1], [0.3, 0.4, 0.3], [0.1, 0.5, 0.4]])
 
@@ -41,36 +41,41 @@ def table_three() -> TableThree:
     >>> table_three()
     TableThree(first=4.0, second_after_printed=4.0, greedy=(6.0, 8.0), sequence=6.0, method=6.0)
     """
-    sizes = np.ones(TASKS).tolist()
-    thirds, quarters = (_partitions(nodes) for nodes in STEPS)
+    sizes = np.ones(EXAMPLE_TASKS).tolist()
+    thirds, quarters = (_partitions(nodes) for nodes in NODE_COUNTS)
     first = migration_costs(START, thirds, sizes)
     second = np.array([migration_costs(tuple(boundaries), quarters, sizes).min() for boundaries in thirds])
     best_first = first == first.min()
     printed = (thirds == np.array([0, 9, 11, 20])).all(axis=1)
     problem = MigrationSequence(
-        work=sizes, state_size=sizes, intervals=[(0, 13), (13, 20)], nodes=STEPS, tolerance=[TOLERANCE] * 2, allow_empty=False
+        work=sizes,
+        state_size=sizes,
+        intervals=[(0, 13), (13, 20)],
+        nodes=NODE_COUNTS,
+        tolerance=[EXAMPLE_TOLERANCE] * 2,
+        allow_empty=False,
     )
-    found = solve(problem).objective
-    assert found is not None
+    optimum = solve(problem).objective
+    assert optimum is not None
     totals = (first + second)[best_first]
     return TableThree(
         float(first.min()),
         float(second[printed][0]),
         (float(totals.min()), float(totals.max())),
         float((first + second).min()),
-        found,
+        optimum,
     )
 
 
 def run(console: Console) -> None:
     """Print both tables next to the paper's, and explain the difference."""
-    found = table_three()
-    low, high = found.greedy
+    costs = table_three()
+    low, high = costs.greedy
     rows = (
-        ("least cost of the first step, 2 → 3 nodes", "4", f"{found.first:g}"),
-        ("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{found.second_after_printed:g}"),
+        ("least cost of the first step, 2 → 3 nodes", "4", f"{costs.first:g}"),
+        ("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{costs.second_after_printed:g}"),
         ("two steps, optimal one by one", "10", f"{low:g} to {high:g}, by which of equal first steps is taken"),
-        ("both together: the alternative, the optimum", "9", f"{found.sequence:g}; method oms finds {found.method:g}"),
+        ("both together: the alternative, the optimum", "9", f"{costs.sequence:g}; method oms finds {costs.method:g}"),
     )
     print_tables(console, Table("Table 3", ("20 equal tasks, τ = 0.4, tasks moved", "Paper", "Counted"), rows))
     console.print("The paper's single-step costs are not optimal: every partition was listed here, and every way between them.")
@@ -80,6 +85,6 @@ def run(console: Console) -> None:
 
 
 def _partitions(nodes: int) -> AnyInts:
-    limit = load_limit(TASKS, nodes, TOLERANCE)
-    rows = np.array([(0, *inner, TASKS) for inner in combinations(range(1, TASKS), nodes - 1)])
+    limit = load_limit(EXAMPLE_TASKS, nodes, EXAMPLE_TOLERANCE)
+    rows = np.array([(0, *inner, EXAMPLE_TASKS) for inner in combinations(range(1, EXAMPLE_TASKS), nodes - 1)])
     return np.asarray(rows[(np.diff(rows, axis=1) <= limit).all(axis=1)])

@@ -1,4 +1,4 @@
-"""Sentences of the state-migration paper on its figures, judged on ours."""
+"""Statements of the state-migration paper about its figures, checked against this package's runs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def tolerance_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
         for estimate in (row.saving, row.long_saving)
         if estimate is not None and estimate.high is not None and estimate.high < 0
     ]
-    found = "; ".join(worse) or f"in all {len(prepared)} settings"
-    yield claim("MTM-aware migration is nowhere worse than SSM beyond noise", not worse, found)
+    evidence = "; ".join(worse) or f"in all {len(prepared)} settings"
+    yield claim("MTM-aware migration is nowhere worse than SSM beyond noise", not worse, evidence)
     yield _falls("SSM's cost falls with τ", rows, SINGLE_STEP, "tolerance")
     slowest = max((row.followed.median_seconds for row in rows if row.policy == SINGLE_STEP), default=0.0)
     yield claim("SSM decides within 2 ms", slowest <= MAX_DECISION_SECONDS, f"medians up to {1e6 * slowest:.0f} µs")
@@ -77,13 +77,13 @@ def _falls(sentence: str, rows: Sequence[PolicyRow], policy: str, quantity: str)
         if row.policy == policy:
             curves.setdefault(row.series, []).append((getattr(row, quantity), row.followed.mean))
     ordered = {name: [cost for _, cost in sorted(curve)] for name, curve in curves.items()}
-    found = "; ".join(f"{name} {', '.join(f'{100 * cost:.1f}' for cost in costs)} %" for name, costs in ordered.items())
-    return claim(sentence, all(costs[-1] < costs[0] for costs in ordered.values()), found)
+    evidence = "; ".join(f"{name} {', '.join(f'{100 * cost:.1f}' for cost in costs)} %" for name, costs in ordered.items())
+    return claim(sentence, all(costs[-1] < costs[0] for costs in ordered.values()), evidence)
 
 
 def _costs(rows: Sequence[PolicyRow]) -> dict[tuple[str, float], dict[str, float]]:
     """Cost of each policy by series and τ."""
-    found: dict[tuple[str, float], dict[str, float]] = {}
+    costs: dict[tuple[str, float], dict[str, float]] = {}
     for row in rows:
-        found.setdefault((row.series, row.tolerance), {})[row.policy] = row.followed.mean
-    return found
+        costs.setdefault((row.series, row.tolerance), {})[row.policy] = row.followed.mean
+    return costs

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """One event.
+    """One event of a simulated run.
 
     Attributes
     ----------

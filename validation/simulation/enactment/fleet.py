@@ -18,7 +18,7 @@ from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 from edrp.validation.simulation.enactment.service_kernel import START, STOP
 
 Change = tuple[float, int, int]
-"""When (s), `START` or `STOP`, number of the instance."""
+"""Change of an instance: time (s), `START` or `STOP`, number of the instance."""
 
 Cause = Literal["initial", "placed", "migrated"]
 Ending = Literal["removed", "migrated"]
@@ -139,7 +139,7 @@ class Fleet:
             )
 
     def instance_records(self) -> Iterator[InstanceRecord]:
-        """All instances."""
+        """Yield the records of all instances."""
         for instance in self._instances:
             yield InstanceRecord.model_construct(
                 operator=instance.operator,
@@ -152,7 +152,7 @@ class Fleet:
             )
 
     def _refusal(self, action: Action, state: EnactmentState) -> str:
-        """Why an action is impossible that a tentative state would accept; empty if it is not."""
+        """Return the reason why an action is impossible that a tentative state would accept; empty if it is possible."""
         if not isinstance(action, Action):
             return "is no action"
         if isinstance(action, Lease) and action.host in self._hosts and action.host not in state.hosts:
@@ -190,8 +190,8 @@ class Fleet:
         """Place an instance; it starts once the host is ready and the image is there, which is downloaded once."""
         ready = max(time, host.ready)
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
-        there = host.images.setdefault(operator, ready + download)
-        up = max(ready, there) + self._random_streams.instance_start_up()
+        image_ready = host.images.setdefault(operator, ready + download)
+        up = max(ready, image_ready) + self._random_streams.instance_start_up()
         instance = self._put(operator, host, time, cause, up)
         heappush(self._starting, (up, instance.number))
         return instance

@@ -21,8 +21,8 @@ class PolicyMethod(Method):
     interpreted_first = True
 
     def __init__(self, policy: str) -> None:
-        made: tuple[Any, type[Any]] = POLICIES[policy]
-        self._policy, self.parameters = made
+        policy_and_parameters: tuple[Any, type[Any]] = POLICIES[policy]
+        self._policy, self.parameters = policy_and_parameters
         self.name = policy + SUFFIX
         first = (self._policy.__doc__ or "").strip().split("\n")[0].rstrip(".")
         self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
@@ -40,4 +40,4 @@ class PolicyMethod(Method):
 
 
 METHODS = tuple(PolicyMethod(name) for name in POLICIES)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -118,7 +118,7 @@ class _RunState:
         self._now = current.end
 
     def document(self) -> EnactmentRun:
-        """The run, once it is over."""
+        """Return the document of the finished run."""
         self._check()
         return EnactmentRun.model_construct(
             leases=tuple(self._fleet.lease_records(self._scenario.duration)),

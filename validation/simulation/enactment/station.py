@@ -68,7 +68,7 @@ class Station:
         self._delays = _Delays(float(self._levels[LEVELS.index(scenario.objective_level)]))
 
     def advance(self, inflows: list[Floats], changes: list[Change], current: Round, record: EventLog | None = None) -> Floats:
-        """One round.
+        """Simulate one round and return the departures of its items.
 
         Parameters
         ----------
@@ -137,13 +137,13 @@ class Station:
         VerificationError
             When the counts do not add up.
         """
-        held = self.completed + self._leaving.size + self._waiting.size
-        if self.arrived != held or self.arrived != self.brought + sent:
+        items = self.completed + self._leaving.size + self._waiting.size
+        if self.arrived != items or self.arrived != self.brought + sent:
             message = (
                 f"items of {self.operator.name} at {self._now:g} s: {self.arrived} arrived; {self.brought} came from outside "
-                f"and {sent} were sent; {held} are completed, in service or queued"
+                f"and {sent} were sent; {items} are completed, in service or queued"
             )
-            raise VerificationError(message, self.arrived, held)
+            raise VerificationError(message, self.arrived, items)
 
     def record(self) -> OperatorRecord:
         """The counts at the end of the run."""

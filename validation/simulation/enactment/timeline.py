@@ -44,11 +44,11 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
 
 
 def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
-    """How many spans hold each time: from their start until before their end (None: never).
+    """Return for each time the number of spans that contain it: from their start until before their end (None: endless).
 
     >>> count_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0), (2.0, None)]).tolist()
     [0, 1, 2, 1]
     """
     starts, ends = np.array([(start, np.inf if end is None else end) for start, end in spans]).reshape(-1, 2).T
-    found: Ints = np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
-    return found
+    counts: Ints = np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
+    return counts

@@ -66,8 +66,8 @@ def simulate(
     OutOfTimeError
         When `until` came first.
     """
-    most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
-    admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
+    max_hops = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
+    admissions = Admissions(scenario, cost, max_hops, split_by_hops=split_by_hops, message_delays=message_delays)
     run = _SimulatedRun(scenario, admissions, seed, reallocation=reallocation)
     for task, described in enumerate(scenario.tasks):
         run.advance(described.arrival, until)
@@ -192,7 +192,7 @@ CHOICES: dict[CostName, str] = {
 """Costs by which a task takes one of its maps, and how they choose."""
 
 SUFFIX = "-mapping"
-"""After the name of the cost in the name of its method."""
+"""Suffix that makes the name of a method from the name of its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,4 +241,4 @@ def _check_hops(max_empty_hops: int | None, scenario: BimodalScenario, method: s
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -1,4 +1,4 @@
-"""How rates on the public network depart from their mean: draws by stream and counter, and what gets through in expectation.
+"""Random rates on the public network: draws by stream and counter, and the expected amount that gets through.
 
 A number depends on its stream and its place in it alone. So the flows of a task meet the same network whatever becomes of other
 tasks, and two runs that differ in one decision only are compared on the same draws.
@@ -19,7 +19,7 @@ from edrp.core.kernels import inlined, inner_loop
 
 LAYERS = 256
 TAIL = 3.6541528853610088
-"""Where the lowest layer of 256 equal ones has its corner."""
+"""Abscissa at which the lowest of 256 layers of equal area has its corner, in the ziggurat method."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SPREAD = np.uint64(0xD1342543DE82EF95)

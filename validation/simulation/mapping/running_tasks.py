@@ -108,8 +108,17 @@ class Running:
     @property
     def _kept(self) -> list[NDArray[Any]]:
         """Arrays with a row per task that do not follow from others."""
-        own: list[NDArray[Any]] = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
-        return [*own, self._streams.waiting, self._streams.progress]
+        columns: list[NDArray[Any]] = [
+            self.task,
+            self.source,
+            self.target,
+            self.rate,
+            self.price,
+            self.links,
+            self.arcs,
+            self._keys,
+        ]
+        return [*columns, self._streams.waiting, self._streams.progress]
 
     def flows(self) -> FlowArrays:
         """Return all hops of all tasks, those of the first task first; changes in it are changes here."""
@@ -173,8 +182,8 @@ class Running:
         streams.keys[part] = np.take_along_axis(self._keys[part], places, axis=1)
         streams.levels[part] = np.take_along_axis(level, places, axis=1)
         if self._expected:
-            most = int(streams.hops[part].max())
-            streams.mean[part] = expected_fractions(streams.levels[part, :most], self._physics.scale)
+            max_hops = int(streams.hops[part].max())
+            streams.mean[part] = expected_fractions(streams.levels[part, :max_hops], self._physics.scale)
         if self._physics.buffer:
             self._return_waiting(~public)
 
@@ -201,11 +210,11 @@ class Running:
         progress, drawn = self._streams.progress[: self.count], self._streams.mean[: self.count] < 0
         hops = int(self._streams.hops[: self.count][drawn].sum())
         work = INTERVAL * (hops / self._physics.interval + self.count / self._physics.window)
-        least = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
-        spend(EVENT + work * least)  # so much it takes at least; the rest is known afterwards
+        min_seconds = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
+        spend(EVENT + work * min_seconds)  # so much it takes at least; the rest is known afterwards
         end, row = first_end(self._streams, self.count, now, until, self._physics)
         reached = min(end, until)
-        spend(work * max(0.0, reached - now - least))
+        spend(work * max(0.0, reached - now - min_seconds))
         advance(self._streams, self.count, now, reached, self._physics)
         return reached, row
 

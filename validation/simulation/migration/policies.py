@@ -28,7 +28,7 @@ from edrp.validation.simulation.migration.policy_runs import ActionRule, Followe
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 
-MAX_STATES = 600_000
+MAX_PARTITIONS = 600_000
 """Partitions up to which MTM-aware migration and OMS are exact.
 
 Beyond, projected costs are fitted, and used only if simulation recommends it; OMS is a search without proof.
@@ -50,7 +50,7 @@ class Prepared:
     how: str
 
 
-def prepare(model: PolicyModel, max_states: int = MAX_STATES, seed: int = 0) -> Prepared:
+def prepare(model: PolicyModel, max_states: int = MAX_PARTITIONS, seed: int = 0) -> Prepared:
     """Exact where the partitions can be enumerated, else fitted and guarded by simulation against SSM."""
     began = perf_counter()
     states = sum(model.size.states)
@@ -70,7 +70,7 @@ def prepare(model: PolicyModel, max_states: int = MAX_STATES, seed: int = 0) -> 
 
 
 def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
-    """SSM as a policy.
+    """Return the policy that takes the optimal single step (SSM) each time.
 
     Raises
     ------
@@ -79,9 +79,9 @@ def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
     """
 
     def action(before: Boundaries, nodes: int) -> Boundaries:
-        held = before.size - 1
-        old = OldNodes(before, np.arange(held), np.empty(0, dtype=np.int64))
-        best = best_migration(tasks, old, held, nodes, tolerance, False)
+        nodes_before = before.size - 1
+        old = OldNodes(before, np.arange(nodes_before), np.empty(0, dtype=np.int64))
+        best = best_migration(tasks, old, nodes_before, nodes, tolerance, False)
         if best is None:
             why = "; ".join(migration_clashes(tasks.work.tolist(), nodes, tolerance, allow_empty=False))
             raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])
@@ -109,7 +109,7 @@ class Planned:
         return judge_path(OMS, [course.start(), *self.path], course, np.zeros(len(self.path)))
 
 
-def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_states: int = MAX_STATES) -> Planned:
+def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_states: int = MAX_PARTITIONS) -> Planned:
     """OMS: the best partitions for all migrations to come, which no policy can know.
 
     Exact where the partitions can be enumerated, else the best that a search finds with 20 units of work.

@@ -37,8 +37,8 @@ class NodeCountCourse(NamedTuple):
     def start(self) -> Boundaries:
         """Partition to start from: equal shares of the work, with the least largest load."""
         nodes = int(self.counts[0])
-        held = BalancedPacking(allow_empty=False).initial(self.tasks.work, nodes)
-        return np.searchsorted(held, np.arange(nodes + 1)).astype(np.int64)
+        node_of_task = BalancedPacking(allow_empty=False).initial(self.tasks.work, nodes)
+        return np.searchsorted(node_of_task, np.arange(nodes + 1)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +72,24 @@ class Followed:
 
     @property
     def median_seconds(self) -> float:
-        """To decide."""
+        """Median time of one decision (s)."""
         return float(np.median(self.seconds))
 
 
 def follow_rule(rule: ReassignmentRule, course: NodeCountCourse) -> Followed:
     """A rule on tasks, from its own initial assignment."""
     work, state_size = course.tasks.work, course.tasks.state_size
-    held = rule.initial(work, int(course.counts[0]))
+    node_of_task = rule.initial(work, int(course.counts[0]))
     moved, broken, seconds = [], [], []
     for before, after in zip(course.counts[:-1].tolist(), course.counts[1:].tolist(), strict=True):
-        change = NodeCountChange(held, before, after, work, state_size, course.tolerance)
+        change = NodeCountChange(node_of_task, before, after, work, state_size, course.tolerance)
         began = perf_counter()
         answer = rule(change)
         seconds.append(perf_counter() - began)
         result = reassignment_outcome(change, answer)
         moved.append(result.moved_share)
         broken.append(float(result.breaks_limit))
-        held = answer.node_of_task
+        node_of_task = answer.node_of_task
     return Followed(rule.name, np.array(moved), np.array(broken), np.array(seconds))
 
 
@@ -106,13 +106,13 @@ def follow_hashing(course: NodeCountCourse, runs: int = 100) -> Followed:
 
 def follow_policy(name: str, action: ActionRule, course: NodeCountCourse) -> Followed:
     """A policy on partitions, which are all that later costs depend on (state migration, Lemma 4.1)."""
-    held = course.start()
-    path, seconds = [held], []
+    boundaries = course.start()
+    path, seconds = [boundaries], []
     for nodes in course.counts[1:].tolist():
         began = perf_counter()
-        held = np.asarray(action(held, nodes), dtype=np.int64)
+        boundaries = np.asarray(action(boundaries, nodes), dtype=np.int64)
         seconds.append(perf_counter() - began)
-        path.append(held)
+        path.append(boundaries)
     return judge_path(name, path, course, np.array(seconds))
 
 

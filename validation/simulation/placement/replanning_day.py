@@ -130,8 +130,8 @@ def _watching(policy: ReplanningPolicy, seed: int) -> Strategy:
 
 def _planned(problem: LatencyAwareProblem, running: Deployment | None, policy: ReplanningPolicy, seed: int) -> Deployment | None:
     """The deployment that the method finds, whatever it costs to get there; the running one where it finds none."""
-    here = running is not None and all(node in problem.network.by_name for name in running for node in running[name])
-    start = problem.replace(current=running if here else None)
+    all_nodes_present = running is not None and all(node in problem.network.by_name for name in running for node in running[name])
+    start = problem.replace(current=running if all_nodes_present else None)
     solution = solve(start, policy.method, seed=seed, **policy.limits, **policy.parameters)
     return solution.deployment or running
 

@@ -24,14 +24,14 @@ MINUTES = 10
 STEP = 60.0 * MINUTES
 """Seconds from one measurement to the next."""
 
-TOPOLOGY, PEAK = "T-R3", 0.6
+TOPOLOGY, PEAK_CORE_SHARE = "T-R3", 0.6
 """Twelve operations, 22 instances; the share of the cluster's cores that they need in the busiest moment."""
 
 MIN_LOAD = 0.35
 """Rates and needs in the quietest moment, as a share of those in the busiest."""
 
 WEIGHTS = ScoreWeights(latency=0.01)
-"""With the paper's 1e-6 per millisecond no latency of this network would move anything; here 10 ms weigh 0.1."""
+"""Weights of the score: with the paper's 1e-6 per ms no latency of this network would move anything; here 10 ms weigh 0.1."""
 
 MEGABYTE = 1e6
 STATE = (2 * MEGABYTE, 40 * MEGABYTE)
@@ -94,7 +94,7 @@ def loads(data: Path | None, seed: int) -> tuple[Floats, str]:
 
 def topology() -> LatencyAwareProblem:
     """The problem in its busiest moment, with state to move, prices of latency, and means around which all fluctuates."""
-    problem = paper_problem(TOPOLOGY, PEAK)
+    problem = paper_problem(TOPOLOGY, PEAK_CORE_SHARE)
     smallest, largest = np.log(STATE)
     sizes = np.exp(np.random.default_rng(0).uniform(smallest, largest, len(problem.application.operators)))
     operators = [
@@ -107,7 +107,7 @@ def topology() -> LatencyAwareProblem:
 
 
 def moments(day: Iterable[float], seed: int) -> Iterator[Moment]:
-    """The day step by step.
+    """Yield the steps of the day.
 
     Needs of cores and rates follow the load and a fluctuation of each operator's own; memory stays. Delays fluctuate by
     link, and are measured by supervisors that know a few near and some random peers. One edge server is away for

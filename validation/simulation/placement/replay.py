@@ -105,7 +105,7 @@ def replay(
 
 
 def place_first(problem: EdrpProblem, decide: Solver) -> Deployment:
-    """The initial deployment.
+    """Decide the initial deployment.
 
     Raises
     ------
@@ -129,12 +129,12 @@ def solver(method: str, program: str = "compact") -> Solver:
 
 def in_words(action: Action, before: Deployment) -> str:
     """Describe an action in words."""
-    held = set(before[action.operator])
+    nodes_before = set(before[action.operator])
     if action.kind == "scale-out" and not action.removed:
-        where = "on the same node" if set(action.added) <= held else f"to {_names(action.added)}"
+        where = "on the same node" if set(action.added) <= nodes_before else f"to {_names(action.added)}"
         return f"{action.operator} scaled out {where}"
     if action.kind == "scale-in" and not action.added:
-        return f"{action.operator} scaled in" + ("" if len(held) == 1 else f" on {_names(action.removed)}")
+        return f"{action.operator} scaled in" + ("" if len(nodes_before) == 1 else f" on {_names(action.removed)}")
     verb = {"migration": "moved", "scale-out": "scaled out", "scale-in": "scaled in"}[action.kind]
     return f"{action.operator} {verb} from {_names(action.removed)} to {_names(action.added)}"
 

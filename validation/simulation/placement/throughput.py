@@ -21,7 +21,7 @@ CPU = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput:
+class SimulatedThroughput:
     """The throughput of a placement, and the cores that it reserves.
 
     Attributes
@@ -36,7 +36,7 @@ class Throughput:
     bottleneck: str
 
 
-def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> Throughput:
+def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> SimulatedThroughput:
     """Throughput of a placement, by the cores that it takes at the rates of the problem.
 
     The needs of operators are understood at those rates, so that they grow with the sources' rates. Whether
@@ -56,7 +56,7 @@ def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfe
     offered = {name: _cores(problem, name) for name in needed}
     full = {name: offered[name] / cores if cores > 0 else math.inf for name, cores in needed.items()}
     bottleneck = min(full, key=lambda name: full[name])
-    return Throughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
+    return SimulatedThroughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
 
 
 def cores_needed(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> dict[str, float]:

@@ -80,7 +80,7 @@ class LocalFlink:
         self._delays = delays
         self._settings = dict(settings or {})
         self._port = port
-        self._given_folder = folder
+        self._chosen_folder = folder
         self._seconds = seconds_to_start
         self._stack = ExitStack()
         for pair in delays or {}:
@@ -145,11 +145,11 @@ class LocalFlink:
 
     def _start(self) -> None:
         """Start everything, and leave on the stack how to stop it."""
-        if self._given_folder is None:
+        if self._chosen_folder is None:
             self.folder = Path(mkdtemp(prefix="edrp-flink-"))
             self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         else:
-            self.folder = Path(self._given_folder).absolute()
+            self.folder = Path(self._chosen_folder).absolute()
         for part in ("log", "tmp", "checkpoints", "plugins"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         self._processes = ProcessGroup()
@@ -160,7 +160,7 @@ class LocalFlink:
         rpc_port, rest_port = free_ports(2)
         self.rest = LocalRest(self._port or rest_port)
         if self.rest.reachable():
-            raise EngineError(self.address, "is in use already; leave the port out for a free one")
+            raise EngineError(self.address, "is in use already; give another port, or stop what uses it")
         self._common = common_settings(self.folder, rpc_port, self._port or rest_port, self._scheduler) | self._settings
         self._running: dict[str, int] = {}
         self._launch(MANAGER, JOB_MANAGER, self._common, java_options(None))
@@ -174,8 +174,8 @@ class LocalFlink:
         node = LocalNode(node) if isinstance(node, int) else node
         ports = None
         if self._proxies is not None:
-            (own,) = free_ports(1)
-            ports = self._proxies.listen(name, own), own
+            (port,) = free_ports(1)
+            ports = self._proxies.listen(name, port), port
         self._launch(name, TASK_MANAGER, self._common | node_settings(name, node, ports) | self._settings, java_options(node))
         self._running[name] = node.slots
 

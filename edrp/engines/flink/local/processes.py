@@ -15,7 +15,7 @@ from edrp.engines.flink.local import watchdog
 LOOPBACK = "127.0.0.1"
 
 SECONDS_TO_STOP = 5.0
-"""After the request to end; then a process is killed."""
+"""Seconds between the request to end and the moment when a process is killed."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -51,7 +51,7 @@ class ProcessGroup:
                 start_new_session=True,
             )
         self._running[name] = process
-        self._tell(f"+{process.pid}")
+        self._send(f"+{process.pid}")
         return process.pid
 
     def identifier(self, name: str) -> int | None:
@@ -74,7 +74,7 @@ class ProcessGroup:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            self._tell(f"-{process.pid}")
+            self._send(f"-{process.pid}")
 
     def close(self) -> None:
         """Stop all processes, whatever happens in between, and the watchdog."""
@@ -88,7 +88,7 @@ class ProcessGroup:
                 self._watchdog.stdin.close()
             self._watchdog.wait()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._watchdog.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # a watchdog that somebody has killed is not needed to stop in order
             self._watchdog.stdin.write(f"{line}\n")

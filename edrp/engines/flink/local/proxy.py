@@ -17,7 +17,7 @@ from edrp.engines.flink.local.processes import LOOPBACK
 
 Answer = TypeVar("Answer")
 
-CHUNK = 1 << 16
+BYTES_PER_READ = 1 << 16
 
 
 class DelayProxies:
@@ -121,7 +121,7 @@ class DelayProxies:
 
         writing = asyncio.create_task(write())
         try:
-            while content := await reader.read(CHUNK):
+            while content := await reader.read(BYTES_PER_READ):
                 sent.put_nowait((self._loop.time() + self.delay(node, other), content))
             sent.put_nowait((self._loop.time() + self.delay(node, other), b""))
             await writing
@@ -131,7 +131,7 @@ class DelayProxies:
             writing.cancel()
 
     def _node_behind(self, port: int) -> str:
-        """Name of the node whose process has opened the connection from a port; empty if it is none of ours."""
+        """Return the node whose process has opened the connection from a port; empty if it is no process of this cluster."""
         inode = _socket_inode(port)
         for node in self.nodes if inode else ():
             process = self._process_of(node)
@@ -151,8 +151,8 @@ def _socket_inode(port: int) -> str:
 
 
 def _holds_socket(process: int, inode: str) -> bool:
-    wanted = f"socket:[{inode}]"
+    link_target = f"socket:[{inode}]"
     try:
-        return any(str(entry.readlink()) == wanted for entry in Path(f"/proc/{process}/fd").iterdir())
+        return any(str(entry.readlink()) == link_target for entry in Path(f"/proc/{process}/fd").iterdir())
     except OSError:
         return False

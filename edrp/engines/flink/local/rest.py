@@ -81,9 +81,9 @@ def wait_until(look: Callable[[], Found | None], seconds: float, what: str, plac
     """Look again and again until there is something; an error that says what was missing after so many seconds."""
     end = time.monotonic() + seconds
     while True:
-        found = look()
-        if found is not None:
-            return found
+        answer = look()
+        if answer is not None:
+            return answer
         if time.monotonic() > end:
             raise EngineError(place, f"{what} within {seconds:g} s; is the machine busy?")
         time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -21,10 +21,10 @@ LISTED_WORK, STEP_WORK = 1e-6, 1e-8
 MAX_LISTED = 30_000
 """Ways to run an operator up to which they are listed."""
 
-MAX_STEPS = 50_000_000
+MAX_LISTING_STEPS = 50_000_000
 """Steps of the search for them, in each state."""
 
-MAX_NODES = 62
+MAX_SET_NODES = 62
 """Nodes up to which a set of them is a number."""
 
 Replicas = list[tuple[int, int, int]]
@@ -81,9 +81,9 @@ class Alternatives:
 def smaller_sets(sets: NodeSets, state: int) -> Ints:
     """Bits of the sets of nodes of states that are part of the set of a state."""
     inside = np.unique(sets.inside, axis=0)
-    own = sets.inside[state]
-    part = (inside <= own).all(axis=1) & (inside != own).any(axis=1)
-    return np.asarray(inside[part] @ (1 << np.arange(own.size, dtype=np.int64)), np.int64)
+    nodes_inside = sets.inside[state]
+    part = (inside <= nodes_inside).all(axis=1) & (inside != nodes_inside).any(axis=1)
+    return np.asarray(inside[part] @ (1 << np.arange(nodes_inside.size, dtype=np.int64)), np.int64)
 
 
 def list_alternatives(values: OperatorValues, prices: OperatorPrices, room: Floats) -> Alternatives | None:
@@ -110,22 +110,22 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     k = int(sets.ranged[state])
     tilt = float(prices.tilt[k]) if k >= 0 else 0.0
     prices = prices.tilted(sets.part, tilt)
-    held = model.arrays.tasks[values.index].held_before[-1]
-    most += max(tilt * sets.low[state], tilt * sets.high[state]) - (float(held @ prices.leaving) if model.moves else 0.0)
+    current_state = model.arrays.tasks[values.index].held_before[-1]
+    most += max(tilt * sets.low[state], tilt * sets.high[state]) - (float(current_state @ prices.leaving) if model.moves else 0.0)
     most += 1e-9 * abs(most)
     numbers, on = model.numbers[values.index], np.ascontiguousarray(values.inside[state])
     listed: list[Replicas] = []
     for layer in model.layers[values.index]:
         split, q = layer.split, values.place_prices(prices, layer)
         bounds = (split.exact, split.exact) if split.exact else (int(numbers[0]), int(numbers[-1]))
-        found, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
+        splits, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
         costs_to_go(split, prices.replica, q, on, prices.latency, layer.work, togo)
         smaller = smaller_sets(sets, state)
-        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, found)
+        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_LISTING_STEPS, splits)
         spend(LISTED_WORK * (MAX_LISTED if count < 0 else count) + STEP_WORK * togo.size)
         if count < 0:
             return None
-        for n, hosts, ends in zip(found.number[:count].tolist(), found.host[:count], found.end[:count], strict=True):
+        for n, hosts, ends in zip(splits.number[:count].tolist(), splits.host[:count], splits.end[:count], strict=True):
             places = [0, *layer.places[ends[:n]].tolist()]
             listed.append([(u, a, b) for u, (a, b) in zip(hosts[:n].tolist(), pairwise(places), strict=True)])
     return [replicas for replicas in listed if _in_range(values, replicas, state)]
@@ -150,24 +150,26 @@ def _counts(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     nodes, table = np.flatnonzero(values.inside[state]).tolist(), tables.prices(prices)
     listed: list[Replicas] = []
     for n, replicas in enumerate(tables.numbers.tolist()):
-        least = np.full((len(nodes) + 1, replicas + 1), np.inf)  # from each node on, by replicas left
-        least[-1, 0] = 0.0
-        for place in range(len(nodes) - 1, -1, -1):
-            for left in range(replicas + 1):
-                least[place, left] = min(table[n, nodes[place], c] + least[place + 1, left - c] for c in range(left + 1))
+        least_later = np.full((len(nodes) + 1, replicas + 1), np.inf)  # from each node on, by replicas left
+        least_later[-1, 0] = 0.0
+        for position in range(len(nodes) - 1, -1, -1):
+            for remaining in range(replicas + 1):
+                least_later[position, remaining] = min(
+                    table[n, nodes[position], c] + least_later[position + 1, remaining - c] for c in range(remaining + 1)
+                )
         latency = prices.latency * tables.seconds[n]
         waiting: list[tuple[float, int, Replicas]] = [(latency / speedup[nodes].max(initial=1e-12), replicas, [])]
-        for place, u in enumerate(nodes):
+        for position, u in enumerate(nodes):
             following = []
-            for spent, left, held in waiting:
-                for c in range(left + 1):
+            for spent, remaining, counts in waiting:
+                for c in range(remaining + 1):
                     cost = spent + float(table[n, u, c])
-                    if cost + least[place + 1, left - c] <= most:
-                        following.append((cost, left - c, held + [(u, 0, 0)] * c))
+                    if cost + least_later[position + 1, remaining - c] <= most:
+                        following.append((cost, remaining - c, counts + [(u, 0, 0)] * c))
             waiting = following
             if len(waiting) > MAX_LISTED:
                 return None
-        listed += [held for _, _, held in waiting if not _contained(held, smaller) and _plain_in_range(sets, held, state)]
+        listed += [counts for _, _, counts in waiting if not _contained(counts, smaller) and _plain_in_range(sets, counts, state)]
     return listed
 
 
@@ -187,9 +189,9 @@ def _described(values: OperatorValues, prices: OperatorPrices, ways: list[tuple[
     counts, share, leaving, arriving, moved = np.zeros(shape, np.int64), *(np.zeros(shape) for _ in range(4))
     seconds = np.zeros(len(ways))
     describe = _described_split if values.keyed else _described_counts
-    known: dict[tuple[int, int, int, int], float] = {}
+    cached: dict[tuple[int, int, int, int], float] = {}
     for k, (_, replicas) in enumerate(ways):
-        describe(values, replicas, known, (counts[k], share[k], leaving[k], arriving[k], moved[k]), seconds[k : k + 1])
+        describe(values, replicas, cached, (counts[k], share[k], leaving[k], arriving[k], moved[k]), seconds[k : k + 1])
     cost = counts @ prices.replica + share @ prices.share + leaving @ prices.leaving + arriving @ prices.arriving
     cost = cost + prices.moved * moved.sum(axis=1) + prices.latency * seconds
     state = np.array([state for state, _ in ways], np.int64)
@@ -237,12 +239,12 @@ def _without_doubles(ways: Alternatives, listed: list[tuple[int, Replicas]]) -> 
     """Keep the way with the least latency of those that differ only in where a node's tasks are split among its replicas."""
     best: dict[tuple[object, ...], int] = {}
     for k, (_, replicas) in enumerate(listed):
-        runs: list[tuple[int, int]] = []
+        node_runs: list[tuple[int, int]] = []
         for u, _first, end in replicas:
-            if runs and runs[-1][0] == u:
-                runs.pop()
-            runs.append((u, end))
-        key = (tuple(runs), tuple(ways.counts[k].tolist()))
+            if node_runs and node_runs[-1][0] == u:
+                node_runs.pop()
+            node_runs.append((u, end))
+        key = (tuple(node_runs), tuple(ways.counts[k].tolist()))
         if key not in best or ways.seconds[k] < ways.seconds[best[key]]:
             best[key] = k
     return ways.chosen(np.array(sorted(best.values()), np.int64))

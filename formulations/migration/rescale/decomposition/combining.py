@@ -16,10 +16,10 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import PricedP
 STEP_WORK = 5e-8
 """Units of work for a step of the search."""
 
-MAX_CELLS = 2_000_000
+MAX_COMBINATION_CELLS = 2_000_000
 """Cells of the table over the states of all operators."""
 
-STEPS, MAX_STEPS = 500_000, 100_000_000
+STEPS_PER_CALL, MAX_COMBINATION_STEPS = 500_000, 100_000_000
 """Steps of the search for combinations between two looks at the clock, and of all of it."""
 
 MAX_FOUND = 1_000
@@ -29,18 +29,18 @@ MAX_FOUND = 1_000
 def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: float) -> list[Alternatives] | None:
     """Leave out alternatives that cost more with the cheapest states of all others; None where tables would be too large."""
     while True:
-        states, least = _least_by_state(listed)
-        if np.prod([float(s.size) for s in states]) > MAX_CELLS:
+        states, least_costs = _least_by_state(listed)
+        if np.prod([float(s.size) for s in states]) > MAX_COMBINATION_CELLS:
             return None
         if not all(s.size for s in states):
             return listed
         order = list(range(len(listed)))
-        whole = _tables(priced, order, states, least)[0][0] + priced.constant
+        total = _tables(priced, order, states, least_costs)[0][0] + priced.constant
         fewer = []
         for i, ways in enumerate(listed):
             others = tuple(j for j in order if j != i)
-            place = np.searchsorted(states[i], ways.state)
-            excess = ways.cost - least[i][place] + whole.min(axis=others)[place]
+            position = np.searchsorted(states[i], ways.state)
+            excess = ways.cost - least_costs[i][position] + total.min(axis=others)[position]
             fewer.append(ways.chosen(np.flatnonzero(excess <= most)))
         if [ways.size for ways in fewer] == [ways.size for ways in listed]:
             return fewer
@@ -70,14 +70,14 @@ def search_combinations(
     tables = _combination_tables(model, priced, listed, order)
     work = CombinationWork.begin(tables, priced.constant, MAX_FOUND)
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
-    for _ in range(MAX_STEPS // STEPS):
+    for _ in range(MAX_COMBINATION_STEPS // STEPS_PER_CALL):
         look("combinations of alternatives")
-        spend(STEP_WORK * STEPS)
-        count, _left = combine(tables, most, STEPS, work)
+        spend(STEP_WORK * STEPS_PER_CALL)
+        count, _left = combine(tables, most, STEPS_PER_CALL, work)
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:
                 at = work.found[k] - tables.first[:-1]
-                chosen = {i: ways[place].replicas[int(at[place])] for place, i in enumerate(order)}
+                chosen = {i: ways[position].replicas[int(at[position])] for position, i in enumerate(order)}
                 most = min(most, improve([chosen[i] for i in range(len(order))]))
         if work.depth[0] < 0:
             return most
@@ -91,12 +91,15 @@ def _by_state(ways: Alternatives) -> Ints:
 def _least_by_state(listed: list[Alternatives]) -> tuple[list[Ints], list[Floats]]:
     """States that have alternatives, and the least cost in each."""
     states = [np.unique(ways.state) for ways in listed]
-    least = [np.array([ways.cost[ways.state == state].min() for state in own]) for ways, own in zip(listed, states, strict=True)]
-    return states, least
+    least_costs = [
+        np.array([ways.cost[ways.state == state].min() for state in own_states])
+        for ways, own_states in zip(listed, states, strict=True)
+    ]
+    return states, least_costs
 
 
 def _tables(
-    priced: PricedProblem, order: list[int], states: list[Ints], least: list[Floats]
+    priced: PricedProblem, order: list[int], states: list[Ints], least_costs: list[Floats]
 ) -> tuple[list[Floats], list[Floats]]:
     """Tables over the states of the first operators: least price of all later ones, and that with the pairs of the last one.
 
@@ -106,7 +109,7 @@ def _tables(
     size = len(order)
     shape = tuple(states[i].size for i in order)
     togo, reached = np.zeros(shape), []
-    whole, later = np.zeros(shape), [togo]
+    total, later = np.zeros(shape), [togo]
     for k in range(size - 1, -1, -1):
         pair = np.zeros(shape[: k + 1])
         for j in range(k):
@@ -115,26 +118,26 @@ def _tables(
                 table = priced.pairs[a, b][np.ix_(states[a], states[b])]
                 table = table if order[j] == a else table.T
                 pair = pair + table.reshape([shape[axis] if axis in (j, k) else 1 for axis in range(k + 1)])
-        own = least[order[k]].reshape((1,) * k + (shape[k],))
+        own_cost = least_costs[order[k]].reshape((1,) * k + (shape[k],))
         spread = (*shape[: k + 1], *(1,) * (size - k - 1))
-        whole = whole + (pair + own).reshape(spread)
+        total = total + (pair + own_cost).reshape(spread)
         reached.append(togo + pair)
-        togo = (togo + pair + own).min(axis=k)
+        togo = (togo + pair + own_cost).min(axis=k)
         later.append(togo)
-    return [whole, *later[::-1]], reached[::-1]
+    return [total, *later[::-1]], reached[::-1]
 
 
 def _combination_tables(
     model: BoundModel, priced: PricedProblem, listed: list[Alternatives], order: list[int]
 ) -> CombinationTables:
     compiled = model.arrays.compiled
-    states, least = _least_by_state(listed)
-    (_, *togo), reached = _tables(priced, order, states, least)
+    states, least_costs = _least_by_state(listed)
+    (_, *togo), reached = _tables(priced, order, states, least_costs)
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     sizes = [alternatives.size for alternatives in ways]
     first = np.cumsum([0, *sizes])
-    own = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]
-    ends = [np.searchsorted(s, s, side="right") + begin for s, begin in zip(own, first[:-1], strict=True)]
+    own_states = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]
+    ends = [np.searchsorted(s, s, side="right") + begin for s, begin in zip(own_states, first[:-1], strict=True)]
     position = np.argsort(order)
     source, target = position[compiled.stream_source], position[compiled.stream_target]
     turned = source > target
@@ -145,7 +148,7 @@ def _combination_tables(
     return CombinationTables(
         first=first,
         end=np.concatenate(ends),
-        state=np.concatenate(own),
+        state=np.concatenate(own_states),
         used=np.concatenate([w.used for w in ways]),
         cost=np.concatenate([w.cost for w in ways]),
         seconds=np.concatenate([w.seconds for w in ways]),
@@ -199,8 +202,8 @@ def _loads(model: BoundModel, ways: list[Alternatives], order: list[int]) -> tup
 def _longest_by_store(model: BoundModel, ways: list[Alternatives]) -> Floats:
     """Seconds from the busiest node by way of the store to another."""
     apart = np.where(np.eye(len(model.room), dtype=bool), -np.inf, 0.0)
-    found = []
+    longest = []
     for alternatives in ways:
         pairs = (alternatives.leaving * model.up)[:, :, None] + (alternatives.arriving * model.down)[:, None, :]
-        found.append(np.maximum((pairs + apart).max(axis=(1, 2)), 0.0))
-    return np.concatenate(found)
+        longest.append(np.maximum((pairs + apart).max(axis=(1, 2)), 0.0))
+    return np.concatenate(longest)

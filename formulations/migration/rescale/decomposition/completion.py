@@ -18,7 +18,12 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look
-from edrp.formulations.migration.rescale.decomposition.alternatives import MAX_NODES, Alternatives, Replicas, list_alternatives
+from edrp.formulations.migration.rescale.decomposition.alternatives import (
+    MAX_SET_NODES,
+    Alternatives,
+    Replicas,
+    list_alternatives,
+)
 from edrp.formulations.migration.rescale.decomposition.combining import search_combinations, without_hopeless
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks
@@ -44,7 +49,7 @@ def complete(
     float
         Objective below which every deployment has been told.
     """
-    if len(relaxation.model.room) > MAX_NODES:
+    if len(relaxation.model.room) > MAX_SET_NODES:
         return None
     priced = relaxation.priced(blocks, prices)
     listed = _listed(relaxation, priced, most)
@@ -58,29 +63,29 @@ def complete(
 
 def _listed(relaxation: PriceRelaxation, priced: PricedProblem, most: float) -> list[Alternatives] | None:
     """The alternatives of every operator; those that are listed first leave less room to the others."""
-    own = priced.own.copy()
+    own_cost = priced.own.copy()
     listed: dict[int, Alternatives] = {}
-    for i in sorted(range(len(own)), key=lambda i: relaxation.operators[i].keyed):
-        possible = np.isfinite(own[i])
-        room = np.full(own[i].size, -np.inf)
-        room[possible] = most - (_least_by_state(own, priced, i)[possible] - own[i, possible])
-        room[room < own[i]] = -np.inf
+    for i in sorted(range(len(own_cost)), key=lambda i: relaxation.operators[i].keyed):
+        possible = np.isfinite(own_cost[i])
+        room = np.full(own_cost[i].size, -np.inf)
+        room[possible] = most - (_least_by_state(own_cost, priced, i)[possible] - own_cost[i, possible])
+        room[room < own_cost[i]] = -np.inf
         ways = list_alternatives(relaxation.operators[i], priced.paid[i], room)
         if ways is None:
             return None
         listed[i] = ways
-        own[i] = np.inf
-        np.minimum.at(own[i], ways.state, ways.cost)
-    return [listed[i] for i in range(len(own))]
+        own_cost[i] = np.inf
+        np.minimum.at(own_cost[i], ways.state, ways.cost)
+    return [listed[i] for i in range(len(own_cost))]
 
 
-def _least_by_state(own: Floats, priced: PricedProblem, i: int) -> Floats:
+def _least_by_state(state_costs: Floats, priced: PricedProblem, i: int) -> Floats:
     """The least price of everything with an operator in each of its states."""
-    least = np.full(own.shape[1], np.inf)
-    for state in np.flatnonzero(np.isfinite(own[i])).tolist():
+    least_costs = np.full(state_costs.shape[1], np.inf)
+    for state in np.flatnonzero(np.isfinite(state_costs[i])).tolist():
         look("the alternatives of operators")
-        fixed = own.copy()
+        fixed = state_costs.copy()
         fixed[i] = np.inf
-        fixed[i, state] = own[i, state]
-        least[state] = least_states(fixed, priced.pairs)[0] + priced.constant
-    return least
+        fixed[i, state] = state_costs[i, state]
+        least_costs[state] = least_states(fixed, priced.pairs)[0] + priced.constant
+    return least_costs

@@ -37,11 +37,11 @@ class PriceCuttingPlanes:
         cost[-1] = -1.0
         lower, upper = np.append(np.where(self.signed, -1e3, 0.0), -MAX_BOUND), np.append(np.full(count, 1e3), MAX_BOUND)
         self.solver.addCols(count + 1, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
-        for part, place in blocks.budgets:
+        for part, metric_index in blocks.budgets:
             row = np.zeros(blocks.size)
             row[part] = 1.0
-            row[blocks.metric][place] = -1.0
-            self._add(row * scale, -np.inf, float(model.weights[place]))
+            row[blocks.metric][metric_index] = -1.0
+            self._add(row * scale, -np.inf, float(model.weights[metric_index]))
         compiled = model.arrays.compiled
         for i in range(len(model.numbers)):
             out = np.flatnonzero(compiled.forward & (compiled.stream_source == i))

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 
-MAX_CELLS = 300_000
+MAX_PAIR_CELLS = 300_000
 """Cells of a table beyond which a pair of operators is taken apart: its table is replaced by its least row."""
 
 
@@ -20,24 +20,24 @@ class _Table:
     values: Floats
 
 
-def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[float, Ints]:
+def least_states(state_costs: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[float, Ints]:
     """The least sum and a state of every operator that has it; pairs that would make tables too large count less.
 
     Parameters
     ----------
-    own
+    state_costs
         Shape (operators, states), infinite where an operator cannot be.
     pairs
         Tables of shape (states, states) by two operators, the first one smaller.
     """
-    size, states = own.shape
-    tables = [_Table((i,), own[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]
+    size, states = state_costs.shape
+    tables = [_Table((i,), state_costs[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]
     order: list[tuple[int, _Table]] = []
-    left = set(range(size))
+    uneliminated = set(range(size))
     total = 0.0
-    while left:
-        i = min(left, key=lambda i: (len({j for t in tables if i in t.scope for j in t.scope}), -i))
-        left.remove(i)
+    while uneliminated:
+        i = min(uneliminated, key=lambda i: (len({j for t in tables if i in t.scope for j in t.scope}), -i))
+        uneliminated.remove(i)
         mine, tables = [t for t in tables if i in t.scope], [t for t in tables if i not in t.scope]
         mine = _small_enough(mine, i, states)
         scope = tuple(sorted({j for t in mine for j in t.scope}))
@@ -45,11 +45,11 @@ def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[flo
         joint = np.broadcast_to(joint, (states,) * len(scope))
         order.append((i, _Table(scope, joint)))
         rest = tuple(j for j in scope if j != i)
-        least = joint.min(axis=scope.index(i))
+        least_costs = joint.min(axis=scope.index(i))
         if rest:
-            tables.append(_Table(rest, least))
+            tables.append(_Table(rest, least_costs))
         else:
-            total += float(least)
+            total += float(least_costs)
     chosen = np.zeros(size, np.int64)
     for i, table in reversed(order):
         at = tuple(slice(None) if j == i else chosen[j] for j in table.scope)
@@ -59,16 +59,16 @@ def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[flo
 
 def _small_enough(tables: list[_Table], i: int, states: int) -> list[_Table]:
     """Tables without those operators that would make them too large together."""
-    kept: list[_Table] = []
+    joined: list[_Table] = []
     scope = {i}
     for table in sorted(tables, key=lambda t: len(t.scope)):
         together = scope | set(table.scope)
-        if states ** len(together) <= MAX_CELLS or len(together) <= 2:
-            kept, scope = [*kept, table], together
+        if states ** len(together) <= MAX_PAIR_CELLS or len(together) <= 2:
+            joined, scope = [*joined, table], together
         else:
             axes = tuple(axis for axis, j in enumerate(table.scope) if j not in scope)
-            kept.append(_Table(tuple(j for j in table.scope if j in scope), table.values.min(axis=axes)))
-    return kept
+            joined.append(_Table(tuple(j for j in table.scope if j in scope), table.values.min(axis=axes)))
+    return joined
 
 
 def _spread(table: _Table, scope: tuple[int, ...]) -> Floats:

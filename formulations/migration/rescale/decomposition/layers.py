@@ -79,10 +79,10 @@ def _split_layer(arrays: KeyedArrays, index: int, nodes: Bools, places: Ints, nu
     ends = np.diff(share)
     heaviest = max(float(ends.max()), 1.0 / (replicas or max(numbers)))
     seconds, tops = np.zeros(1), np.array([np.inf])
-    least = least_seconds(model, load * heaviest * (1 - LATENCY_FLOOR_SLACK), known) / float(speedup[nodes].max())
-    if not mean and 0 < least < math.inf:
-        tops = np.append(least * SPAN ** (np.arange(1, LEVELS + 1) / LEVELS), np.inf)
-        seconds = np.append(least, tops[:-1])
+    min_seconds = least_seconds(model, load * heaviest * (1 - LATENCY_FLOOR_SLACK), known) / float(speedup[nodes].max())
+    if not mean and 0 < min_seconds < math.inf:
+        tops = np.append(min_seconds * SPAN ** (np.arange(1, LEVELS + 1) / LEVELS), np.inf)
+        seconds = np.append(min_seconds, tops[:-1])
     caps = np.empty((tops.size, nodes.size))
     for level, top in enumerate(tops):
         for speed in np.unique(speedup):

@@ -36,7 +36,7 @@ WORTH_A_SEARCH = 1e-4
 MAX_PROGRAM = 3_000
 """Columns of the program over ranges up to which it takes over where prices prove nothing more."""
 
-ROUNDS, MAX_ROUNDS = 400, 1_000_000
+PRICE_EVALUATIONS, MAX_PRICE_EVALUATIONS = 400, 1_000_000
 """Evaluations of prices without a time limit, and with one."""
 
 PARTS = (1.0, 0.5, 0.25)
@@ -84,7 +84,7 @@ class RangeDecomposition(Method):
         parameters: DecompositionParameters = self.read_parameters(options)
         if clashes := problem.clashes():
             return Answer("infeasible", "finished", notes=clashes)
-        rounds = parameters.rounds or (ROUNDS if options.limit == np.inf else MAX_ROUNDS)
+        rounds = parameters.rounds or (PRICE_EVALUATIONS if options.limit == np.inf else MAX_PRICE_EVALUATIONS)
         answer = _BoundedSearch(problem, options, self.heuristic).run(rounds)
         if estimated_ranges(problem) > MAX_PROGRAM:
             return answer
@@ -99,9 +99,9 @@ class _BoundedSearch:
         self.decision: KeyedDeployment | None = None
         self.objective, self.bound = np.inf, -np.inf
         self.evaluations, self.ceiling = 0, np.inf
-        for known in (options.start, problem.current):
-            if known is not None:
-                self._hold(known)
+        for start in (options.start, problem.current):
+            if start is not None:
+                self._hold(start)
         current = problem.current
         self.keeping = np.inf if current is None else self._value(current)
 
@@ -199,9 +199,9 @@ class _BoundedSearch:
         part = self.options.within(share * self.options.limit)
         start = start or self.decision or self.options.start
         seed = self.options.seed if seed is None else seed
-        found = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
-        if found.decision is not None:
-            self._hold(found.decision)
+        answer = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
+        if answer.decision is not None:
+            self._hold(answer.decision)
             self._report()
 
     def _value(self, deployment: KeyedDeployment) -> float:

@@ -19,7 +19,7 @@ METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
 """Metrics in the order of weights and limits."""
 
 RESPONSE, COST, DOWNTIME, MOVED, PEAK = range(5)
-"""Their places."""
+"""Positions of the metrics in `METRICS`."""
 
 FAR = 1e9
 """Seconds between nodes without a link."""

@@ -68,10 +68,10 @@ def node_sets(delay: Floats, price: Floats, ranges: bool = True) -> NodeSets:
     back = np.array([_to_parts(delay.T, parts, every) for parts in groups])
     forth = np.array([_to_parts(there, parts, every) for parts in groups])
     rear = np.array([_to_parts(back, parts, every) for parts in groups]).T
-    return _with_ranges(inside, np.maximum(forth, rear), _dear_part(price) if ranges and not every else np.ones(size, bool))
+    return _with_ranges(inside, np.maximum(forth, rear), _expensive_part(price) if ranges and not every else np.ones(size, bool))
 
 
-def _dear_part(price: Floats) -> Bools:
+def _expensive_part(price: Floats) -> Bools:
     """The first of two parts of the nodes between which links cost most; all nodes where no link costs more than another."""
     size = len(price)
     groups = _merged(np.minimum(price, price.T) + np.eye(size))
@@ -110,25 +110,25 @@ def _with_ranges(inside: Bools, delay: Floats, part: Bools) -> NodeSets:
 
 def _merged(delay: Floats) -> list[list[list[int]]]:
     """Groups of nodes by rising delay, each with the groups that it consists of."""
-    groups, found = [[u] for u in range(len(delay))], []
+    groups, merged_groups = [[u] for u in range(len(delay))], []
     while len(groups) > 1:
         apart = np.array([[delay[np.ix_(a, b)].min() for b in groups] for a in groups])
         np.fill_diagonal(apart, np.inf)
         nearest = apart.min() * (1 + 1e-9)
-        left = list(range(len(groups)))
+        unmerged = list(range(len(groups)))
         merged: list[list[int]] = []
-        while left:
-            part, fresh = [left[0]], [left.pop(0)]
+        while unmerged:
+            part, fresh = [unmerged[0]], [unmerged.pop(0)]
             while fresh:
                 a = fresh.pop()
-                near = [b for b in left if apart[a, b] <= nearest]
-                left = [b for b in left if b not in near]
+                near = [b for b in unmerged if apart[a, b] <= nearest]
+                unmerged = [b for b in unmerged if b not in near]
                 part, fresh = part + near, fresh + near
             if len(part) > 1:
-                found.append([groups[a] for a in sorted(part)])
+                merged_groups.append([groups[a] for a in sorted(part)])
             merged.append(sorted(u for a in part for u in groups[a]))
         groups = merged
-    return found
+    return merged_groups
 
 
 def _to_parts(delay: Floats, parts: list[list[int]], every: bool) -> Floats:

@@ -75,8 +75,12 @@ class OperatorValues:
         states, nodes = self.inside.shape
         self.layer, self.levels = np.zeros(states, np.int64), np.zeros((len(model.layers[index]), states), np.int64)
         if not self.keyed:
-            most = int(model.numbers[index].max(initial=0))
-            self.memory = (np.zeros((nodes + 1, most + 1)), np.zeros((nodes, most + 1), np.int64), np.zeros(nodes, bool))
+            max_replicas = int(model.numbers[index].max(initial=0))
+            self.memory = (
+                np.zeros((nodes + 1, max_replicas + 1)),
+                np.zeros((nodes, max_replicas + 1), np.int64),
+                np.zeros(nodes, bool),
+            )
             self.plain = PlainTables(model, index)
 
     def by_state(self, prices: OperatorPrices) -> Floats:
@@ -139,15 +143,15 @@ class OperatorValues:
         k = int(self.layer[state])
         layer, level = self.model.layers[self.index][k], int(self.levels[k, state])
         split, tasks = layer.split, self.model.arrays.tasks[self.index]
-        held = np.zeros((layer.places.size, 3), np.int64)
+        ranges = np.zeros((layer.places.size, 3), np.int64)
         q = self.place_prices(prices, layer)
-        number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, held)
+        number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, ranges)
         nodes = len(self.model.room)
         counts, share = np.zeros(nodes, np.int64), np.zeros(nodes)
         leaving, arriving = tasks.held_before[-1].copy(), np.zeros(nodes)
         seconds = float(split.seconds[level])
         replicas = []
-        for u, a, b in held[:number][::-1].tolist():
+        for u, a, b in ranges[:number][::-1].tolist():
             first, end = int(layer.places[a]), int(layer.places[b])
             counts[u] += 1
             share[u] += split.share[b] - split.share[a]
@@ -161,11 +165,11 @@ class OperatorValues:
     def _plain(self, prices: OperatorPrices, inside: Bools) -> tuple[Floats, Ints, Ints]:
         """Least costs with the places of the numbers and of the speeds that have them."""
         tables, speedup, states = self.plain, self.model.arrays.compiled.speedup, len(inside)
-        found = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
+        values = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
         latency, inside = prices.latency * tables.seconds, np.ascontiguousarray(inside)
         spend(PLACE_WORK * tables.numbers.size * tables.speeds.size * inside.size)
-        plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, found)
-        return found[0], found[1] * tables.speeds.size + found[2], np.zeros((0, states), np.int64)
+        plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, values)
+        return values[0], values[1] * tables.speeds.size + values[2], np.zeros((0, states), np.int64)
 
     def _plain_choice(self, prices: OperatorPrices, state: int) -> OperatorChoice:
         tables, speedup = self.plain, self.model.arrays.compiled.speedup
@@ -195,17 +199,17 @@ class PlainTables:
         arrays, compiled = model.arrays, model.arrays.compiled
         operator, load = arrays.operator(index), float(compiled.load[index])
         self.numbers = model.numbers[index]
-        most, nodes = int(self.numbers.max(initial=0)), len(model.room)
+        max_replicas, nodes = int(self.numbers.max(initial=0)), len(model.room)
         floors = [least_seconds(operator.latency, load / n * (1 - 1e-12), int(n)) for n in self.numbers]
         seconds = np.array(floors, float)
         mean = arrays.problem.operator_latency == "mean"
         self.seconds = np.zeros(seconds.size) if mean else seconds
         self.mean = seconds[:, None] / compiled.speedup if mean else np.zeros((0, 0))
         self.speeds = np.zeros(1) + model.speeds[0] if mean else model.speeds
-        c = np.arange(most + 1)[None, None, :]
+        c = np.arange(max_replicas + 1)[None, None, :]
         n = np.maximum(self.numbers, 1)[:, None, None]
-        self.share = np.broadcast_to(c / n, (n.size, nodes, most + 1))
-        self.leaving = self.arriving = self.moved = np.zeros((n.size, nodes, most + 1))
+        self.share = np.broadcast_to(c / n, (n.size, nodes, max_replicas + 1))
+        self.leaving = self.arriving = self.moved = np.zeros((n.size, nodes, max_replicas + 1))
         if compiled.current is not None and compiled.state_size[index] > 0:
             before = compiled.current[index][None, :, None]
             old, state = int(before.sum()), float(compiled.state_size[index])

@@ -93,8 +93,8 @@ def allowed(model: BoundModel, blocks: PriceBlocks, values: Floats) -> Floats:
     signed = prices[blocks.signed].copy()
     prices = np.maximum(prices, 0.0)
     prices[blocks.signed] = signed
-    for part, place in blocks.budgets:
-        total, budget = float(prices[part].sum()), float(model.weights[place] + prices[blocks.metric][place])
+    for part, metric_index in blocks.budgets:
+        total, budget = float(prices[part].sum()), float(model.weights[metric_index] + prices[blocks.metric][metric_index])
         if total > budget:
             prices[part] *= budget / total
     compiled = model.arrays.compiled
@@ -118,8 +118,8 @@ def scales(model: BoundModel, blocks: PriceBlocks, objective: float) -> Floats:
     scale[blocks.metric] = np.where(limited, objective / np.where(limited, model.limits, 1.0), 0.0)
     scale[blocks.slot] = np.tile(replica / demand, len(model.room))
     scale[blocks.number] = replica
-    for part, place in blocks.budgets:
-        scale[part] = max(model.weights[place], scale[blocks.metric][place])
+    for part, metric_index in blocks.budgets:
+        scale[part] = max(model.weights[metric_index], scale[blocks.metric][metric_index])
     scale[blocks.flow] = scale[blocks.entry].max(initial=0.0)
     traffic = np.maximum(model.weights[COST] * model.price.max(axis=(1, 2), initial=0.0), 1e-4 * objective)
     scale[blocks.sender] = scale[blocks.receiver] = np.repeat(traffic, len(model.room))
@@ -140,6 +140,6 @@ def even_flow(model: BoundModel, blocks: PriceBlocks) -> Floats:
     """Prices to begin with: flows that split evenly, transfers that cost the same everywhere, and nothing else."""
     prices = np.zeros(blocks.size)
     use = usable(model, blocks)
-    for part, place in blocks.budgets:
-        prices[part] = model.weights[place] / max(int(use[part].sum()), 1)
+    for part, metric_index in blocks.budgets:
+        prices[part] = model.weights[metric_index] / max(int(use[part].sum()), 1)
     return allowed(model, blocks, prices)

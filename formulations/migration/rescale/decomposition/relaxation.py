@@ -81,14 +81,14 @@ class PriceRelaxation:
         on_stream, through = prices[blocks.flow], prices[blocks.entry].copy()
         np.add.at(through, self.target, on_stream)
         paid = [self._operator_prices(blocks, prices, i, float(through[i])) for i in range(size)]
-        own = np.array([values.by_state(price) for values, price in zip(self.operators, paid, strict=True)])
+        own_costs = np.array([values.by_state(price) for values, price in zip(self.operators, paid, strict=True)])
         traffic = self._traffic(blocks, prices)
         pairs: dict[tuple[int, int], Floats] = {}
         for e, (i, j) in enumerate(zip(self.source.tolist(), self.target.tolist(), strict=True)):
             table = on_stream[e] * model.sets.delay + least_prices(model.sets, traffic[e])
             key, table = ((i, j), table) if i < j else ((j, i), table.T)
             pairs[key] = pairs[key] + table if key in pairs else table
-        return PricedProblem(self._constant(blocks, prices), paid, own, on_stream, traffic, pairs)
+        return PricedProblem(self._constant(blocks, prices), paid, own_costs, on_stream, traffic, pairs)
 
     def best_tilts(self, blocks: PriceBlocks, prices: Floats, amounts: Floats) -> Floats:
         """The best tilt of every range among `amounts`, in units of the operator's traffic; shape (operators, ranges)."""
@@ -99,8 +99,8 @@ class PriceRelaxation:
         tilts = []
         for i, values in enumerate(self.operators):
             look("a bound")
-            asked = self._operator_prices(blocks, prices, i, float(through[i]))
-            tilts.append(values.best_tilts(asked, amounts * scale[i]))
+            operator_price = self._operator_prices(blocks, prices, i, float(through[i]))
+            tilts.append(values.best_tilts(operator_price, amounts * scale[i]))
         return np.array(tilts)
 
     def _operator_prices(self, blocks: PriceBlocks, prices: Floats, i: int, latency: float) -> OperatorPrices:
@@ -210,7 +210,7 @@ class PriceRelaxation:
         used[COST], used[MOVED], used[DOWNTIME] = money, moved, model.changed_floor
         limited = np.isfinite(model.limits)
         metric = np.where(limited, used - np.where(limited, model.limits, 0.0), 0.0)
-        for place in (RESPONSE, PEAK):
-            metric[place] = -model.limits[place] if limited[place] else 0.0
+        for metric_index in (RESPONSE, PEAK):
+            metric[metric_index] = -model.limits[metric_index] if limited[metric_index] else 0.0
         slope[blocks.metric] = metric
         return slope

@@ -13,7 +13,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 
-MAX_OPEN = 64
+MAX_WAITING_RANGES = 64
 """Ranges of levels that may wait; halving leaves one for each time that the number of levels can be halved."""
 
 
@@ -41,7 +41,7 @@ class SplitLayer(NamedTuple):
 
 
 class SplitWork(NamedTuple):
-    """Memory of the kernel.
+    """Scratch memory of the kernel that splits ranges.
 
     Attributes
     ----------
@@ -66,7 +66,9 @@ class SplitWork(NamedTuple):
         deques = np.zeros((nodes, tasks + 1), np.int64)
         ends = (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
         began = (np.zeros(places, np.int64), np.zeros(places, np.int64))
-        return cls(np.zeros(places), deques, *ends, *began, np.zeros((MAX_OPEN, 2), np.int64), np.zeros(MAX_OPEN))
+        return cls(
+            np.zeros(places), deques, *ends, *began, np.zeros((MAX_WAITING_RANGES, 2), np.int64), np.zeros(MAX_WAITING_RANGES)
+        )
 
 
 @inlined

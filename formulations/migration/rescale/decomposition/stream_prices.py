@@ -21,18 +21,18 @@ def least_prices(sets: NodeSets, table: Floats) -> Floats:
     >>> least_prices(node_sets(np.zeros((1, 1)), np.zeros((1, 1))), np.array([[2.0]])).tolist()
     [[2.0]]
     """
-    least = np.full((sets.low.size, sets.low.size), np.inf)
+    least_price = np.full((sets.low.size, sets.low.size), np.inf)
     blocks = {
         (i, j): _least(table, sets.inside & first, sets.inside & second)
         for (i, first), (j, second) in product(enumerate((sets.part, ~sets.part)), repeat=2)
     }
     for x, y in product((sets.low, sets.high), repeat=2):
-        value = np.zeros_like(least)
+        value = np.zeros_like(least_price)
         for (i, j), block in blocks.items():
             weight = np.outer(1 - x if i else x, 1 - y if j else y)
             value += np.where(weight > 0, weight * np.where(np.isfinite(block), block, 0.0), 0.0)
-        least = np.minimum(least, value)
-    return least
+        least_price = np.minimum(least_price, value)
+    return least_price
 
 
 def cheapest_flow(sets: NodeSets, table: Floats, s: int, t: int) -> Floats:

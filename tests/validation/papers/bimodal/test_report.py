@@ -32,8 +32,8 @@ from edrp.validation.papers.bimodal.extent import (
     SPANNING,
     WAYS,
     Cell,
+    CellGroup,
     Extent,
-    Group,
     groups,
     quick_look,
 )
@@ -193,7 +193,7 @@ def test_a_run_that_fails_is_named(monkeypatch):
 
     monkeypatch.setattr(batches, "solve_batch", broken)
     with pytest.raises(EdrpError, match=r"public-hops-mapping on dedicated/1: failed: .*tasks"):
-        run_group(Group("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
+        run_group(CellGroup("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
 
 
 @pytest.mark.parametrize("name", VARIANTS)

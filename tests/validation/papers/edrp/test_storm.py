@@ -10,7 +10,7 @@ from rich.console import Console
 
 from edrp import datasets
 from edrp.validation.papers.edrp import report
-from edrp.validation.papers.edrp.experiments import ROUND, WEIGHTINGS, run_storm_day, storm_outcome
+from edrp.validation.papers.edrp.experiments import DECISION_SECONDS, WEIGHTINGS, run_storm_day, storm_outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("storm")]  # computed once, not once per worker
 
@@ -33,7 +33,7 @@ def test_weighing_downtime_lowers_it_and_storm_stops_for_at_least_its_rebalance(
 
 def test_downtime_is_given_as_a_share_of_the_time_replayed(rounds):
     day = rounds["Baseline"]
-    assert storm_outcome(day).downtime == pytest.approx(day.downtime / (7 * ROUND))
+    assert storm_outcome(day).downtime == pytest.approx(day.downtime / (7 * DECISION_SECONDS))
 
 
 def test_the_same_seed_gives_the_same_day():

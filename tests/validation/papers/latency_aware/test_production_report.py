@@ -21,7 +21,7 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
 from edrp.validation.papers.latency_aware.production_report import (
     CONTENDERS,
-    Placement,
+    ProductionPlacement,
     TopologyRow,
     production_rows,
     production_statements,
@@ -103,7 +103,9 @@ def test_claims_count_what_could_be_less() -> None:
 
     def row(ours: float, theirs: float, least: float) -> TopologyRow:
         cuts = {"hill climbing": ours, "iterated local search": ours, "resource-aware": theirs}
-        return TopologyRow("x", bound=2, least=least, outcomes={name: Placement(2, cut, 0.01) for name, cut in cuts.items()})
+        return TopologyRow(
+            "x", bound=2, least=least, outcomes={name: ProductionPlacement(2, cut, 0.01) for name, cut in cuts.items()}
+        )
 
     rows = [row(0.2, 0.4, 0.1), row(0.5, 0.5, 0.5), row(0.7, 0.6, 0.1)]
     statement = production_statements(rows)[-1]

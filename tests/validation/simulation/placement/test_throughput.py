@@ -8,7 +8,7 @@ import pytest
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.papers.latency_aware.schedulers import EVEN, Placed, factors, placements
+from edrp.validation.papers.latency_aware.schedulers import EVEN, SchedulerPlacement, factors, placements
 from edrp.validation.papers.latency_aware.throughput_report import table_2, throughput_statements
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import carried, cores_needed
@@ -85,8 +85,8 @@ def test_every_tuple_comes_through():
 
 
 def test_factors_compare_at_equal_cores():
-    def placed(method: str, reserved: float, throughput: float) -> Placed:
-        return Placed("T-R1", 0.2, method, 0, reserved, throughput)
+    def placed(method: str, reserved: float, throughput: float) -> SchedulerPlacement:
+        return SchedulerPlacement("T-R1", 0.2, method, 0, reserved, throughput)
 
     found = [placed(EVEN, 1.0, 100.0), placed(EVEN, 3.0, 200.0), placed(EVEN, 3.0, 400.0)]
     found += [placed("hybrid", cores, 400.0) for cores in (0.5, 2.0, 9.0)]

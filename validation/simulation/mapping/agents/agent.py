@@ -83,19 +83,19 @@ class MapAgent:
 
     def receive(self, message: Message) -> list[Message]:
         """Handle a message, and return the messages to send now."""
-        here, state = self.server.name, self.states.get(message.task)
+        server_name, state = self.server.name, self.states.get(message.task)
         match message:
             case Map():
                 return self.receive_map(message)
             case Ack():
                 return self.process_ack(message)
             case Ask():
-                return [Spec(message.task, here, message.sender, state.specification)] if state else []
+                return [Spec(message.task, server_name, message.sender, state.specification)] if state else []
             case Spec():  # obsolete where a map has brought it in the meantime
                 return self._start(message.task, message.specification) if message.task in self._waiting else []
             case Forget():
                 self.states.pop(message.task, None)
-                return [Forget(message.task, here, name) for name in state.informed] if state else []
+                return [Forget(message.task, server_name, name) for name in state.informed] if state else []
             case Select():
                 if state:
                     state.untried = ranking(state.specification, state.complete)
@@ -130,17 +130,17 @@ class MapAgent:
 
     def process_map(self, message: Map) -> list[Message]:
         """Extend a map, send it on, and acknowledge it now or later (Algs. 1 and 3)."""
-        state, here = self.states[message.task], self.server.name
+        state, server_name = self.states[message.task], self.server.name
         answers: list[Message] = []
         for sent in list(self.ways(state, message))[: self.allowance]:
             receiver = sent.routes[-1][-1]
-            answers.append(self.map_message(state, Map(message.task, here, receiver, sent)))
+            answers.append(self.map_message(state, Map(message.task, server_name, receiver, sent)))
         self.allowance -= len(answers)
         state.outstanding += len(answers)
         if state.predecessor is None and answers:
             state.predecessor = message
             return answers
-        return [Ack(message.task, here, message.sender, message.number, final=False), *answers]
+        return [Ack(message.task, server_name, message.sender, message.number, final=False), *answers]
 
     def map_message(self, state: MappingState, message: Map) -> Map:
         """Add the specification to the first map to a server."""
@@ -196,8 +196,8 @@ class MapAgent:
         if self.server.uplink and (more or extended.starts):
             ended = extended.prefix == len(task.components)
             for server in self.directory:
-                wanted = server.name == task.delivery if ended else server.hosts(task.components[extended.prefix].service)
-                if wanted and server.name != self.server.name:
+                can_continue = server.name == task.delivery if ended else server.hosts(task.components[extended.prefix].service)
+                if can_continue and server.name != self.server.name:
                     yield extended.sent(server.name, specification.rules.public_cost, public=True)
 
     def passes(self, state: MappingState, extended: PartialMap, number: int, more: int) -> bool:
@@ -240,16 +240,16 @@ class MapAgent:
 
     def whole(self, resource: Resource) -> float:
         """Return the amount that tasks can reserve here, free or not."""
-        what, *ends = resource
-        if what == "bandwidth":
+        quantity, *ends = resource
+        if quantity == "bandwidth":
             return self.links[ends[1]].bandwidth
-        if what == "downlink":
+        if quantity == "downlink":
             return math.inf if self.server.downlink is None else self.server.downlink
-        return self.server.capacity if what == "capacity" else self.server.uplink
+        return self.server.capacity if quantity == "capacity" else self.server.uplink
 
     def free(self, resource: Resource) -> float:
         """Return what no task holds, from the reservations each time, so that nothing is lost to rounding."""
-        return self.whole(resource) - math.fsum(held.get(resource, 0.0) for held in self.held.values())
+        return self.whole(resource) - math.fsum(reserved.get(resource, 0.0) for reserved in self.held.values())
 
     def _fits(self, resource: Resource, amount: float) -> bool:
         return fits(amount, self.free(resource), self.whole(resource))
@@ -260,11 +260,11 @@ class MapAgent:
             return None
         uses = candidate.uses(self.states[task].specification)
         # Of a use of the public network, each end keeps its own; a link belongs to the server that it leaves.
-        wanted = {resource: amount for resource, amount in uses.items() if amount and resource[1] == self.server.name}
-        short = [resource_text(resource) for resource, amount in wanted.items() if not self._fits(resource, amount)]
+        amounts = {resource: amount for resource, amount in uses.items() if amount and resource[1] == self.server.name}
+        short = [resource_text(resource) for resource, amount in amounts.items() if not self._fits(resource, amount)]
         if short:
             return ", ".join(short)
-        self.held[task] = wanted
+        self.held[task] = amounts
         return None
 
     def _try_next(self, task: int) -> list[Message]:
@@ -295,5 +295,5 @@ def ranking(specification: Specification, complete: Sequence[PartialMap]) -> lis
 
 def resource_text(resource: Resource) -> str:
     """Return a resource in words, such as "bandwidth of a → b"."""
-    what, *ends = resource
-    return f"{what} of {' → '.join(ends)}"
+    quantity, *ends = resource
+    return f"{quantity} of {' → '.join(ends)}"

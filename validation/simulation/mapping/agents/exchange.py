@@ -32,7 +32,7 @@ AT_ONCE, IN_TIME = 0, 1
 """Order of messages that arrive at the same moment: those that take no time go first."""
 
 SEEDS_APART = 1000
-"""Between the seeds of one task and the next; draws of a task take its seed and the three after it."""
+"""Distance between the seeds of consecutive tasks; the draws of a task take its seed and the three after it."""
 
 
 @dataclass(slots=True)
@@ -87,12 +87,12 @@ class MappedTask:
     @property
     def maps(self) -> tuple[PathMap, ...]:
         """Complete maps, best first."""
-        return tuple(found.path_map for found in ranking(self.specification, self.complete))
+        return tuple(ranked.path_map for ranked in ranking(self.specification, self.complete))
 
     @property
     def facts(self) -> tuple[MapFacts, ...]:
         """Properties of complete maps from which costs are computed, in the order of `maps`."""
-        return tuple(found.facts for found in ranking(self.specification, self.complete))
+        return tuple(ranked.facts for ranked in ranking(self.specification, self.complete))
 
 
 class Exchange:

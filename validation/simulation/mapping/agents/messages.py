@@ -70,8 +70,8 @@ class PartialMap:
 
     def hosting(self, load: float, empty_hops: int) -> PartialMap:
         """The map with the next component where the map is, which adds `load` to the sum of loads."""
-        here = self.routes[-1][-1]
-        routes, nodes, public = (*self.routes, (here,)), (*self.nodes, here), (*self.public, False)
+        last_server = self.routes[-1][-1]
+        routes, nodes, public = (*self.routes, (last_server,)), (*self.nodes, last_server), (*self.public, False)
         return replace(self, routes=routes, nodes=nodes, public=public, empty_hops=empty_hops, loads=self.loads + load)
 
     def sent(self, receiver: str, cost: float, *, public: bool) -> PartialMap:
@@ -142,7 +142,7 @@ class Ask(Message):
 
 @dataclass(frozen=True, slots=True)
 class Spec(Message):
-    """The specification by itself."""
+    """Message that holds only the specification of the task."""
 
     specification: Specification
 
