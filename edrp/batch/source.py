@@ -50,7 +50,7 @@ def read_instances(source: Any) -> list[Instance]:
     if isinstance(source, (str, Path)):
         instances = _from_path(Path(source))
     elif hasattr(source, "__arrow_c_stream__"):
-        instances = _from_table(pa.table(source), "the table")
+        instances = _from_table(_arrow(source), "the table")
     else:
         pairs = source.items() if isinstance(source, Mapping) else source
         instances = [_from_value(index, pair) for index, pair in enumerate(pairs)]
@@ -146,6 +146,15 @@ def _from_line(number: int, line: bytes) -> Instance:
 def _duplicate_key(text: str) -> str:
     """Name a field that stands twice in an object of a line, where Python would silently keep the last; empty if none does."""
     return "; ".join(f"{fault.place} {fault.why}" for fault in Scan(text).faults)
+
+
+def _arrow(table: Any) -> pa.Table:
+    """The table, such as one of pandas, as an Arrow table; columns of Python objects are refused."""
+    try:
+        return pa.table(table)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        meant = "the column instance holds JSON text (problem.model_dump_json()); a dict of id and problem is taken too"
+        raise InvalidInstanceError([Fault("table", "", f"cannot be read: {error.args[-1]}; {meant}")]) from None
 
 
 def _from_table(table: pa.Table, source: str) -> list[Instance]:

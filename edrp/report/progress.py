@@ -20,6 +20,9 @@ PAUSE = 5.0
 SHARE = 0.05
 """Share of the time so far that passes from one line to the next: the longer a job, the rarer its lines."""
 
+STALLED = 30.0
+"""Least seconds without a finished part after which no time left is estimated."""
+
 POLL_SECONDS = 0.5
 LINE_WIDTH = 1000
 
@@ -41,16 +44,20 @@ class Count:
     total: int | None
     note: str = ""
 
-    def text(self, seconds: float) -> str:
-        """The count in words, so many seconds after the start.
+    def text(self, seconds: float, unchanged: float = 0.0) -> str:
+        """The count in words, so many seconds after the start; no estimate where it has been unchanged for too long.
 
         >>> Count(120, 400).text(30.0)
         '120 of 400 done, 30 s, about 70 s left'
+        >>> Count(36, 50).text(240.0, unchanged=180.0)
+        '36 of 50 done, 4.0 min, none finished for 3.0 min'
         """
         parts = [self.note or "starting"] if self.total is None else [f"{self.done} of {self.total} done"]
         parts += [self.note] if self.note and self.total is not None else []
         parts.append(duration(seconds))
-        if self.total is not None and 0 < self.done < self.total:
+        if self.total is not None and 0 < self.done < self.total and unchanged > max(STALLED, seconds / 2):
+            parts.append(f"none finished for {duration(unchanged)}")
+        elif self.total is not None and 0 < self.done < self.total:
             parts.append(f"about {duration(seconds / self.done * (self.total - self.done))} left")
         return ", ".join(parts)
 
@@ -92,13 +99,15 @@ class ProgressLines:
 
     def __init__(self, console: Console, text: str, clock: Callable[[], float] = perf_counter) -> None:
         self._console, self._text, self._clock = console, text, clock
-        self._begin = self._last = clock()
+        self._begin = self._last = self._changed = clock()
         self._state: Count | Step = Count(0, None)
         self._printed: Count | Step | None = None
         self._lock = Lock()
 
     def update(self, state: Count | Step) -> None:
         """Take note of how far the job is, and say so if a line is due."""
+        if isinstance(state, Count) and (not isinstance(self._state, Count) or state.done != self._state.done):
+            self._changed = self._clock()
         self._state = state
         self.tick()
 
@@ -117,7 +126,9 @@ class ProgressLines:
 
     def _print(self, now: float) -> None:
         self._last, self._printed = now, self._state
-        line = visible(f"{self._text}: {self._state.text(now - self._begin)}")
+        state, seconds = self._state, now - self._begin
+        words = state.text(seconds, now - self._changed) if isinstance(state, Count) else state.text(seconds)
+        line = visible(f"{self._text}: {words}")
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

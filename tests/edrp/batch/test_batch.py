@@ -211,6 +211,14 @@ def test_an_unreadable_source_is_refused_before_any_work(run, write, tmp_path, c
     assert not (tmp_path / "out").exists()
 
 
+def test_a_column_of_problems_in_place_of_their_texts_is_explained(word_count):
+    frame = pytest.importorskip("pandas").DataFrame({"id": ["a"], "instance": [word_count]})
+    with pytest.raises(InvalidInstanceError, match=r"column instance .*JSON text \(problem.model_dump_json\(\)\)"):
+        read_instances(frame)
+    frame["instance"] = [word_count.model_dump_json()]
+    assert [instance.fault for instance in read_instances(frame)] == [""]
+
+
 def test_missing_columns_methods_and_folders_are_named(run, write, examples, tmp_path):
     table = tmp_path / "table.parquet"
     pq.write_table(pa.table({"id": ["a"], "problem": ["{}"]}), table)

@@ -47,6 +47,21 @@ def test_a_line_every_few_seconds_and_the_last_one(lines):
     ]
 
 
+def test_no_time_left_is_estimated_while_nothing_finishes(lines):
+    told, clock, text = lines
+    for second in (10.0, 20.0, 80.0):
+        clock.now = second
+        told.update(Count(35, 50))
+    clock.now = 90.0
+    told.update(Count(36, 50))
+    assert text.getvalue().splitlines() == [
+        "solving: 35 of 50 done, 10 s, about 4 s left",
+        "solving: 35 of 50 done, 20 s, about 9 s left",
+        "solving: 35 of 50 done, 80 s, none finished for 70 s",
+        "solving: 36 of 50 done, 90 s, about 35 s left",
+    ]
+
+
 def test_a_short_job_has_no_lines(lines):
     told, clock, text = lines
     told.update(Count(1, 2))
