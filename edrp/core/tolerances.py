@@ -237,6 +237,9 @@ STATE_SUM_ROUNDING = 1e-13
 EQUAL_GAINS = 1e-12
 """Share of all state by which gains may differ and be equal: sums round that much, and rounding must not decide."""
 
+EQUAL_ROUTE_DELAYS = 1e-12
+"""Seconds of delay up to which two routes over physical links are equal, so that equal sums are equal whatever their rounding."""
+
 EQUAL_LOADS = 1e-12
 """Share of all work, or of a peak, by which loads may differ and be equal; as `EQUAL_GAINS`."""
 

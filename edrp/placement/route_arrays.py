@@ -6,13 +6,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
 from edrp.placement.network import Network
 
 TABLES = 8
 """Tables over pairs of nodes that are held at once."""
-
-RESOLUTION = 1e-12
-"""Seconds below which delays of two routes are equal."""
 
 
 def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
@@ -48,7 +46,7 @@ def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
         ends, values = np.vstack([ends, ends[:, ::-1]]), np.vstack([values, values])
     by_target = np.argsort(ends[:, 1], kind="stable")
     (source, target), (delay, cost, availability, bandwidth) = ends[by_target].T, values[by_target].T
-    step = max(RESOLUTION, delay.max(initial=0.0) * size / 2**52)
+    step = max(EQUAL_ROUTE_DELAYS, delay.max(initial=0.0) * size / 2**52)
     steps = np.maximum(1.0, np.rint(delay / step))
     distance = dijkstra(csr_array((steps, (source, target)), shape=(size, size)), directed=True, indices=origins)
     first = np.searchsorted(target, np.arange(size + 1))

@@ -8,12 +8,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
 
 if TYPE_CHECKING:
     import networkx as nx
-
-PICOSECOND = 1e-12
-"""Resolution in seconds at which delays of routes are compared, so that equal sums are equal whatever their rounding."""
 
 
 class Route(NamedTuple):
@@ -52,7 +50,7 @@ class Router:
         self.nodes = nodes
         self._position = {name: position for position, name in enumerate(nodes)}
         longest = max((link.delay for link in links.values()), default=0.0)
-        step = max(PICOSECOND, longest * len(nodes) / 2**52)  # whole numbers up to 2**53 are exact in binary64
+        step = max(EQUAL_ROUTE_DELAYS, longest * len(nodes) / 2**52)  # whole numbers up to 2**53 are exact in binary64
         self._leaving: dict[str, list[tuple[str, Route]]] = {name: [] for name in nodes}
         for (source, target), link in links.items():
             steps, narrowness = max(1, round(link.delay / step)), -(link.bandwidth or math.inf)

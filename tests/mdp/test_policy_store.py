@@ -214,7 +214,7 @@ def test_precompute_and_decide_on_the_command_line(run, examples, tmp_path):
     (tmp_path / "now.json").write_text("[[0, 8], [8, 16]]")
     decided = run("policy", "decide", folder, "--from", tmp_path / "now.json", "--nodes", "4", "--out", tmp_path / "plan.json")
     assert decided.code == 0, decided.err
-    assert "optimal: proven" in decided.out
+    assert "optimal: nothing better exists" in decided.out
     plan = edrp.load_solution(tmp_path / "plan.json")
     assert plan.method == "stored-policy"
     problem = edrp.load(source).replace(intervals=[[0, 8], [8, 16]], nodes=4)

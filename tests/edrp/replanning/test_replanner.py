@@ -243,9 +243,9 @@ def test_infeasible_now_says_what_is_short_and_keeps_running() -> None:
     before = replanner.decide().deployment
     decision = replanner.measure(resources={"work": {"cpu": 1.5}})
     assert (decision.verdict, decision.deployment, decision.moved) == ("stuck", before, False)
-    assert any("cpu of work: an instance needs 1.5" in clash for clash in decision.solution.clashes)
+    assert any("cpu of work: a replica needs 1.5" in clash for clash in decision.solution.clashes)
     assert "stuck: what runs breaks" in str(decision)
-    assert "cpu of work: an instance needs 1.5" in str(decision)
+    assert "cpu of work: a replica needs 1.5" in str(decision)
     assert replanner.measure(resources={"work": {"cpu": 0.3}}).verdict == "keep"
     nothing = decide(with_measurements(chain(), resources={"work": {"cpu": 1.5}}), None, EXACT)
     assert (nothing.verdict, nothing.deployment) == ("stuck", None)
