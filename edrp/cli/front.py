@@ -48,6 +48,6 @@ def _front_table(problem: EdrpProblem, front: ParetoFront) -> Table:
     for point, values in zip(front.points, front.values, strict=True):
         assert point.deployment is not None
         replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        proof = "proven" if point.status == "optimal" else "not proven"
+        proof = point.proof or "optimal" if point.status == "optimal" else "not proven"
         rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
     return table((first, second, "proof", "replicas"), rows, right=(first, second))

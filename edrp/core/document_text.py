@@ -11,13 +11,15 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
 
+from edrp.core.errors import numbered
+
 MAX_LENGTH = 300
 """Characters of the short form of a document or problem, about."""
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 MAX_DECISION = 3000
-"""The same of a deployment, which is what a user wants to see."""
+"""Characters of the short form of a deployment, which is what a user wants to see."""
 
 PYDANTIC_NAMES = frozenset(dir(BaseModel)) - frozenset(dir(object)) | {"__class_vars__", "__private_attributes__"}
 """Names that every class of documents inherits from pydantic, next to those that begin with `__pydantic`."""
@@ -173,4 +175,5 @@ def _is_collection(value: object) -> bool:
 
 
 def _size(name: str, values: Any) -> str:
-    return f"{len(values)} {name}" if name.endswith("s") else f"{name} of {len(values)}"
+    regular = name.endswith("s") and not name.endswith(("ses", "ies"))
+    return numbered(len(values), name[:-1]) if regular else f"{name} of {len(values)}"

@@ -54,7 +54,7 @@ def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Ta
     rows = []
     for outcome in stages:
         unit = problem.metrics[outcome.metric].unit if outcome.metric in problem.metrics else "1"
-        gap = "proven" if outcome.proven else "no bound is known" if outcome.gap is None else f"gap {100 * outcome.gap:.2g} %"
+        gap = outcome.proof or "optimal" if outcome.proven else "no bound is known" if outcome.gap is None else f"gap {100 * outcome.gap:.2g} %"
         limit = "" if outcome.limit is None else f"{outcome.limit:.6g}"
         rows.append((outcome.metric, f"{outcome.value:.6g}", unit, gap, limit, outcome.method))
     columns = ("priority", "reached", "unit", "proof", "later at most", "method")

@@ -210,6 +210,8 @@ def test_short_forms_of_large_documents_stay_short(word_count):
     for document, longest in ((large, 400), (large.application, 600), (large.current, 6000), (solution, 800)):
         assert 50 < len(repr(document)) < longest
     assert "2000 operators" in repr(large)
+    one = word_count.replace(application={"operators": operators[:1]}, current=None)
+    assert repr(one).startswith("<EdrpProblem: 1 operator, 3 nodes, ")
     assert repr(large.application).endswith("… 1997 more))")
 
 
