@@ -54,8 +54,9 @@ def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Ta
     rows = []
     for outcome in stages:
         unit = problem.metrics[outcome.metric].unit if outcome.metric in problem.metrics else "1"
-        gap = outcome.proof or "optimal" if outcome.proven else "no bound is known" if outcome.gap is None else f"gap {100 * outcome.gap:.2g} %"
+        gap = "no bound is known" if outcome.gap is None else f"gap {100 * outcome.gap:.2g} %"
         limit = "" if outcome.limit is None else f"{outcome.limit:.6g}"
-        rows.append((outcome.metric, f"{outcome.value:.6g}", unit, gap, limit, outcome.method))
+        proof = outcome.proof or "optimal" if outcome.proven else gap
+        rows.append((outcome.metric, f"{outcome.value:.6g}", unit, proof, limit, outcome.method))
     columns = ("priority", "reached", "unit", "proof", "later at most", "method")
     return table(columns, rows, "One after the other", right=("reached", "later at most"))
