@@ -9,6 +9,7 @@ from edrp.batch.rows import RESULT_SCHEMA
 from edrp.validation.benchmark.comparison import compare_kind
 from edrp.validation.benchmark.measures import compare_runs, summarise
 from edrp.validation.benchmark.recommendations import recommend
+from edrp.validation.benchmark.sections import kind_section
 
 ANSWERED = {"kind": "edrp", "run_seed": 0, "outcome": "solved", "build_seconds": 0.0, "wall_seconds": 1.0}
 
@@ -74,9 +75,11 @@ def test_without_a_proof_that_is_said():
 @pytest.mark.parametrize(("instances", "named"), [(3, False), (10, True)])
 def test_no_method_wins_on_few_instances_anywhere_on_the_page(instances, named):
     rows = [{name: row.get(name) for name in RESULT_SCHEMA.names} for row in (*EXACT[:instances], *QUICK[:instances])]
-    comparison = compare_kind("edrp", compare_runs(pa.Table.from_pylist(rows, RESULT_SCHEMA)))
+    runs = compare_runs(pa.Table.from_pylist(rows, RESULT_SCHEMA))
+    comparison = compare_kind("edrp", runs)
     assert any("use `eliminate`" in sentence for sentence in comparison.recommendations) == named
-    assert any(sentence.startswith(("Proof:", "Search:", "Speed:")) for sentence in comparison.section.verdicts) == named
+    verdicts = kind_section(comparison, runs).verdicts
+    assert any(sentence.startswith(("Proof:", "Search:", "Speed:")) for sentence in verdicts) == named
 
 
 @pytest.mark.parametrize(
