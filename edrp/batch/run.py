@@ -154,21 +154,10 @@ def solve_batch(
     >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
     ['solved', 'failed']
     """
-    check_arguments(
-        "edrp.solve_batch",
-        instances=instances,
-        out=out,
-        spark=spark,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        certify=certify,
-        kill_after=kill_after,
-        progress=progress,
-    )
-    switches = {"certify": certify or None, "strict": strict or None}
-    choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, **switches)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": gap}
+    settings = {**limits, "certify": certify, "kill_after": kill_after, "progress": progress}
+    check_arguments("edrp.solve_batch", instances=instances, out=out, spark=spark, n_jobs=n_jobs, **settings)
+    choices = read_choices(method, **limits, certify=certify or None, strict=strict or None)
     plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
     if spark is None:
         rows = _solve_locally(instances, plan, seeds, out, n_jobs, progress)

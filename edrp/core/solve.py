@@ -194,20 +194,10 @@ def solve(
     VerificationError
         The method contradicts itself or the evaluator: a defect.
     """
-    check_arguments(
-        "edrp.solve",
-        problem=problem,
-        method=method,
-        program=program,
-        time_limit=time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        progress=progress,
-        certify=certify,
-        **{name: value for name, value in parameters.items() if name == "options"},
-    )
+    settings: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": gap, "seed": seed}
+    settings |= {"threads": threads, "progress": progress, "certify": certify}
+    settings |= {name: value for name, value in parameters.items() if name == "options"}
+    check_arguments("edrp.solve", problem=problem, method=method, program=program, **settings)
     decision = None if start is None else problem.read_decision(start, "start")
     warn_caller(warning_texts(problem))
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):

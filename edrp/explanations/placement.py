@@ -183,9 +183,8 @@ def explain(
     """
     check_arguments("edrp.explain", problem=problem, work_limit=work_limit)
     if not isinstance(problem, PlacementProblem):
-        others = (
-            "edrp.explanations.rescale.explain_rescale takes it" if problem.kind == "rescale" else "solution.explore shows it"
-        )
+        rescaled = problem.kind == "rescale"
+        others = "edrp.explanations.rescale.explain_rescale takes it" if rescaled else "solution.explore shows it"
         raise UnsupportedProblemError(f"placements are explained; this problem is of kind {problem.kind!r}: {others}")
     solution = answer if isinstance(answer, (EdrpSolution, LatencyAwareSolution)) else None
     if solution is not None and solution.deployment is None:

@@ -184,17 +184,11 @@ def benchmark(
     check_arguments("edrp.benchmark", instances=[] if isinstance(instances, Suite) else instances, **options)
     if spark is not None and out is None:
         raise InvalidInstanceError([Fault("out", "", "is missing; on Spark, name a folder that all workers see")])
-    suite = _suite(instances)
+    suite, folder = _suite(instances), None if out is None else Path(out)
     names = [method] if isinstance(method, str) else method
-    solved = solve_suite(
-        suite,
-        None if out is None else Path(out) / ROWS,
-        data=data,
-        methods=names,
-        spark=spark,
-        **options,
-    )
-    return BenchmarkResult(solved.rows, solved, suite, None if out is None else Path(out))
+    rows_folder = None if folder is None else folder / ROWS
+    solved = solve_suite(suite, rows_folder, data=data, methods=names, spark=spark, **options)
+    return BenchmarkResult(solved.rows, solved, suite, folder)
 
 
 def _suite(instances: Any) -> Suite:
