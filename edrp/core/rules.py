@@ -1,0 +1,43 @@
+"""Rules that users state about decisions: a name, a reason, and whether they hold strictly or at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from edrp.core.document import Document, Name, NonNegative
+from edrp.core.errors import Fault
+from edrp.core.tolerances import LIMIT_SLACK
+
+
+class RuleDocument(Document):
+    """What every rule says of itself, whatever the kind of problem; a rule adds its type (`rule`) and its fields."""
+
+    name: Name = Field(description="unique among the rules; infeasibility, explanations and solutions refer to it")
+    reason: str = Field("", description="why there is this rule, in a sentence for its readers")
+    penalty: NonNegative | None = Field(
+        None,
+        description="added to the objective per unit of violation; null for a rule that must be met",
+        json_schema_extra={"unit": "1"},
+    )
+
+    @property
+    def hard(self) -> bool:
+        """Whether a decision that breaks the rule is infeasible."""
+        return self.penalty is None
+
+    @property
+    def sentence(self) -> str:
+        """What the rule demands, in words."""
+        raise NotImplementedError
+
+    def broken(self, violation: float) -> Iterator[str]:
+        """The breach of a hard rule in words, for the limits that an evaluation finds broken; nothing where it is met."""
+        if self.hard and violation > LIMIT_SLACK:
+            yield f"rule '{self.name}' ({self.sentence}): violated by {violation:.6g}"
+
+    def warnings(self, place: str) -> Iterator[Fault]:
+        """What has no effect."""
+        if self.penalty == 0:
+            yield Fault(f"{place}.penalty", "0", "has no effect; leave it out to make the rule hard, or give a price")
