@@ -90,11 +90,12 @@ class MetricFormulation(Formulation):
 
     @property
     def limits(self) -> Mapping[str, str]:
-        """Limits on metrics, and what the nodes offer."""
+        """Limits on metrics, what the nodes offer, and hard rules."""
         named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
         units = self.problem.metrics
         texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
-        return {"capacity": "resources of the nodes", **texts}
+        rules = {f"rules.{rule.name}": f"rule '{rule.name}': {rule.sentence}" for rule in self.problem.rules if rule.hard}
+        return {"capacity": "resources of the nodes", **texts, **rules}
 
     def metric(self, name: str) -> Linear:
         """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.expressions import CHAINED, Expression, Rows
 
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
@@ -87,6 +88,10 @@ class Linear:
         return Linear(self.columns, self.coefficients * factor, self.constant * factor)
 
     __rmul__ = __mul__
+
+    def as_expression(self) -> Expression:
+        """The same as an array of a single expression, which can be compared: `linear.as_expression() <= 3`."""
+        return Expression((), np.zeros(self.columns.size, np.int64), self.columns, self.coefficients, np.array(self.constant))
 
     def value(self, x: Floats) -> float:
         """The expression at the point `x`."""
@@ -246,6 +251,41 @@ class Program:
         shift = expression.constant
         entries = [(0, expression.columns, expression.coefficients)]
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
+
+    def add(self, rows: Any, name: str, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> None:
+        """Add rows as a comparison of expressions makes them, one per cell, or an expression with its bounds.
+
+        Raises
+        ------
+        TypeError
+            For anything else; a chain of comparisons, which Python has made one truth value of, among it.
+        ValueError
+            Where the rows have no bound at all, or a bound that is not a number.
+
+        Examples
+        --------
+        >>> program = Program()
+        >>> take = Expression.of_columns(program.add_columns("take", 3, upper=1, integer=True))
+        >>> program.add(take[0] + 2 * take[1:] <= [1, 2], name="licences")
+        >>> program.add(take.sum(), name="one or two", lower=1, upper=2)
+        >>> program.rows, program.nonzeros
+        (3, 7)
+        """
+        if isinstance(rows, (bool, np.bool_)):
+            raise TypeError(f"row {name!r}: {CHAINED}")
+        if not isinstance(rows, Rows):
+            if lower is None and upper is None:
+                raise ValueError(
+                    f"row {name!r} has neither a lower nor an upper bound and would have no effect; compare the expression, "
+                    f"`add(x <= 3, {name!r})`, or give `lower` or `upper`"
+                )
+            low, high = (default if bound is None else bound for bound, default in ((lower, -np.inf), (upper, np.inf)))
+            rows = Rows.between(Expression.of(rows), low, high)
+        elif lower is not None or upper is not None:
+            raise ValueError(f"row {name!r} is a comparison already; give no further bounds")
+        cells = rows.expression
+        entries = [(cells.cell, cells.column, cells.coefficient)]
+        self.add_rows(name, cells.size, entries, lower=rows.lower.ravel(), upper=rows.upper.ravel())
 
     def fix(self, columns: ArrayLike, value: float) -> None:
         """Fix columns to a value through their bounds; a later value counts.

@@ -28,13 +28,18 @@ class RuleDocument(Document):
         return self.penalty is None
 
     @property
+    def scale(self) -> float:
+        """What a violation is compared with before it counts as more than rounding."""
+        return 1.0
+
+    @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
         raise NotImplementedError
 
     def broken(self, violation: float) -> Iterator[str]:
         """The breach of a hard rule in words, for the limits that an evaluation finds broken; nothing where it is met."""
-        if self.hard and violation > LIMIT_SLACK:
+        if self.hard and violation > LIMIT_SLACK * self.scale:
             yield f"rule '{self.name}' ({self.sentence}): violated by {violation:.6g}"
 
     def warnings(self, place: str) -> Iterator[Fault]:

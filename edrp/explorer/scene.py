@@ -16,7 +16,8 @@ from edrp.explorer.occupancy import Counts, Occupancy
 from edrp.explorer.quantities import figure, quantity
 from edrp.explorer.routes import routed
 from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
-from edrp.placement.problem import Placed, StreamPlacement
+from edrp.placement.problem import StreamPlacement
+from edrp.placement.rules.base import Placed
 
 if TYPE_CHECKING:
     from edrp.explorer.reconfiguration import Change

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
@@ -17,6 +17,7 @@ from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
+from edrp.placement.rules.arrays import RuleArrays, record_rules
 
 
 @derived
@@ -40,6 +41,8 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     store = network.store
     contention = contention_arrays(application, operators, nodes, load)
     metrics = (*EDRP_METRICS, *contention.metrics)
+    current = None if problem.current is None else count_replicas(problem.current, order, names)
+    candidate, rules = _ruled(problem, _candidates(operators, names), order, names, current)
     return Compiled(
         problem=problem,
         operators=order,
@@ -51,7 +54,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         load=load,
         min_replicas=np.array([operator.min_replicas for operator in operators], np.int64),
         max_replicas=np.array([operator.max_replicas for operator in operators], np.int64),
-        candidate=_candidates(operators, names),
+        candidate=candidate,
         latency=_latency_table(problem, operators, load),
         speedup=np.array([1.0 if terms.equal_nodes else node.speedup for node in nodes]),
         replica_cost=np.array([terms.replica_cost.get(name, 0.0) for name in order]),
@@ -64,7 +67,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         node_loss=-np.log([node.availability for node in nodes])
         if terms.node_loss is None
         else np.full(len(nodes), terms.node_loss),
-        current=None if problem.current is None else count_replicas(problem.current, order, names),
+        current=current,
         synchronisation_time=terms.synchronisation_time,
         state_size=np.array([operator.state_size for operator in operators]),
         code_size=np.array([operator.code_size for operator in operators]),
@@ -76,7 +79,24 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         instance_paths=terms.instance_paths,
         weight={**dict.fromkeys(metrics, 0.0), **terms.weight},
         limit={**dict.fromkeys(metrics, np.inf), **terms.limit},
+        rules=rules,
     )
+
+
+def _ruled(
+    problem: PlacementProblem, candidate: Bools, operators: tuple[str, ...], nodes: tuple[str, ...], current: Ints | None
+) -> tuple[Bools, RuleArrays]:
+    """Candidates without the nodes that hard rules close to an operator, and the other rows of rules.
+
+    Nodes that run it now stay candidates, and their rows stay. So do all rows where no candidate would be left to an operator:
+    by them programs prove that nothing is feasible.
+    """
+    rules = record_rules(problem.rules, problem, operators, nodes)
+    if not len(rules):
+        return candidate, rules
+    rows, closed = rules.closed(np.zeros_like(candidate) if current is None else current > 0)
+    narrowed = candidate & ~closed
+    return (narrowed, rules.without(rows)) if narrowed.any(axis=1).all() else (candidate, rules)
 
 
 def _candidates(operators: list[Any], nodes: tuple[str, ...]) -> Bools:

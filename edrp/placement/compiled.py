@@ -22,6 +22,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.network import Link, Network
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.route_arrays import route_tables
+from edrp.placement.rules.arrays import RuleArrays
 
 NO_NODE = -1
 
@@ -278,6 +279,7 @@ class Compiled:
         in a row.
     weight, limit : dict of str to float
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
+    rules : rows of the problem's rules, besides those that `candidate` enforces.
     """
 
     problem: StreamPlacement
@@ -311,6 +313,7 @@ class Compiled:
     instance_paths: bool
     weight: dict[str, float]
     limit: dict[str, float]
+    rules: RuleArrays
 
     @property
     def delay(self) -> Floats:

@@ -53,6 +53,9 @@ class Node(NamedNode):
     spawn_time: NonNegative = Field(0.0, description="time to start new replicas", json_schema_extra={"unit": "s"})
     availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
     zone: Name | None = Field(None, description="availability zone, rack or site")
+    labels: dict[Name, Name] = Field(
+        {}, description="what rules may refer to, by key, such as a tenant, a region or a kind of disk"
+    )
     store_delay: NonNegative | None = Field(
         None, description="one-way delay to the data store; null: the store's", json_schema_extra={"unit": "s"}
     )

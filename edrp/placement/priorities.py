@@ -62,6 +62,10 @@ class PrioritisedProblem(Protocol):
     def limits(self) -> Any:
         """Document of limits."""
 
+    @property
+    def rules(self) -> Any:
+        """Rules about where replicas run."""
+
     def ceiling(self, metric: str) -> float:
         """A value of a metric, on its scale, that no feasible deployment reaches."""
 
@@ -74,6 +78,10 @@ class PrioritisedProblem(Protocol):
 
 def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
     """Note priorities that name no metric of the problem, or one twice."""
+    for index, rule in enumerate(problem.rules if problem.priorities else ()):
+        if rule.penalty is not None:
+            why = "has no place among priorities, which have no weighted sum to add it to; make the rule hard"
+            faults.add(("rules", index, "penalty"), rule.penalty, why)
     seen: dict[str, int] = {}
     for index, priority in enumerate(problem.priorities):
         place, name = ("priorities", index, "metric"), priority.metric

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -21,12 +21,18 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.network import Network
 from edrp.placement.problem_warnings import idle_terms, odd_times, unreached_operators
+from edrp.placement.rules import PlacementRule
+from edrp.placement.rules.base import Placed
 
 MAX_UNLINKED = 10_000
 """Number of pairs of nodes without a link after which no more are looked for."""
 
 MAX_NAMED = 8
 """Maximum number of nodes, and of groups of them, that one fault about links names."""
+
+
+PENALTIES = "penalties"
+"""Name under which evaluations give what violated rules add to the objective."""
 
 
 def sum_needed(total: float, weights: str) -> str:
@@ -100,18 +106,12 @@ class EdrpTerms:
     instance_paths: bool = False
 
 
-class Placed(Protocol):
-    """Replicas on nodes, whatever else a decision says of them."""
-
-    def replicas(self, operator: str) -> Counter[str]:
-        """Number of replicas on each node that runs the operator."""
-
-
 class StreamPlacement(Problem):
     """Base of the kinds that place the replicas of operators on nodes, whatever a decision looks like beyond that."""
 
     application: StreamGraph = Field(description="what is to be placed")
     network: Network = Field(description="where it can be placed")
+    rules: tuple[PlacementRule, ...] = Field((), description="rules of your own about where replicas run")
 
     if TYPE_CHECKING:  # a field of every kind, which says what its decisions look like
         current: Any
@@ -145,6 +145,9 @@ class StreamPlacement(Problem):
                     place = ("application", "operators", index, "candidates", position)
                     faults.add_unknown(place, name, "node of the network", nodes)
         self._check_resources(faults)
+        faults.add_repeated_names("rules", [rule.name for rule in self.rules])
+        for index, rule in enumerate(self.rules):
+            rule.check(self, ("rules", index), faults)
         self._check_present(faults)
         self._check_kind(faults)
         self._check_links(faults)
@@ -165,6 +168,8 @@ class StreamPlacement(Problem):
         yield from idle_terms(self)
         yield from unreached_operators(self.application)
         yield from odd_times(self)
+        for index, rule in enumerate(self.rules):
+            yield from rule.warnings(f"rules[{index}]")
 
     def _check_resources(self, faults: Faults) -> None:
         named_nodes = [node for node in self.network.nodes if isinstance(node.resources, dict)]
@@ -263,6 +268,14 @@ class StreamPlacement(Problem):
                 objective += term.coefficient * scaled
             if scaled > term.scaled_limit * (1 + LIMIT_SLACK):
                 broken.append(f"limits.{term.metric}: {values[term.metric]:.6g} {metric.unit} against {term.limit:.6g}")
+        penalties = 0.0
+        for rule in self.rules:
+            violation = rule.evaluate(self, placed)
+            broken += rule.broken(violation)
+            penalties += (rule.penalty or 0.0) * violation
+        if any(rule.penalty for rule in self.rules):
+            values[PENALTIES] = penalties
+            objective += penalties
         return Evaluation(objective, values, tuple(broken))
 
     def _broken_placement(self, deployment: Placed) -> list[str]:

@@ -33,7 +33,8 @@ def max_objective(compiled: Compiled) -> float:
     }
     peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas).tolist()
     peak = dict(zip(compiled.contention.metrics, (max(peaks, default=0.0), *peaks), strict=False))
-    return sum(
+    penalties = compiled.rules.price_ceiling(compiled.max_replicas)
+    return penalties + sum(
         weight * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else peak[name] if name in peak else bound[name]())
         for name, weight in compiled.weight.items()
         if weight

@@ -12,6 +12,7 @@ from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
+from edrp.formulations.placement.rule_rows import add_rule_rows
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import Expressions
 
@@ -27,6 +28,8 @@ class PlacementExpressions(Expressions):
 
     program: Program
     compiled: Compiled
+    exclusive = True
+    """Whether at most one column of an operator on a node is 1."""
     _node_loads: NodeLoads | None = None
 
     @abstractmethod
@@ -64,7 +67,7 @@ def time_unit(compiled: Compiled, metric: str) -> float:
 
 
 def add_objective_and_limits(expressions: PlacementExpressions) -> None:
-    """Objective (EDRP, eq. 12) and one row per limit (eqs. 15–17), each relative to its limit."""
+    """Objective (EDRP, eq. 12), one row per limit (eqs. 15–17), each relative to its limit, and the rows of rules."""
     compiled, program = expressions.compiled, expressions.program
     total = Linear.zero()
     # Delays come last: their rows are tighter when the flows that prices need are there already.
@@ -76,7 +79,7 @@ def add_objective_and_limits(expressions: PlacementExpressions) -> None:
             total += value * term.coefficient
         if np.isfinite(term.scaled_limit):
             program.add_row(f"limits.{term.metric}", value * (1 / term.scaled_limit), upper=1.0)
-    program.minimise(total)
+    program.minimise(total + add_rule_rows(expressions))
 
 
 def breaks_limit(values: Floats, limit: float) -> Bools:

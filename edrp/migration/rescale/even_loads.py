@@ -30,6 +30,7 @@ def as_edrp(problem: RescaleProblem) -> EdrpProblem:
             operators=tuple(_without_tasks(operator) for operator in application.operators), streams=application.streams
         ),
         network=problem.network,
+        rules=problem.rules,
         synchronisation_time=problem.synchronisation_time,
         weights=Weights(**{name: weight / (total or 1.0) for name, weight in weights.items()}),
         limits=Limits(**limits),

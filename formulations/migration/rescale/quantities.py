@@ -18,6 +18,8 @@ from edrp.migration.rescale.deployment import KeyedDeployment
 class RangeQuantities(PlacementExpressions):
     """Expressions over the columns x of all operators; whatever else a metric needs is made when it is first asked for."""
 
+    exclusive = False
+
     def __init__(self, arrays: KeyedArrays) -> None:
         self.arrays, self.compiled, self.program = arrays, arrays.compiled, Program()
         self.operators: list[RangeColumns] = [

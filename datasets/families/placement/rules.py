@@ -1,0 +1,103 @@
+"""Random rules for problems of placement: zones and labels on their nodes, and one to four rules of all types."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from edrp.placement.problem import StreamPlacement
+from edrp.placement.rules.base import places
+
+PlacementType = TypeVar("PlacementType", bound=StreamPlacement)
+
+MAX_RULES = 4
+RULE_ZONES = 3
+"""Maximum number of zones that nodes without one are given."""
+
+PRICED_SHARE = 0.35
+"""Probability that a rule has a penalty."""
+
+PENALTIES = (0.05, 0.5)
+"""Objective per unit of violation."""
+
+TENANTS = ("none", "none", "acme", "globex")
+"""Values of the label `tenant`."""
+
+
+def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> PlacementType:
+    """The problem with zones and labels on its nodes, and with rules that most often leave something feasible.
+
+    Parameters
+    ----------
+    hard
+        Whether all rules must be met; a third has a penalty otherwise.
+
+    Examples
+    --------
+    >>> from edrp.datasets.families.placement.random_edrp import random_problem
+    >>> [rule.sentence for rule in with_rules(random_problem(4), seed=4).rules]
+    ['nodes that run o0 on node n2 is at least 0 and at most 2']
+    """
+    generator = np.random.default_rng(seed)
+    zones = int(generator.integers(2, RULE_ZONES + 1))
+    nodes = [
+        node.replace(zone=node.zone or f"zone {generator.integers(zones)}", labels={"tenant": str(generator.choice(TENANTS))})
+        for node in problem.network.nodes
+    ]
+    placed = problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
+    drawn = [_rule(placed, generator) for _ in range(int(generator.integers(1, MAX_RULES + 1)))]
+    rules = []
+    for number, rule in enumerate(drawn):
+        priced = not hard and generator.random() < PRICED_SHARE and not getattr(problem, "priorities", ())
+        penalty = round(float(generator.uniform(*PENALTIES)), 3) if priced else None
+        rules.append({"name": f"rule {number}", **rule, "penalty": penalty})
+    return placed.replace(rules=rules)
+
+
+def _rule(problem: StreamPlacement, generator: np.random.Generator) -> dict[str, Any]:
+    """A rule of a random type."""
+    operators, nodes = list(problem.application.by_name), list(problem.network.by_name)
+    per = str(generator.choice(["node", "zone", "tenant"]))
+    some = _some(operators, generator, 1 + int(generator.random() < 0.6))
+    found = len(places(problem.network, "zone", alone=False))
+    few = _some(nodes, generator, max(1, len(nodes) // 3))
+    coefficients = generator.choice([-1.0, 1.0, 1.0, 2.0], 3)
+    count = generator.choice(["replicas", "nodes"], 3)
+    terms = [
+        {"operator": name, "coefficient": float(c), "count": str(what), **({"nodes": few} if generator.random() < 0.5 else {})}
+        for name, c, what in zip(some, coefficients, count, strict=False)
+    ]
+    spread: list[dict[str, Any]] = [
+        {"most": int(generator.integers(1, 4))},
+        {"share": float(generator.choice([0.5, 0.7]))},
+        {"max_skew": int(generator.integers(1, 3)), "min_domains": int(generator.integers(1, 4))},
+    ]
+    choices: list[dict[str, Any]] = [
+        {"rule": "apart", "operators": some, "per": per},
+        {"rule": "apart", "operators": _some(operators, generator, 2), "per": per, "between": "operators"},
+        {"rule": "together", "operators": _some(operators, generator, 2), "per": per},
+        {"rule": "together", "operators": some[:1], "beside": _some(operators, generator, 1), "per": per},
+        {"rule": "spread", "operators": some, "per": per, **spread[int(generator.integers(3))]},
+        {"rule": "at_least_zones", "operators": some, "zones": int(generator.integers(1, found + 1))},
+        {"rule": "forbidden", "operators": some, "labels": {"tenant": _some_labels(problem, generator)}},
+        {"rule": "forbidden", "operators": some[:1], "nodes": few},
+        {"rule": "required", "operators": some, "zones": _some(_zones(problem), generator, 2)},
+        {"rule": "linear", "terms": terms, "upper": float(generator.integers(1, 4))},
+        {"rule": "linear", "terms": terms, "lower": float(generator.integers(0, 2)), "upper": float(generator.integers(2, 4))},
+    ]
+    if len(operators) < 2:
+        choices = [rule for rule in choices if rule.get("between") != "operators" and rule["rule"] != "together"]
+    return choices[int(generator.integers(len(choices)))]
+
+
+def _some(names: list[str], generator: np.random.Generator, count: int) -> list[str]:
+    return sorted(generator.choice(names, min(count, len(names)), replace=False).tolist())
+
+
+def _zones(problem: StreamPlacement) -> list[str]:
+    return list(places(problem.network, "zone", alone=False))
+
+
+def _some_labels(problem: StreamPlacement, generator: np.random.Generator) -> list[str]:
+    return _some(list(places(problem.network, "tenant", alone=False)), generator, 1)

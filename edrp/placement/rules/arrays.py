@@ -1,0 +1,194 @@
+"""Rules as arrays over replicas per operator and node, which programs, searches and exact methods see instead of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.expressions import Expression
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.placement.rules.base import Rule, RuledProblem, RuleModel
+
+
+@dataclass(frozen=True)
+class RuleArrays:
+    """Rows `lower ≤ matrix · (replicas, on, any) ≤ upper` over operators i and nodes u.
+
+    The columns are the flat numbers of replicas (operators × nodes), the same of whether there are any, and whether any of the
+    cells that `members` joins has some. Rows of one group are violated together, by the largest of their violations.
+
+    Attributes
+    ----------
+    rules : the rules that the rows are of.
+    rule, group : shape (rows,), index of the rule and number of the group, both ascending.
+    penalty : shape (groups,), objective per unit of violation; infinite where the rule must be met.
+    slack : shape (groups,), violation up to which a rule counts as met.
+    matrix : shape (rows, 2 × operators × nodes + any).
+    members : shape (any, operators × nodes), 1 where the cell is joined.
+    lower, upper : shape (rows,)
+    """
+
+    rules: tuple[Rule, ...]
+    rule: Ints
+    group: Ints
+    penalty: Floats
+    slack: Floats
+    matrix: sparse.csr_array
+    members: sparse.csr_array
+    lower: Floats
+    upper: Floats
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.rule)
+
+    @property
+    def hard(self) -> Bools:
+        """Which rows must be met, shape (rows,)."""
+        return np.isinf(self.penalty[self.group])
+
+    @cached_property
+    def group_rule(self) -> Ints:
+        """Index of the rule of each group, shape (groups,)."""
+        return np.asarray(self.rule[np.searchsorted(self.group, np.arange(self.penalty.size))])
+
+    def violations(self, counts: Any) -> Floats:
+        """Violation of each group by numbers of replicas per operator and node, shape (groups,)."""
+        replicas = np.asarray(counts, float).ravel()
+        on = (replicas > 0).astype(float)
+        values = self.matrix @ np.concatenate([replicas, on, (self.members @ on > 0).astype(float)])
+        outside = np.maximum(0.0, np.maximum(self.lower - values, values - self.upper))
+        violated = np.zeros(self.penalty.size)
+        np.maximum.at(violated, self.group, outside)
+        return violated
+
+    def price(self, counts: Any) -> float:
+        """Σ over rules with a penalty of penalty × violation."""
+        priced = np.isfinite(self.penalty)
+        return float(self.penalty[priced] @ self.violations(counts)[priced])
+
+    def price_ceiling(self, max_replicas: Ints) -> float:
+        """A price that no deployment exceeds with at most so many replicas of each operator, shape (operators,)."""
+        priced = np.isfinite(self.penalty)
+        if not priced.any():
+            return 0.0
+        nodes = self.members.shape[1] // len(max_replicas)
+        most = np.repeat(np.asarray(max_replicas, float), nodes)
+        ceiling = np.concatenate([most, np.ones(most.size + self.members.shape[0])])
+        reach = abs(self.matrix) @ ceiling + np.maximum(
+            np.where(np.isfinite(self.lower), np.abs(self.lower), 0.0), np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
+        )
+        violated = np.zeros(self.penalty.size)
+        np.maximum.at(violated, self.group, reach)
+        return float(self.penalty[priced] @ violated[priced])
+
+    def breach(self, counts: Any) -> float:
+        """Σ of the violations of rules that must be met; 0 where all are met."""
+        violated = self.violations(counts)
+        return float(violated[np.isinf(self.penalty) & (violated > self.slack)].sum())
+
+    def without(self, rows: Bools) -> RuleArrays:
+        """The same without some rows."""
+        kept = np.flatnonzero(~rows)
+        groups, group = np.unique(self.group[kept], return_inverse=True)
+        return RuleArrays(
+            self.rules,
+            self.rule[kept],
+            group,
+            self.penalty[groups],
+            self.slack[groups],
+            self.matrix[kept],
+            self.members,
+            self.lower[kept],
+            self.upper[kept],
+        )
+
+    def closed(self, kept: Bools) -> tuple[Bools, Bools]:
+        """Rows that say of some cells, and nothing else, that they hold no replica; and these cells, shape (operators, nodes).
+
+        Parameters
+        ----------
+        kept : shape (operators, nodes)
+            Cells that stay open; so do rows that reach any of them.
+        """
+        cells, count = self.members.shape[1], len(self)
+        positive = np.ones(count, bool)
+        each = self.matrix.tocoo()
+        positive[each.coords[0][each.data < 0]] = False
+        rows = self.hard & positive & (self.upper <= 0) & (self.lower <= 0)
+        joined = sparse.eye_array(cells, format="csr")
+        reach = sparse.csr_array(abs(self.matrix) @ sparse.vstack([joined, joined, self.members], format="csr"))
+        rows &= reach @ kept.ravel().astype(float) == 0
+        closed = np.asarray(reach[np.flatnonzero(rows)].sum(axis=0)).ravel() > 0
+        return rows, closed.reshape(kept.shape)
+
+
+def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]) -> RuleArrays:
+    """The rows of rules over some operators and nodes of a problem, in their order; no other node holds any replica."""
+    model = RuleModel(problem)
+    written = [rule.linearise(model) for rule in rules]
+    blocks = [(index, rows) for index, part in enumerate(written) for rows in (part if isinstance(part, list) else [part])]
+    sizes = np.array([rows.expression.size for _, rows in blocks], np.int64)
+    alone = [np.zeros(rows.expression.size, np.int64) if rows.shared else np.arange(rows.expression.size) for _, rows in blocks]
+    group = _joined(
+        [part + first for part, first in zip(alone, _starts([part.max(initial=-1) + 1 for part in alone]), strict=True)]
+    )
+    rule = np.repeat(np.array([index for index, _ in blocks], np.int64), sizes)
+    row = _joined([rows.expression.cell + first for (_, rows), first in zip(blocks, _starts(sizes), strict=True)])
+    matrix, members = _matrices(model, operators, nodes, row, [rows.expression for _, rows in blocks])
+    of_group = rule[np.unique(group, return_index=True)[1]].tolist()
+    penalties = [rules[index].penalty for index in of_group]
+    return RuleArrays(
+        rules=tuple(rules),
+        rule=rule,
+        group=group,
+        penalty=np.array([np.inf if penalty is None else penalty for penalty in penalties]),
+        slack=np.array([LIMIT_SLACK * rules[index].scale for index in of_group]),
+        matrix=matrix,
+        members=members,
+        lower=_joined([rows.lower.ravel() for _, rows in blocks], float),
+        upper=_joined([rows.upper.ravel() for _, rows in blocks], float),
+    )
+
+
+def _matrices(
+    model: RuleModel, operators: Sequence[str], nodes: Sequence[str], row: Ints, cells: Sequence[Expression]
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Coefficients of rows, and what their columns join, without nodes that hold no replica."""
+    position, size, joins = _positions(model, operators, nodes), len(operators) * len(nodes), len(model.memberships)
+    columns = np.concatenate([position, np.where(position < 0, -1, position + size), 2 * size + np.arange(joins)])
+    column = columns[_joined([part.column for part in cells])]
+    known = column >= 0
+    coefficient = _joined([part.coefficient for part in cells], float)[known]
+    matrix = sparse.csr_array(
+        (coefficient, (row[known], column[known])), shape=(sum(part.size for part in cells), 2 * size + joins)
+    )
+    member = position[_joined(model.memberships)]
+    join = np.repeat(np.arange(joins), [part.size for part in model.memberships])[member >= 0]
+    joined = sparse.csr_array((np.ones(join.size), (join, member[member >= 0])), shape=(joins, size))
+    return matrix, joined
+
+
+def _starts(sizes: Any) -> list[int]:
+    """Where each of some parts begins, one after another."""
+    return np.cumsum([0, *sizes])[:-1].tolist() if len(sizes) else []
+
+
+def _joined(parts: Sequence[Any], kind: type = np.int64) -> Any:
+    """Parts one after another; an empty array without any."""
+    return np.concatenate([np.zeros(0, kind), *parts])
+
+
+def _positions(model: RuleModel, operators: Sequence[str], nodes: Sequence[str]) -> Ints:
+    """Position, among these operators and nodes, of each operator and node of the problem, or -1."""
+    rows = {name: index for index, name in enumerate(operators)}
+    columns = {name: index for index, name in enumerate(nodes)}
+    row = np.array([rows[name] for name in model.replicas.axes["operator"]])
+    column = np.array([columns.get(name, -1) for name in model.replicas.axes["node"]])
+    return np.asarray(np.where(column >= 0, row[:, None] * len(nodes) + column, -1).ravel())
