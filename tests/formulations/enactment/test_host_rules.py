@@ -14,8 +14,8 @@ from edrp.formulations.methods import formulate
 
 
 def with_rules(seed: int) -> EnactmentProblem:
-    """A random snapshot of two to four operators with one or two rules."""
-    problem = random_enactment_problem(seed, operators=(2, 4))
+    """A random snapshot of two or three operators with one or two rules."""
+    problem = random_enactment_problem(seed, operators=(2, 3))
     names, generator = list(problem.application.by_name), np.random.default_rng(seed)
     groups = [generator.permutation(names)[: generator.integers(2, len(names) + 1)].tolist() for _ in range(1 + seed % 2)]
     return problem.replace(rules=[{"rule": "apart", "name": f"rule {i}", "operators": group} for i, group in enumerate(groups)])
@@ -32,7 +32,7 @@ def two_tenants(**fields) -> EnactmentProblem:
     return EnactmentProblem(**{"application": {"operators": operators}, "host_types": hosts, "rules": rules, **fields})
 
 
-@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 160), marks=pytest.mark.slow)], ids=["16", "144"])
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 110), marks=pytest.mark.slow)], ids=["8", "102"])
 def test_every_backend_finds_the_optimum_of_brute_force(seeds: range) -> None:
     backends, outcomes, dearer = ("highs", "scipy", "cvxpy", "pyomo"), set(), 0
     for seed in seeds:
@@ -60,7 +60,7 @@ def test_every_backend_finds_the_optimum_of_brute_force(seeds: range) -> None:
 @pytest.mark.parametrize("name", ["first-fit-decreasing", "host-selection"])
 def test_rules_of_thumb_keep_operators_apart_also_where_they_run_together_now(name: str) -> None:
     answered = 0
-    for seed in range(40):
+    for seed in range(24):
         problem = with_rules(seed)
         names = list(problem.application.by_name)
         together = Host(name="mixed", type=problem.host_types[0].name, instances=dict.fromkeys(names, 1))
@@ -68,7 +68,7 @@ def test_rules_of_thumb_keep_operators_apart_also_where_they_run_together_now(na
         assert solution.status in ("feasible", "none")
         assert not any("rule" in note for note in solution.notes), seed
         answered += solution.status == "feasible"
-    assert answered >= 25
+    assert answered >= 16
 
 
 def test_the_methods_of_the_kind_are_those_tested_here() -> None:

@@ -65,7 +65,7 @@ def optimum(problem: MigrationProblem) -> float | None:
     return None if math.isinf(best) else best
 
 
-@pytest.mark.parametrize("seeds", [range(24), pytest.param(range(24, 400), marks=pytest.mark.slow)], ids=["24", "376"])
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)], ids=["12", "388"])
 def test_every_method_that_takes_rules_agrees_with_all_decisions(seeds: range) -> None:
     backends = ("highs", "scipy", "cvxpy", "pyomo")
     statuses = set()
@@ -110,7 +110,7 @@ def test_a_node_that_is_drained_is_replaced_by_one_that_joins() -> None:
 def test_tasks_can_be_required_on_a_node_that_holds_nothing_of_their_interval() -> None:
     required = LINE.replace(rules=[{"rule": "required", "name": "cold", "tasks": [(0, 1)], "nodes": [1]}])
     solution = edrp.solve(required)
-    assert (solution.intervals, solution.objective) == (((4, 6), (0, 4)), 17.0 - 0.0)
+    assert (solution.intervals, solution.objective) == (((4, 6), (0, 4)), 17.0)
     assert required.evaluate([(0, 3), (3, 6)]).broken == ("rule 'cold' (task 0 must be on node 1): violated by 1",)
 
 
