@@ -25,9 +25,9 @@ def with_rules(problem: MigrationProblem, arcs: IntervalColumns) -> IntervalColu
     if not problem.rules:
         return arcs
     parts = [arcs, *(_given(problem, arcs, node) for node in required_nodes(problem))]
-    columns = IntervalColumns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    columns = IntervalColumns._make(np.concatenate(column) for column in zip(*parts, strict=True))
     stays = may_hold(problem, columns.node, columns.first, columns.end)
-    return IntervalColumns(*(column[stays] for column in columns))
+    return IntervalColumns._make(column[stays] for column in columns)
 
 
 def may_hold(problem: MigrationProblem, node: Ints, first: Ints | int, end: Ints | int) -> Bools:
@@ -62,7 +62,7 @@ def _given(problem: MigrationProblem, arcs: IntervalColumns, node: int) -> Inter
         if rule.rule == "required" and node in rule.nodes:
             wanted |= _touches(rule, arcs.first, arcs.end)
     apart = (np.minimum(arcs.end, ends) <= np.maximum(arcs.first, begins)) & (arcs.node == NOBODY)
-    taken = IntervalColumns(*(column[wanted & apart] for column in arcs))
+    taken = IntervalColumns._make(column[wanted & apart] for column in arcs)
     return taken._replace(node=np.full(taken.node.size, node))
 
 
