@@ -103,7 +103,7 @@ def give_out(
     Parameters
     ----------
     kept
-        By node, mostly old ones.
+        By node; numbers from `nodes_before` on are of new nodes that have their interval already.
     others
         Intervals that hold tasks and are kept by nobody.
 

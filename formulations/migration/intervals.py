@@ -126,7 +126,7 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     columns = built.add_columns("interval", arcs.first.size, upper=1.0 if required else np.inf, integer=bool(required))
     tasks = len(problem.work)
     _add_path(built, columns, arcs, tasks)
-    if required:  # with sums and these rows, presolve of HiGHS (1.15) may run in circles
+    if required:  # next to the sums, these rows have made presolve of HiGHS 1.15 run for ever
         add_once_rows(built, columns, arcs, required)
     else:
         _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
