@@ -114,6 +114,15 @@ def test_tasks_can_be_required_on_a_node_that_holds_nothing_of_their_interval() 
     assert required.evaluate([(0, 3), (3, 6)]).broken == ("rule 'cold' (task 0 must be on node 1): violated by 1",)
 
 
+def test_nodes_can_be_required_to_swap_all_that_they_hold() -> None:
+    swapped = [
+        {"rule": "required", "name": "left", "tasks": [(0, 3)], "nodes": [1]},
+        {"rule": "required", "name": "right", "tasks": [(3, 6)], "nodes": [0]},
+    ]
+    solution = edrp.solve(LINE.replace(rules=swapped))
+    assert (solution.intervals, solution.objective) == (((3, 6), (0, 3)), 21.0)
+
+
 def test_clashing_rules_are_named_and_no_others() -> None:
     rules = [
         {"rule": "required", "name": "here", "tasks": [(2, 3)], "nodes": [0]},
