@@ -89,7 +89,7 @@ def test_tenants_get_a_host_each() -> None:
 def test_a_rule_that_leaves_too_few_hosts_is_named_and_limits_that_clash_without_it_are_named_alone() -> None:
     host = {"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0, "limit": 1}
     problem = two_tenants(host_types=[host])
-    assert edrp.solve(problem).clashes == ("rule 'tenants' (ours and theirs may not share a host)",)
+    assert edrp.solve(problem).clashes == ("rule 'tenants': ours and theirs may not share a host",)
     cramped = two_tenants(host_types=[{**host, "resources": {"cpu": 2}}])
     assert edrp.solve(cramped).clashes == cramped.replace(rules=()).clashes()
 

@@ -104,8 +104,8 @@ def test_components_apart_take_the_expensive_link() -> None:
 def test_clashing_rules_are_named_whatever_the_cost(cost: str) -> None:
     problem = line([APART, TOGETHER]).replace(cost=cost)
     assert edrp.solve(problem, "process-map").clashes == (
-        "rule 'spare' (left and right must be on different servers)",
-        "rule 'cache' (right and left must be on one server)",
+        "rule 'spare': left and right must be on different servers",
+        "rule 'cache': right and left must be on one server",
     )
 
 

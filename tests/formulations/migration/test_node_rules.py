@@ -130,8 +130,8 @@ def test_clashing_rules_are_named_and_no_others() -> None:
         {"rule": "forbidden", "name": "not here", "tasks": [(1, 4)], "nodes": [0]},
     ]
     assert edrp.solve(LINE.replace(rules=rules)).clashes == (
-        "rule 'here' (task 2 must be on node 0)",
-        "rule 'not here' (tasks 1–3 may not be on node 0)",
+        "rule 'here': task 2 must be on node 0",
+        "rule 'not here': tasks 1–3 may not be on node 0",
     )
     heavy = LINE.replace(work=[1, 1, 1, 1, 1, 9], tolerance=0.1, rules=rules[:1])
     assert edrp.solve(heavy).clashes == heavy.replace(rules=()).clashes()
