@@ -37,6 +37,11 @@ class RuleDocument(Document):
         """What the rule demands, in words."""
         raise NotImplementedError
 
+    @property
+    def demand(self) -> str:
+        """What the rule demands, after its name."""
+        return f"rule '{self.name}': {self.sentence}"
+
     def broken(self, violation: float) -> Iterator[str]:
         """The breach of a hard rule in words, for the limits that an evaluation finds broken; nothing where it is met."""
         if self.hard and violation > LIMIT_SLACK * self.scale:

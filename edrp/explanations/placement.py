@@ -11,6 +11,7 @@ import numpy as np
 from edrp.core.arguments import check_arguments
 from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.methods import get_method
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
@@ -19,7 +20,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
-from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
@@ -213,6 +214,14 @@ def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
     return infeasibility.explain_infeasibility(problem, proofs, units)
+
+
+def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> tuple[str, ...]:
+    """Why a problem of kind `latency-aware` is infeasible: what its nodes lack, or which rules clash with that or each other."""
+    if not any(rule.hard for rule in problem.rules):
+        return problem.clashes()
+    found = infeasibility.explain_infeasibility(problem, lambda part: [get_method("highs", part.kind)], units)
+    return found if {rule.demand for rule in problem.rules} & set(found) else problem.clashes()
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from edrp.core.document import named_resources
 from edrp.core.errors import numbered
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
+from edrp.placement.rules.arrays import record_rules
 
 MAX_POOLS = 200
 """Largest number of different sets of candidates that are looked at, the smallest ones first."""
@@ -31,14 +34,16 @@ def usable(problem: Any, node: str, resource: str) -> float:
 
 
 def homeless_operators(problem: Any) -> Iterator[str]:
-    """Yield a sentence for each operator of which a single replica fits on none of its nodes."""
+    """Yield a sentence for each operator of which a single replica fits on none of its nodes, or only where rules forbid it."""
+    closed = list(_closed_nodes(problem))
     for operator in problem.application.operators:
         need = named_resources(operator.resources)
         pool = operator.candidates or tuple(problem.network.by_name)
         lacking = {node: next(_lacking(problem, node, need), None) for node in pool}
-        if None in lacking.values():
-            continue
         what = "node" if operator.candidates is None else "candidate"
+        if None in lacking.values():
+            yield from _unruled(operator.name, what, [node for node, lack in lacking.items() if lack is None], pool, closed)
+            continue
         for resource, amount in need.items():
             best = max(pool, key=lambda node: usable(problem, node, resource))
             most = usable(problem, best, resource)
@@ -50,6 +55,36 @@ def homeless_operators(problem: Any) -> Iterator[str]:
             needs = enumerated([f"{resource} {amount:.6g}" for resource, amount in need.items()])
             lacks = [f"{node} has {usable(problem, node, str(name)):.6g} {name}" for node, name in lacking.items()]
             yield f"{operator.name}: a replica needs {needs}, which no {what} offers together ({enumerated(lacks)})"
+
+
+def _closed_nodes(problem: Any) -> Iterator[tuple[Any, dict[str, set[str]]]]:
+    """Yield the rules that close nodes to operators by themselves, each with these nodes by operator."""
+    operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
+    rules = record_rules(problem.rules, problem, operators, nodes)
+    kept = np.zeros((len(operators), len(nodes)), bool)
+    for index in np.unique(rules.rule[rules.hard]).tolist():
+        closed = rules.without(rules.rule != index).closed(kept)[1]
+        if closed.any():
+            yield rules.rules[index], {name: {nodes[u] for u in np.flatnonzero(closed[i])} for i, name in enumerate(operators)}
+
+
+def _unruled(
+    operator: str, what: str, fitting: Collection[str], pool: Collection[str], closed: list[tuple[Any, dict[str, set[str]]]]
+) -> Iterator[str]:
+    """Yield a sentence where rules close all nodes on which a replica fits; each rule that it names is needed for that."""
+
+    def clash(rules: list[tuple[Any, dict[str, set[str]]]]) -> bool:
+        return set(fitting) <= set().union(*(nodes[operator] for _, nodes in rules))
+
+    if not clash(closed):
+        return
+    needed = closed
+    for rule in closed:
+        fewer = [other for other in needed if other is not rule]
+        needed = fewer if clash(fewer) else needed
+    names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule, _ in needed])
+    room = "" if len(fitting) == len(pool) else " that has room for a replica"
+    yield f"{operator}: {names} leave{'s' * (len(needed) == 1)} no {what}{room}"
 
 
 def _lacking(problem: Any, node: str, need: Mapping[str, float]) -> Iterator[str]:
