@@ -42,9 +42,13 @@ class RuleDocument(Document):
         """What the rule demands, after its name."""
         return f"rule '{self.name}': {self.sentence}"
 
+    def violated(self, violation: float) -> bool:
+        """Whether a violation is more than rounding."""
+        return violation > LIMIT_SLACK * self.scale
+
     def broken(self, violation: float) -> Iterator[str]:
         """The breach of a hard rule in words, for the limits that an evaluation finds broken; nothing where it is met."""
-        if self.hard and violation > LIMIT_SLACK * self.scale:
+        if self.hard and self.violated(violation):
             yield f"rule '{self.name}' ({self.sentence}): violated by {violation:.6g}"
 
     def warnings(self, place: str) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ from edrp.core.solution import StageOutcome
 from edrp.placement.deployment import Deployment, counted
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
-from edrp.placement.problem import PlacementProblem, StreamPlacement
+from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
 from edrp.report.tables import Table
 
 UNCHANGED = "Nothing changes: what runs now stays as it is"
@@ -46,6 +46,8 @@ def metric_table(problem: StreamPlacement, metrics: dict[str, float]) -> Table:
         value = f"{metrics[term.metric]:.6g}"
         limit = "" if term.limit is None else f"{term.limit:.6g}"
         rows.append((term.metric, value, problem.metrics[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
+    if PENALTIES in metrics:
+        rows.append((PENALTIES, f"{metrics[PENALTIES]:.6g}", "1", "", "1"))
     return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
 
 

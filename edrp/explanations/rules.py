@@ -1,0 +1,113 @@
+"""What rules come to in a deployment: whether they are met, what violations cost, and what the optimum is without each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from edrp.core.methods import methods
+from edrp.core.problem import Evaluation
+from edrp.core.solution import resolution
+from edrp.core.solve import solve
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import PlacementProblem
+from edrp.placement.rules.base import Rule
+from edrp.report.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class RuleState:
+    """One rule in the deployment that is explained.
+
+    Attributes
+    ----------
+    rule : as the problem states it, with its name, sentence and reason.
+    violation : in the unit of the rule; 0 where it is met.
+    price : what the violation adds to the objective.
+    gain : by how much the best deployment found without the rule is better than the one explained, which may break other limits
+        no more than that one; None where none was looked for.
+    proven : whether the optimum with the rule is proven, and that without it: only then `gain` is exactly what the rule costs.
+    """
+
+    rule: Rule
+    violation: float
+    price: float
+    gain: float | None = None
+    proven: tuple[bool, bool] = (False, False)
+
+    @property
+    def binds(self) -> bool | None:
+        """Whether the optimum is better without the rule; None where that is not known."""
+        if self.gain is None:
+            return None
+        if self.gain > 0:
+            return True if self.proven[0] else None
+        return False if self.proven[1] else None
+
+    @property
+    def state(self) -> str:
+        """Whether the rule is met, in words."""
+        if not self.rule.violated(self.violation):
+            return "met"
+        return f"violated by {self.violation:.6g}" + (f", adds {self.price:.6g}" if self.price else "")
+
+    @property
+    def worth(self) -> str:
+        """What is known of the optimum without the rule, in words; empty where it was not looked for."""
+        if self.gain is None:
+            return ""
+        if self.binds is False:
+            return "does not bind: the optimum is the same without it"
+        if not self.gain:
+            return "nothing better was found without it; not proven within the work limit"
+        if all(self.proven):
+            return f"binds: the optimum without it is {self.gain:.6g} lower"
+        if self.proven[0]:
+            return f"binds: {self.gain:.6g} lower was found without it, and the optimum may be lower still"
+        return f"{self.gain:.6g} lower was found without it; the deployment explained is not proven to be optimal"
+
+
+def rule_states(
+    problem: PlacementProblem, deployment: Deployment, evaluation: Evaluation, method: str, proven: bool, work_limit: float
+) -> Iterator[RuleState]:
+    """Yield every rule with its state and, where the deployment is feasible, the optimum without it.
+
+    Parameters
+    ----------
+    method
+        That solves the problem without each rule, as a solution names it; "auto" where it is none of the registry.
+    proven
+        Whether the deployment is proven to be optimal.
+    work_limit
+        Units of work for all rules together; nothing is solved without any.
+    """
+    name = method.partition(":")[0].partition(" ")[0]
+    sought = evaluation.feasible and not problem.stage_count and work_limit > 0
+    for rule in problem.rules:
+        violation = rule.evaluate(problem, deployment)
+        price = (rule.penalty or 0.0) * violation
+        if not sought:
+            yield RuleState(rule, violation, price)
+            continue
+        without = problem.replace(rules=tuple(other for other in problem.rules if other is not rule))
+        chosen = name if name in methods(problem.kind) else "auto"
+        best = solve(without, chosen, work_limit=work_limit / len(problem.rules), start=deployment)
+        gain = 0.0 if best.objective is None else evaluation.objective - best.objective
+        yield RuleState(
+            rule,
+            violation,
+            price,
+            gain if gain > resolution(evaluation.objective) else 0.0,
+            (proven, best.status == "optimal"),
+        )
+
+
+def rule_table(states: Sequence[RuleState]) -> Table:
+    """Every rule: what it demands and why, whether it is met, and what the optimum is without it."""
+    columns = ("rule", "what it demands", "reason", "penalty", "state", "without it")
+    rows = [(s.rule.name, s.rule.sentence, s.rule.reason, _price(s.rule.penalty), s.state, s.worth) for s in states]
+    return Table("Rules", columns, tuple(rows))
+
+
+def _price(penalty: float | None) -> str:
+    return "must be met" if penalty is None else f"{penalty:g} per unit"
