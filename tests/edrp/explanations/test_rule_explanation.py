@@ -29,7 +29,11 @@ def problem(rules=RULES, **changes):
     fields = {
         "application": {"operators": operators, "streams": [{"source": "read", "target": "parse"}]},
         "network": {
-            "nodes": [{"name": "cheap", "labels": {"rack": "r1"}}, {"name": "fast", "speedup": 0.5}, {"name": "far", "speedup": 0.5}],
+            "nodes": [
+                {"name": "cheap", "labels": {"rack": "r1"}},
+                {"name": "fast", "speedup": 0.5},
+                {"name": "far", "speedup": 0.5},
+            ],
             "links": [{"source": u, "target": v, "delay": delay, "cost": 0.1} for u, v, delay in links],
         },
         "weights": {"response_time": 0.5, "cost": 0.5},

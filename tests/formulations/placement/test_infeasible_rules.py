@@ -3,7 +3,6 @@
 import pytest
 
 import edrp
-from edrp.auto.choices import proofs
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands
 from edrp.placement.rules import Apart, AtLeastZones, Forbidden, Required
 
@@ -18,7 +17,10 @@ PRICED = {"rule": "forbidden", "name": "dear", "zones": ["north", "south"], "pen
 
 
 def latency_aware(rules, needs=(0.5, 0.5), **changes):
-    operators = [{"name": "read", "resources": {"cpu": needs[0]}}, {"name": "parse", "resources": {"cpu": needs[1]}, "instances": 2}]
+    operators = [
+        {"name": "read", "resources": {"cpu": needs[0]}},
+        {"name": "parse", "resources": {"cpu": needs[1]}, "instances": 2},
+    ]
     application = {"operators": operators, "streams": [{"source": "read", "target": "parse", "rate": 5.0}]}
     return edrp.LatencyAwareProblem(application=application, network=NETWORK, rules=rules, **changes)
 
