@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edrp.core.methods import methods
 from edrp.core.problem import Evaluation
@@ -23,26 +23,26 @@ class RuleState:
     ----------
     rule : as the problem states it, with its name, sentence and reason.
     violation : in the unit of the rule; 0 where it is met.
-    price : what the violation adds to the objective.
-    gain : by how much the best deployment found without the rule is better than the one explained, which may break other limits
-        no more than that one; None where none was looked for.
-    proven : whether the optimum with the rule is proven, and that without it: only then `gain` is exactly what the rule costs.
+    gain : by how much the best deployment that was found without the rule is better than the one explained; None where none was
+        looked for.
+    proven : whether the optima with and without the rule are proven; if both are, `gain` is what the rule costs.
     """
 
     rule: Rule
     violation: float
-    price: float
     gain: float | None = None
     proven: tuple[bool, bool] = (False, False)
 
     @property
+    def price(self) -> float:
+        """What the violation adds to the objective."""
+        return (self.rule.penalty or 0.0) * self.violation
+
+    @property
     def binds(self) -> bool | None:
         """Whether the optimum is better without the rule; None where that is not known."""
-        if self.gain is None:
-            return None
-        if self.gain > 0:
-            return True if self.proven[0] else None
-        return False if self.proven[1] else None
+        known = self.proven[0] if self.gain else self.proven[1]
+        return None if self.gain is None or not known else self.gain > 0
 
     @property
     def state(self) -> str:
@@ -82,24 +82,16 @@ def rule_states(
         Units of work for all rules together; nothing is solved without any.
     """
     name = method.partition(":")[0].partition(" ")[0]
-    sought = evaluation.feasible and not problem.stage_count and work_limit > 0
+    chosen = name if name in methods(problem.kind) else "auto"
     for rule in problem.rules:
-        violation = rule.evaluate(problem, deployment)
-        price = (rule.penalty or 0.0) * violation
-        if not sought:
-            yield RuleState(rule, violation, price)
-            continue
-        without = problem.replace(rules=tuple(other for other in problem.rules if other is not rule))
-        chosen = name if name in methods(problem.kind) else "auto"
-        best = solve(without, chosen, work_limit=work_limit / len(problem.rules), start=deployment)
-        gain = 0.0 if best.objective is None else evaluation.objective - best.objective
-        yield RuleState(
-            rule,
-            violation,
-            price,
-            gain if gain > resolution(evaluation.objective) else 0.0,
-            (proven, best.status == "optimal"),
-        )
+        state = RuleState(rule, rule.evaluate(problem, deployment))
+        if evaluation.feasible and not problem.stage_count and work_limit > 0:
+            without = problem.replace(rules=tuple(other for other in problem.rules if other is not rule))
+            best = solve(without, chosen, work_limit=work_limit / len(problem.rules), start=deployment)
+            gain = 0.0 if best.objective is None else evaluation.objective - best.objective
+            gain = gain if gain > resolution(evaluation.objective) else 0.0
+            state = replace(state, gain=gain, proven=(proven, best.status == "optimal"))
+        yield state
 
 
 def rule_table(states: Sequence[RuleState]) -> Table:

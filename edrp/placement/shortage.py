@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,14 +35,18 @@ def usable(problem: Any, node: str, resource: str) -> float:
 
 def homeless_operators(problem: Any) -> Iterator[str]:
     """Yield a sentence for each operator of which a single replica fits on none of its nodes, or only where rules forbid it."""
-    closed = list(_closed_nodes(problem))
+    closing = _closing_rules(problem)
     for operator in problem.application.operators:
         need = named_resources(operator.resources)
         pool = operator.candidates or tuple(problem.network.by_name)
         lacking = {node: next(_lacking(problem, node, need), None) for node in pool}
         what = "node" if operator.candidates is None else "candidate"
         if None in lacking.values():
-            yield from _unruled(operator.name, what, [node for node, lack in lacking.items() if lack is None], pool, closed)
+            fitting = {(operator.name, node) for node, lack in lacking.items() if lack is None}
+            if rules := _needed_rules(closing, fitting):
+                names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule in rules])
+                room = "" if len(fitting) == len(pool) else " that has room for a replica"
+                yield f"{operator.name}: {names} leave{'s' * (len(rules) == 1)} no {what}{room}"
             continue
         for resource, amount in need.items():
             best = max(pool, key=lambda node: usable(problem, node, resource))
@@ -57,34 +61,24 @@ def homeless_operators(problem: Any) -> Iterator[str]:
             yield f"{operator.name}: a replica needs {needs}, which no {what} offers together ({enumerated(lacks)})"
 
 
-def _closed_nodes(problem: Any) -> Iterator[tuple[Any, dict[str, set[str]]]]:
-    """Yield the rules that close nodes to operators by themselves, each with these nodes by operator."""
+Cell = tuple[str, str]
+"""Operator and node."""
+
+
+def _closing_rules(problem: Any) -> list[tuple[Any, set[Cell]]]:
+    """Rules that close nodes to operators by themselves, each with what it closes."""
     operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
-    rules = record_rules(problem.rules, problem, operators, nodes)
-    kept = np.zeros((len(operators), len(nodes)), bool)
-    for index in np.unique(rules.rule[rules.hard]).tolist():
-        closed = rules.without(rules.rule != index).closed(kept)[1]
-        if closed.any():
-            yield rules.rules[index], {name: {nodes[u] for u in np.flatnonzero(closed[i])} for i, name in enumerate(operators)}
+    rules, kept = record_rules(problem.rules, problem, operators, nodes), np.zeros((len(operators), len(nodes)), bool)
+    parts = [(rules.rules[index], rules.without(rules.rule != index).closed(kept)[1]) for index in np.unique(rules.rule)]
+    return [(rule, {(operators[i], nodes[u]) for i, u in np.argwhere(closed)}) for rule, closed in parts]
 
 
-def _unruled(
-    operator: str, what: str, fitting: Collection[str], pool: Collection[str], closed: list[tuple[Any, dict[str, set[str]]]]
-) -> Iterator[str]:
-    """Yield a sentence where rules close all nodes on which a replica fits; each rule that it names is needed for that."""
-
-    def clash(rules: list[tuple[Any, dict[str, set[str]]]]) -> bool:
-        return set(fitting) <= set().union(*(nodes[operator] for _, nodes in rules))
-
-    if not clash(closed):
-        return
-    needed = closed
-    for rule in closed:
-        fewer = [other for other in needed if other is not rule]
-        needed = fewer if clash(fewer) else needed
-    names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule, _ in needed])
-    room = "" if len(fitting) == len(pool) else " that has room for a replica"
-    yield f"{operator}: {names} leave{'s' * (len(needed) == 1)} no {what}{room}"
+def _needed_rules(closing: list[tuple[Any, set[Cell]]], cells: set[Cell]) -> list[Any]:
+    """Rules, each of which is needed for that, that together close some cells; none where they do not."""
+    if not cells <= set[Cell]().union(*(closed for _, closed in closing)):
+        return []
+    fewer = (_needed_rules(closing[:index] + closing[index + 1 :], cells) for index in range(len(closing)))
+    return next(filter(None, fewer), [rule for rule, _ in closing])
 
 
 def _lacking(problem: Any, node: str, need: Mapping[str, float]) -> Iterator[str]:

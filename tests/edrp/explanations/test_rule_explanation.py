@@ -118,7 +118,7 @@ def test_without_priorities_only():
     ],
 )
 def test_only_what_is_proven_is_called_the_cost_of_a_rule(gain, proven, binds, words):
-    state = RuleState(Forbidden(name="x", nodes=("a",)), 0.0, 0.0, gain, proven)
+    state = RuleState(Forbidden(name="x", nodes=("a",)), 0.0, gain, proven)
     assert (state.binds, state.worth) == (binds, words)
 
 
