@@ -15,7 +15,8 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Program
 from edrp.core.solve import find_clashes
-from edrp.formulations.formulation import RULES, Formulation
+from edrp.formulations.formulation import Formulation
+from edrp.formulations.placement.rule_rows import RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,6 @@ from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
 
-RULES = "rules."
-"""Begins the name of the block of rows of a rule, before the name of the rule."""
-
 
 @dataclass(frozen=True, slots=True)
 class Formulation(ABC):
@@ -97,7 +94,7 @@ class MetricFormulation(Formulation):
         named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
         units = self.problem.metrics
         texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
-        rules = {f"{RULES}{rule.name}": rule.demand for rule in self.problem.rules if rule.hard}
+        rules = {f"rules.{rule.name}": rule.demand for rule in self.problem.rules if rule.hard}
         return {"capacity": "resources of the nodes", **texts, **rules}
 
     def metric(self, name: str) -> Linear:

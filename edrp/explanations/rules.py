@@ -82,11 +82,11 @@ def rule_states(
         Units of work for all rules together; nothing is solved without any.
     """
     name = method.partition(":")[0].partition(" ")[0]
-    chosen = name if name in methods(problem.kind) else "auto"
     for rule in problem.rules:
         state = RuleState(rule, rule.evaluate(problem, deployment))
         if evaluation.feasible and not problem.stage_count and work_limit > 0:
             without = problem.replace(rules=tuple(other for other in problem.rules if other is not rule))
+            chosen = name if name in methods(problem.kind) else "auto"
             best = solve(without, chosen, work_limit=work_limit / len(problem.rules), start=deployment)
             gain = 0.0 if best.objective is None else evaluation.objective - best.objective
             gain = gain if gain > resolution(evaluation.objective) else 0.0
@@ -97,9 +97,8 @@ def rule_states(
 def rule_table(states: Sequence[RuleState]) -> Table:
     """Every rule: what it demands and why, whether it is met, and what the optimum is without it."""
     columns = ("rule", "what it demands", "reason", "penalty", "state", "without it")
-    rows = [(s.rule.name, s.rule.sentence, s.rule.reason, _price(s.rule.penalty), s.state, s.worth) for s in states]
-    return Table("Rules", columns, tuple(rows))
-
-
-def _price(penalty: float | None) -> str:
-    return "must be met" if penalty is None else f"{penalty:g} per unit"
+    penalties = ["must be met" if s.rule.hard else f"{s.rule.penalty:g} per unit" for s in states]
+    told = zip(states, penalties, strict=True)
+    return Table(
+        "Rules", columns, tuple((s.rule.name, s.rule.sentence, s.rule.reason, cost, s.state, s.worth) for s, cost in told)
+    )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Bools
 from edrp.core.document import named_resources
 from edrp.core.errors import numbered
 from edrp.core.tolerances import LIMIT_SLACK
@@ -35,19 +36,15 @@ def usable(problem: Any, node: str, resource: str) -> float:
 
 def homeless_operators(problem: Any) -> Iterator[str]:
     """Yield a sentence for each operator of which a single replica fits on none of its nodes, or only where rules forbid it."""
-    closing = _closing_rules(problem)
-    for operator in problem.application.operators:
+    closing = _closing_rules(problem) if problem.rules else []
+    for index, operator in enumerate(problem.application.operators):
         need = named_resources(operator.resources)
         pool = operator.candidates or tuple(problem.network.by_name)
         lacking = {node: next(_lacking(problem, node, need), None) for node in pool}
-        what = "node" if operator.candidates is None else "candidate"
         if None in lacking.values():
-            fitting = {(operator.name, node) for node, lack in lacking.items() if lack is None}
-            if rules := _needed_rules(closing, fitting):
-                names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule in rules])
-                room = "" if len(fitting) == len(pool) else " that has room for a replica"
-                yield f"{operator.name}: {names} leave{'s' * (len(rules) == 1)} no {what}{room}"
+            yield from _ruled_out(problem, index, lacking, closing) if closing else ()
             continue
+        what = "node" if operator.candidates is None else "candidate"
         for resource, amount in need.items():
             best = max(pool, key=lambda node: usable(problem, node, resource))
             most = usable(problem, best, resource)
@@ -61,23 +58,29 @@ def homeless_operators(problem: Any) -> Iterator[str]:
             yield f"{operator.name}: a replica needs {needs}, which no {what} offers together ({enumerated(lacks)})"
 
 
-Cell = tuple[str, str]
-"""Operator and node."""
-
-
-def _closing_rules(problem: Any) -> list[tuple[Any, set[Cell]]]:
-    """Rules that close nodes to operators by themselves, each with what it closes."""
+def _closing_rules(problem: Any) -> list[tuple[Any, Bools]]:
+    """Rules that close nodes to operators by themselves, each with what it closes, shape (operators, nodes)."""
     operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
     rules, kept = record_rules(problem.rules, problem, operators, nodes), np.zeros((len(operators), len(nodes)), bool)
-    parts = [(rules.rules[index], rules.without(rules.rule != index).closed(kept)[1]) for index in np.unique(rules.rule)]
-    return [(rule, {(operators[i], nodes[u]) for i, u in np.argwhere(closed)}) for rule, closed in parts]
+    return [(rules.rules[index], rules.without(rules.rule != index).closed(kept)[1]) for index in np.unique(rules.rule)]
 
 
-def _needed_rules(closing: list[tuple[Any, set[Cell]]], cells: set[Cell]) -> list[Any]:
-    """Rules, each of which is needed for that, that together close some cells; none where they do not."""
-    if not cells <= set[Cell]().union(*(closed for _, closed in closing)):
+def _ruled_out(problem: Any, index: int, lacking: Mapping[str, Any], closing: list[tuple[Any, Bools]]) -> Iterator[str]:
+    """Yield a sentence where rules close every node that lacks nothing for a replica of an operator."""
+    operator = problem.application.operators[index]
+    fitting = np.array([node in lacking and lacking[node] is None for node in problem.network.by_name])
+    if rules := _needed_rules(closing, index, fitting):
+        names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule in rules])
+        what = "node" if operator.candidates is None else "candidate"
+        room = " that has room for a replica" if any(lacking.values()) else ""
+        yield f"{operator.name}: {names} leave{'s' * (len(rules) == 1)} no {what}{room}"
+
+
+def _needed_rules(closing: list[tuple[Any, Bools]], index: int, fitting: Bools) -> list[Any]:
+    """Rules, each of which is needed for that, that together close some nodes to an operator; none where they do not."""
+    if not np.logical_or.reduce([~fitting, *(closed[index] for _, closed in closing)]).all():
         return []
-    fewer = (_needed_rules(closing[:index] + closing[index + 1 :], cells) for index in range(len(closing)))
+    fewer = (_needed_rules(closing[:k] + closing[k + 1 :], index, fitting) for k in range(len(closing)))
     return next(filter(None, fewer), [rule for rule, _ in closing])
 
 

@@ -145,7 +145,7 @@ def _for_metric(problem: EdrpProblem, metric: str) -> EdrpProblem:
     return limited.replace(weights=Weights.of_metrics({metric: 1.0}))
 
 
-def demands(problem: PlacementProblem) -> list[Demand]:
+def demands(problem: Any) -> list[Demand]:
     """All demands that the deletion filter may drop; those that users change most easily come last."""
     application = problem.application
     enumerated = [_candidates(operator) for operator in application.operators if operator.candidates is not None]
@@ -177,7 +177,7 @@ def _load(problem: EdrpProblem, operator: Operator, min_replicas: int) -> Demand
     return Demand(text, lambda problem: _changed(problem, operator.name, latency=None))
 
 
-def _resource(problem: PlacementProblem, name: str, needed: dict[str, int]) -> Demand:
+def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
     use = {o.name: named_resources(o.resources).get(name, 0.0) for o in problem.application.operators}
     need = sum(use[operator] * replicas for operator, replicas in needed.items())
     plenty = 1.0 + sum(use[o.name] * o.max_replicas for o in problem.application.operators) / problem.usable_share(name)
@@ -242,7 +242,7 @@ def _min_stable_replicas(problem: PlacementProblem, operator: Any) -> int:
     return next((r for r in allowed if math.isfinite(operator.latency.at(load / r, r))), operator.max_replicas + 1)
 
 
-def _short(problem: PlacementProblem) -> tuple[str, ...]:
+def _short(problem: Any) -> tuple[str, ...]:
     """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
     operators = problem.application.by_name
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
@@ -253,7 +253,7 @@ def _short(problem: PlacementProblem) -> tuple[str, ...]:
     return (*(demand.text for demand in demands), *(short.text for short in shortages_found))
 
 
-def _overloaded(problem: PlacementProblem) -> list[str]:
+def _overloaded(problem: Any) -> list[str]:
     """Operators whose load no allowed number of replicas serves."""
     faults = []
     for operator in problem.application.operators:

@@ -9,11 +9,13 @@ from scipy import sparse
 
 from edrp.core.arrays import Ints
 from edrp.core.program import Linear, Program
-from edrp.formulations.formulation import RULES
 from edrp.placement.rules.arrays import RuleArrays
 
 if TYPE_CHECKING:
     from edrp.formulations.placement.builder import PlacementExpressions
+
+RULES = "rules."
+"""Begins the name of the block of rows of a rule, before the name of the rule."""
 
 
 def add_rule_rows(expressions: PlacementExpressions) -> Linear:
