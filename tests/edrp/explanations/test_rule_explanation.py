@@ -1,7 +1,5 @@
 """An explanation says of every rule whether it is met, what it adds to the objective, and what the optimum is without it."""
 
-from dataclasses import replace
-
 import pytest
 
 import edrp
@@ -100,8 +98,8 @@ def test_a_deployment_that_breaks_a_rule_says_by_how_much_and_nothing_is_solved(
     assert not found.evaluation.feasible
 
 
-def test_without_priorities_only():
-    """With priorities there is no single optimum to compare with."""
+def test_with_priorities_the_problem_is_not_solved_without_its_rules():
+    """There is no single objective to compare by."""
     ruled = problem(RULES[:1], priorities=[{"metric": "cost"}])
     assert edrp.explain(ruled, edrp.solve(ruled, "highs"), runner_up=False).rules[0].gain is None
 
@@ -123,11 +121,14 @@ def test_only_what_is_proven_is_called_the_cost_of_a_rule(gain, proven, binds, w
 
 
 def test_the_second_best_keeps_the_rules_and_proves_that_a_plain_deployment_is_optimal():
-    ruled = problem([{"rule": "forbidden", "name": "only", "operators": ["parse"], "nodes": ["cheap", "far"]}])
+    only = {"rule": "forbidden", "name": "only", "operators": ["parse"], "nodes": ["cheap"]}
+    ruled = problem([only, {"rule": "required", "name": "home", "operators": ["read"], "nodes": ["cheap"]}])
     found = edrp.explain(ruled, edrp.solve(ruled, "highs").deployment)
     assert isinstance(found.second_best, SecondBest)
     assert found.second_best.proven
     assert ruled.evaluate(found.second_best.deployment).feasible
-    assert found.second_best.deployment["parse"] == ("fast",)
-    assert found.rules[0].proven[0]
-    assert not replace(found.rules[0], proven=(False, False)).binds
+    assert (found.deployment["parse"], found.second_best.deployment["parse"]) == (("fast",), ("far",))
+    gain = found.evaluation.objective - edrp.solve(ruled.replace(rules=ruled.rules[1:]), "highs").objective
+    assert gain > 0.01
+    assert found.rules[0].gain == pytest.approx(gain, rel=1e-9)
+    assert found.rules[0].worth == f"binds: the optimum without it is {gain:.6g} lower"
