@@ -56,15 +56,14 @@ class RuleState:
         """What is known of the optimum without the rule, in words; empty where it was not looked for."""
         if self.gain is None:
             return ""
-        if self.binds is False:
-            return "does not bind: the optimum is the same without it"
         if not self.gain:
-            return "nothing better was found without it; not proven within the work limit"
-        if all(self.proven):
-            return f"binds: the optimum without it is {self.gain:.6g} lower"
-        if self.proven[0]:
+            same = "does not bind: the optimum is the same without it"
+            return same if self.proven[1] else "nothing better was found without it; not proven within the work limit"
+        if not self.proven[0]:
+            return f"{self.gain:.6g} lower was found without it; the deployment explained is not proven to be optimal"
+        if not self.proven[1]:
             return f"binds: {self.gain:.6g} lower was found without it, and the optimum may be lower still"
-        return f"{self.gain:.6g} lower was found without it; the deployment explained is not proven to be optimal"
+        return f"binds: the optimum without it is {self.gain:.6g} lower"
 
 
 def rule_states(

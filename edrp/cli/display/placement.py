@@ -16,10 +16,12 @@ UNCHANGED = "Nothing changes: what runs now stays as it is"
 
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
-    """Where each operator runs, every metric, and the actions that lead there."""
+    """Where each operator runs, every metric, rules that are violated, and the actions that lead there."""
     if solution.deployment is not None:
         yield placement_table(problem, solution.deployment)
         yield metric_table(problem, solution.metrics)
+        violations = [(rule, rule.evaluate(problem, solution.deployment)) for rule in problem.rules]
+        yield from (f"• {rule.demand}: violated by {by:.6g}" for rule, by in violations if rule.violated(by))
         if solution.stages:
             yield stage_table(problem, solution.stages)
     yield from (f"• {action}" for action in solution.actions)

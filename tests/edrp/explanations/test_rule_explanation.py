@@ -81,6 +81,8 @@ def test_the_page_the_terminal_and_the_metrics_show_rules():
         ("apart", "replicas of read and parse are on different nodes", "", "0.01 per unit", "violated by 1, adds 0.01"),
     ]  # fmt: skip
     assert ("penalties", "0.01", "1", "", "1") in next(p for p in deployment_parts(ruled, solution) if "weight" in p.columns).rows
+    told = "• rule 'apart': replicas of read and parse are on different nodes: violated by 1"
+    assert told in list(deployment_parts(ruled, solution))
     page = explorer_page(ruled, solution)
     for text in ("acme wants to be alone", "violated by 1, adds 0.01", '"rack"'):
         assert text in page
