@@ -30,7 +30,7 @@ KINDS = (
         display="edrp.cli.display.placement:deployment_parts",
         view="edrp.explorer.placement:placement_view",
         explain="edrp.cli.display.explanation:explanation_parts",
-        explain_infeasibility=None,
+        explain_infeasibility="edrp.explanations.placement:explain_latency_aware_infeasibility",
         families="edrp.datasets.families.placement.latency_aware:FAMILIES",
         check_problems="edrp.check_problems.placement.problems:LatencyAwareCheckProblems",
     ),
