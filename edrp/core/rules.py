@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -33,16 +34,16 @@ class RuleDocument(Document):
         return 1.0
 
     @property
+    @abstractmethod
     def sentence(self) -> str:
-        """What the rule demands, in words."""
-        raise NotImplementedError
+        """What the rule demands, in words that follow "rule 'name'" in parentheses."""
 
     def broken(self, violation: float) -> Iterator[str]:
-        """The breach of a hard rule in words, for the limits that an evaluation finds broken; nothing where it is met."""
+        """Say in words that a hard rule is violated; nothing where it is met or has a penalty."""
         if self.hard and violation > LIMIT_SLACK * self.scale:
             yield f"rule '{self.name}' ({self.sentence}): violated by {violation:.6g}"
 
     def warnings(self, place: str) -> Iterator[Fault]:
-        """What has no effect."""
+        """Note what has no effect; `place` is that of the rule in its document."""
         if self.penalty == 0:
             yield Fault(f"{place}.penalty", "0", "has no effect; leave it out to make the rule hard, or give a price")
