@@ -14,12 +14,12 @@ MAX_REPLICAS = 8
 def placed(
     nodes: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]], operators: Mapping[str, Mapping[str, Any]]
 ) -> edrp.EdrpProblem:
-    """Operators without streams, by name with their own fields, on nodes that reach each other at once."""
+    """Operators without streams, by name with their own fields, on some nodes."""
     return edrp.EdrpProblem(
         application=edrp.Application(
             operators=[{"name": name, "max_replicas": MAX_REPLICAS, **fields} for name, fields in operators.items()], streams=[]
         ),
-        network=edrp.Network(nodes=nodes, within_zone={"delay": 0.0}, between_zones={"delay": 0.0}),
+        network=edrp.Network(nodes=nodes, links=[]),
         rules=[{"name": f"rule {number}", **rule} for number, rule in enumerate(rules)],
         weights=edrp.Weights(response_time=1.0),
         limits=edrp.Limits(response_time=1.0),

@@ -164,7 +164,7 @@ def check_per(per: str, problem: RuledProblem, place: tuple[str | int, ...], fau
     keys = _label_values(problem.network)
     zoned = any(node.zone is not None for node in problem.network.nodes)
     if per == ZONE and not zoned:
-        hint = "; `zone` is a field of nodes besides `labels`" if ZONE in keys else ""
+        hint = "; `zone` is a field of a node, not one of its labels" if ZONE in keys else ""
         faults.add(place, per, f"no node of the network has a zone{hint}")
     elif per not in (NODE, ZONE, *keys):
         faults.add_unknown(place, per, 'label of any node, nor "node" or "zone"', [NODE, *[ZONE] * zoned, *keys])

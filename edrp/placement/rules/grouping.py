@@ -148,7 +148,7 @@ class Together(_GroupingRule):
 
 
 class Spread(_GroupingRule):
-    """At most so many replicas of the operators together at every place, at most a share of them, or about equally many everywhere.
+    """At most so many replicas of the operators together at every place, at most a share of them, or about equally many.
 
     `most` and `share` are violated by the replicas beyond them, summed over places, where a node without the zone or label is a
     place of its own. `max_skew` is that of topology spread constraints of Kubernetes: the difference between the fullest place
@@ -183,7 +183,7 @@ class Spread(_GroupingRule):
     def _check_form(self) -> Self:
         faults = Faults("spread")
         if sum(limit is not None for limit in (self.most, self.share, self.max_skew)) != 1:
-            faults.add((), self.name, "needs one of `most`, `share` and `max_skew`")
+            faults.add((), self.name, "needs exactly one of `most`, `share` and `max_skew`")
         if self.min_domains > 1 and self.max_skew is None:
             faults.add(("min_domains",), self.min_domains, "goes with `max_skew` alone; leave it out")
         faults.raise_if_any()
