@@ -13,8 +13,9 @@ from edrp.core.tolerances import LIMIT_SLACK
 
 
 class RuleDocument(Document):
-    """What every rule says of itself, whatever the kind of problem; a rule adds its type (`rule`) and its fields."""
+    """What every rule says of itself, whatever the kind of problem; a rule narrows its type (`rule`) and adds its fields."""
 
+    rule: str = Field(description="type of the rule, which says which fields follow")
     name: Name = Field(description="unique among the rules; infeasibility, explanations and solutions refer to it")
     reason: str = Field("", description="why there is this rule, in a sentence for its readers")
     penalty: NonNegative | None = Field(

@@ -57,7 +57,7 @@ class Apart(_GroupingRule):
     'replicas of parser run in different zones'
     """
 
-    rule: Literal["apart"] = Field("apart", description="says which fields follow")
+    rule: Literal["apart"] = Field("apart", description="type of the rule, which says which fields follow")
     between: Literal["replicas", "operators"] = Field(
         "replicas",
         description="what is kept apart: all replicas of all these operators, or operators from each other, each of which may "
@@ -106,7 +106,7 @@ class Together(_GroupingRule):
     'wherever parser runs, cache runs on the same node'
     """
 
-    rule: Literal["together"] = Field("together", description="says which fields follow")
+    rule: Literal["together"] = Field("together", description="type of the rule, which says which fields follow")
     beside: tuple[Name, ...] = Field(
         (),
         description="operators that have to be wherever one of `operators` is, and may be elsewhere; empty for these themselves",
@@ -163,7 +163,7 @@ class Spread(_GroupingRule):
     'numbers of replicas of parser differ by at most 1 between zones'
     """
 
-    rule: Literal["spread"] = Field("spread", description="says which fields follow")
+    rule: Literal["spread"] = Field("spread", description="type of the rule, which says which fields follow")
     most: Annotated[int, Field(ge=1)] | None = Field(
         None, description="maximum number of replicas at a place", json_schema_extra={"unit": "1"}
     )
@@ -250,7 +250,7 @@ class AtLeastZones(_GroupingRule):
     'parser runs in at least 2 zones'
     """
 
-    rule: Literal["at_least_zones"] = Field("at_least_zones", description="says which fields follow")
+    rule: Literal["at_least_zones"] = Field("at_least_zones", description="type of the rule, which says which fields follow")
     zones: Annotated[int, Field(ge=1)] = Field(
         description="minimum number of zones, or of other places", json_schema_extra={"unit": "1"}
     )

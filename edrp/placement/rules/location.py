@@ -60,7 +60,7 @@ class Forbidden(_LocationRule):
     'no replicas on nodes with tenant acme'
     """
 
-    rule: Literal["forbidden"] = Field("forbidden", description="says which fields follow")
+    rule: Literal["forbidden"] = Field("forbidden", description="type of the rule, which says which fields follow")
 
     @property
     def sentence(self) -> str:
@@ -80,7 +80,7 @@ class Required(_LocationRule):
     'replicas of reader and parser only on nodes with region eu'
     """
 
-    rule: Literal["required"] = Field("required", description="says which fields follow")
+    rule: Literal["required"] = Field("required", description="type of the rule, which says which fields follow")
 
     @property
     def sentence(self) -> str:
@@ -119,7 +119,7 @@ class LinearRule(Rule):
     'nodes running parser + 2 × replicas of counter on node edge ≤ 3'
     """
 
-    rule: Literal["linear"] = Field("linear", description="says which fields follow")
+    rule: Literal["linear"] = Field("linear", description="type of the rule, which says which fields follow")
     terms: Annotated[tuple[LinearTerm, ...], Field(min_length=1)] = Field(description="of the sum")
     lower: float | None = Field(None, description="minimum of the sum; null for none", json_schema_extra={"unit": "1"})
     upper: float | None = Field(None, description="maximum of the sum; null for none", json_schema_extra={"unit": "1"})
