@@ -170,13 +170,12 @@ def check_per(per: str, problem: RuledProblem, place: tuple[str | int, ...], fau
         faults.add_unknown(place, per, 'label of any node, nor "node" or "zone"', [NODE, *[ZONE] * zoned, *keys])
 
 
-def _label_values(network: Network) -> dict[str, list[str]]:
+def _label_values(network: Network) -> dict[str, dict[str, None]]:
     """Values of labels on nodes, by key, both in the order of the document."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for node in network.nodes:
         for key, value in node.labels.items():
-            if value not in values.setdefault(key, []):
-                values[key].append(value)
+            values.setdefault(key, {})[value] = None
     return values
 
 
