@@ -1,4 +1,4 @@
-"""Both faces of every type of rule say the same of any deployment: what it violates in plain code, and what its rows do."""
+"""What violates each type of rule by how much, and that plain code and rows say the same of any deployment."""
 
 import pytest
 from hypothesis import given, settings
@@ -75,3 +75,69 @@ def test_plain_code_and_rows_give_the_same_violation(form):
     seen: set[float] = set()
     agree()
     assert len(seen) > 1, "deployments that were drawn meet the rule, or violate it, all alike"
+
+
+NODES = [
+    {"name": "a1", "zone": "A", "labels": {"tenant": "acme"}},
+    {"name": "a2", "zone": "A"},
+    {"name": "b1", "zone": "B", "labels": {"tenant": "globex"}},
+    {"name": "c1"},
+    {"name": "d1"},
+]
+"""Two zones, and two nodes without one."""
+
+DEPLOYMENT = {"reader": ["a1", "a2"], "parser": ["a1", "a1", "a2", "b1"], "counter": ["c1", "c1", "d1"]}
+ALL = list(NAMES)
+PAIR = ["reader", "parser"]
+
+
+def rule(kind, operators, **fields):
+    return {"rule": kind, "operators": operators, **fields}
+
+
+def linear(*terms, **bounds):
+    return {"rule": "linear", "terms": list(terms), **bounds}
+
+
+IN_ZONE_A = {"operator": "parser", "zones": ["A"]}
+NODES_OF_PARSER = {"operator": "parser", "count": "nodes", "coefficient": 2}
+
+
+@pytest.mark.parametrize(
+    ("stated", "violation"),
+    [
+        (rule("apart", ["parser"]), 1),
+        (rule("apart", PAIR), 2 + 1),
+        (rule("apart", ["parser"], per="zone"), 2),
+        (rule("apart", ["counter"], per="zone"), 1),
+        (rule("apart", ALL, between="operators"), 1 + 1),
+        (rule("apart", ALL, between="operators", per="zone"), 1),
+        (rule("together", PAIR), 1),
+        (rule("together", PAIR, per="zone"), 1),
+        (rule("together", ["reader"], beside=["parser", "counter"]), 2),
+        (rule("together", ["counter"], beside=PAIR, per="zone"), 2 + 2),
+        (rule("spread", ["parser"], most=1), 1),
+        (rule("spread", PAIR, most=2, per="zone"), 3),
+        (rule("spread", ["counter"], most=1, per="zone"), 1),
+        (rule("spread", ["parser"], share=0.3, per="zone"), 1.8),
+        (rule("spread", ["counter"], share=0.5, per="zone"), 0.5),
+        (rule("spread", ["parser"], max_skew=1, per="zone"), 1),
+        (rule("spread", ["parser"], max_skew=1, per="zone", min_domains=3), 2),
+        (rule("spread", ["counter"], max_skew=1, per="zone"), 3),
+        (rule("at_least_zones", ["reader"], zones=2), 1),
+        (rule("at_least_zones", ["counter"], zones=2), 2),
+        (rule("at_least_zones", ["reader", "counter"], zones=2), 1),
+        (rule("at_least_zones", ["parser"], zones=2, per="tenant"), 0),
+        (rule("forbidden", [], zones=["A"]), 2 + 3),
+        (rule("forbidden", ["parser"], zones=["A"], labels={"tenant": []}), 2),
+        (rule("required", ["parser"], zones=["A"]), 1),
+        (rule("required", ["counter"], labels={"tenant": []}), 3),
+        (linear(IN_ZONE_A, upper=1), 2),
+        (linear(IN_ZONE_A, lower=4), 1),
+        (linear(IN_ZONE_A, NODES_OF_PARSER, lower=2, upper=8), 1),
+    ],
+    ids=str,
+)
+def test_violation_of_each_type(stated, violation):
+    problem = placed(NODES, [stated], {name: {} for name in NAMES})
+    assert violations(problem, DEPLOYMENT) == pytest.approx([violation])
