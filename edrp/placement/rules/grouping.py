@@ -28,10 +28,6 @@ class _GroupingRule(Rule):
         check_per(self.per, problem, (*place, "per"), faults)
 
     @property
-    def _names(self) -> list[str]:
-        return list(self.operators)
-
-    @property
     def _words(self) -> str:
         return enumerated(self.operators)
 
@@ -89,7 +85,7 @@ class Apart(_GroupingRule):
         block = model.replicas if self.between == "replicas" else model.on
         rows = []
         for nodes in model.places(self.per).values():
-            cells = block[self._names, nodes]
+            cells = block[self.operators, nodes]
             joined = self.between == "operators" and len(nodes) > 1
             rows.append((model.any(cells, axis=1) if joined else cells).sum() <= 1)
         return rows
@@ -121,8 +117,8 @@ class Together(_GroupingRule):
         return f"{self._words} run {_at(self.per, 'the same {}s', 'on nodes with the same {}')}"
 
     @property
-    def _needed(self) -> list[str]:
-        return list(self.beside or self.operators)
+    def _needed(self) -> tuple[str, ...]:
+        return self.beside or self.operators
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note a single operator that is to be together with nothing, besides what every rule of groups notes."""
@@ -141,7 +137,7 @@ class Together(_GroupingRule):
         """One row per place and operator that may be missing there."""
         rows = []
         for nodes in model.places(self.per).values():
-            here = model.any(model.on[self._names, nodes])
+            here = model.any(model.on[self.operators, nodes])
             needed = model.on[self._needed, nodes]
             rows.append(here - (model.any(needed, axis=1) if len(nodes) > 1 else needed[:, 0]) <= 0)
         return rows
@@ -227,9 +223,9 @@ class Spread(_GroupingRule):
 
     def linearise(self, model: RuleModel) -> list[Rows]:
         """One row per place, or per pair of places."""
-        cells = {place: model.replicas[self._names, nodes].sum() for place, nodes in model.places(self.per).items()}
+        cells = {place: model.replicas[self.operators, nodes].sum() for place, nodes in model.places(self.per).items()}
         if self.max_skew is None:
-            share = 0.0 if self.share is None else model.replicas[self._names].sum() * self.share
+            share = 0.0 if self.share is None else model.replicas[self.operators, :].sum() * self.share
             return [count - share <= (self.most or 0) for count in cells.values()]
         named = {place: cells[place] for place in model.places(self.per, alone=False)}
         outside = [count <= 0 for place, count in cells.items() if place not in named]
@@ -278,7 +274,7 @@ class AtLeastZones(_GroupingRule):
     def linearise(self, model: RuleModel) -> Rows:
         """A single row."""
         found = model.places(self.per, alone=False).values()
-        return sum((model.any(model.on[self._names, nodes]) for nodes in found), start=Expression.of(0.0)) >= self.zones
+        return sum((model.any(model.on[self.operators, nodes]) for nodes in found), start=Expression.of(0.0)) >= self.zones
 
 
 def _run(operators: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ BAD = [
     (rule("never"), f'rule: must be one of {TYPES} (got "never")'),
     ({"operators": ["parser"]}, "rule: missing; it says which fields follow"),
     ({"rule": "python", "type": "quorum"}, 'type: is no registered rule (edrp.register_rule) (got "quorum")'),
-    (rule("apart", hard=True), "hard: unknown field; there are name, reason, penalty, operators, per, rule, between (got true)"),
+    (rule("apart", hard=True), "hard: unknown field; there are rule, name, reason, penalty, operators, per, between (got true)"),
     (rule("apart", penality=1), "penality: unknown field; did you mean 'penalty'? (got 1)"),
     # Places
     (rule("apart", per="zon"), 'per: is no label of any node, nor "node" or "zone"; did you mean \'zone\'? (got "zon")'),
