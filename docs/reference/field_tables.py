@@ -111,6 +111,8 @@ def _bounds(field: dict[str, Any]) -> str:
 
 def _reference(target: str, kind: str) -> str:
     name = target.rsplit("/", 1)[-1]
+    if name == "JsonValue":
+        return "any value"
     if name in BY_OPERATOR:
         return f"object of lists of {BY_OPERATOR[name]} by operator"
     home = _homes()[name]

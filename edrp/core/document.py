@@ -241,6 +241,10 @@ class Faults:
         self._title = title
         self._details: list[InitErrorDetails] = []
 
+    def __len__(self) -> int:
+        """Number of faults noted so far."""
+        return len(self._details)
+
     def add(self, place: tuple[str | int, ...], value: object, why: str) -> None:
         """Note one fault at `place`, relative to the document being validated."""
         # Braces would be read as placeholders of pydantic's message template.

@@ -133,7 +133,7 @@ def _is_called(member: Any, part: str) -> bool:
     if _is_document(member):
         literals = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
         validated = part.startswith("function-") and part.endswith(f", {member.__name__}]")
-        return any(part in get_args(literal) for literal in literals) or part == member.__name__ or validated
+        return any(get_args(literal) == (part,) for literal in literals) or part == member.__name__ or validated
     if part.startswith("tuple["):
         return get_origin(member) is tuple  # the first of several: below rows, and rows of rows, there are numbers alone
     return part in LABELS.get(member, ()) or (part.startswith("dict[") and get_origin(member) is dict)

@@ -156,7 +156,9 @@ class _PydanticFault:
             field = str(context["discriminator"]).strip("'")
             tag = value.get(field) if isinstance(value, dict) else None
             expected = context.get("expected_tags")
+            close = nearest(tag, expected.replace("'", "").split(", ")) if expected else None
             why = f"must be one of {expected}" if expected else "missing; it says which fields follow"
+            why += f"; did you mean '{close}'?" if close else ""
             return Fault(f"{place}.{field}", "" if tag is None else shown(tag), why)
         return Fault(place, shown(value), self._why(kind, context))
 

@@ -36,8 +36,8 @@ def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> Plac
     Examples
     --------
     >>> from edrp.datasets.families.placement.random_edrp import random_problem
-    >>> [rule.sentence for rule in with_rules(random_problem(4), seed=4).rules]
-    ['nodes that run o0 on node n2 is at least 0 and at most 2']
+    >>> [rule.sentence for rule in with_rules(random_problem(5), seed=5).rules]
+    ['no replicas of o0 on node n0', 'wherever o3 runs, o0 runs on the same node']
     """
     generator = np.random.default_rng(seed)
     zones = int(generator.integers(2, RULE_ZONES + 1))

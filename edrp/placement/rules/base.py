@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol, Self
 
 import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Ints
-from edrp.core.document import Document, Faults, Name
+from edrp.core.document import Document, Faults, Name, duplicates
 from edrp.core.expressions import Block, Expression, Rows
 from edrp.core.rules import RuleDocument
 from edrp.core.wording import enumerated, listed
@@ -19,7 +19,7 @@ from edrp.placement.application import StreamGraph
 from edrp.placement.network import Network, Node
 
 NODE, ZONE = "node", "zone"
-"""What places are where they are no label: nodes themselves, and zones."""
+"""What a place is, unless it is the value of a label: the node itself, or its zone."""
 
 
 class RuledProblem(Protocol):
@@ -59,6 +59,12 @@ def places(network: Network, per: str, *, alone: bool) -> dict[str, list[str]]:
         "node", "zone" or the key of a label.
     alone
         Whether a node that has no such zone or label is a place of its own; otherwise it belongs to none.
+
+    Examples
+    --------
+    >>> network = Network(nodes=[Node(name="a", zone="east"), Node(name="b")])
+    >>> places(network, "zone", alone=True), places(network, "zone", alone=False)
+    ({'east': ['a'], 'b, alone': ['b']}, {'east': ['a']})
     """
     found: dict[str, list[str]] = {}
     for node in network.nodes:
@@ -66,11 +72,6 @@ def places(network: Network, per: str, *, alone: bool) -> dict[str, list[str]]:
         if place is not None or alone:
             found.setdefault(f"{node.name}, alone" if place is None else place, []).append(node.name)
     return found
-
-
-def held(problem: RuledProblem, deployment: Placed, operators: Sequence[str]) -> Counter[str]:
-    """Replicas of some operators by node."""
-    return sum((deployment.replicas(name) for name in operators or problem.application.by_name), Counter[str]())
 
 
 class RuleModel:
@@ -143,32 +144,55 @@ class Rule(RuleDocument):
         """The same as rows: the sum of what deployments break of them is the violation."""
 
 
+def check_names(names: Sequence[str], what: str, known: Collection[str], place: tuple[str | int, ...], faults: Faults) -> None:
+    """Note names of something that does not exist, such as a "node of the network", and names that are given twice."""
+    repeated = duplicates(list(names))
+    for position, name in enumerate(names):
+        if name not in known:
+            faults.add_unknown((*place, position), name, what, known)
+        elif position in repeated:
+            faults.add((*place, position), name, "is named already")
+
+
 def check_operators(names: Sequence[str], problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
     """Note operators that the application does not have, or that are named twice."""
-    for position, name in enumerate(names):
-        if name not in problem.application.by_name:
-            faults.add_unknown((*place, position), name, "operator of the application", problem.application.by_name)
-        elif name in names[:position]:
-            faults.add((*place, position), name, "is named already")
+    check_names(names, "operator of the application", problem.application.by_name, place, faults)
 
 
 def check_per(per: str, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
     """Note that no node has the zone or label by which places are told apart."""
-    known = {NODE: None, **dict.fromkeys(key for node in problem.network.nodes for key in node.labels)}
-    if any(node.zone is not None for node in problem.network.nodes):
-        known[ZONE] = None
-    if per == ZONE and per not in known:
-        faults.add(place, per, "no node of the network has a zone")
-    elif per not in known:
-        faults.add_unknown(place, per, 'label of any node, nor "node" or "zone"', known)
+    keys = _label_values(problem.network)
+    zoned = any(node.zone is not None for node in problem.network.nodes)
+    if per == ZONE and not zoned:
+        hint = "; `zone` is a field of a node, not one of its labels" if ZONE in keys else ""
+        faults.add(place, per, f"no node of the network has a zone{hint}")
+    elif per not in (NODE, ZONE, *keys):
+        faults.add_unknown(place, per, 'label of any node, nor "node" or "zone"', [NODE, *[ZONE] * zoned, *keys])
+
+
+def _label_values(network: Network) -> dict[str, dict[str, None]]:
+    """Values of labels on nodes, by key, both in the order of the document."""
+    values: dict[str, dict[str, None]] = {}
+    for node in network.nodes:
+        for key, value in node.labels.items():
+            values.setdefault(key, {})[value] = None
+    return values
 
 
 class NodeChoice(Document):
-    """Some nodes of the network: those that meet everything that is given."""
+    """Some nodes of the network: those that meet everything that is given.
+
+    Examples
+    --------
+    >>> NodeChoice(zones=("east", "west"), labels={"tenant": ("acme", "globex"), "gpu": ()}).words
+    'nodes in zones east and west with tenant acme or globex and any gpu'
+    """
 
     nodes: tuple[Name, ...] = Field((), description="names of nodes; empty for any")
     zones: tuple[Name, ...] = Field((), description="zones of nodes; empty for any")
-    labels: dict[Name, tuple[Name, ...]] = Field({}, description="allowed values of labels, by key; a node needs one of each key")
+    labels: dict[Name, tuple[Name, ...]] = Field(
+        {}, description="allowed values of labels, by key; a node needs one of each key, and any value where none is listed"
+    )
 
     @property
     def narrows(self) -> bool:
@@ -194,32 +218,32 @@ class NodeChoice(Document):
     def _meets(self, node: Node) -> bool:
         by_name = not self.nodes or node.name in self.nodes
         by_zone = not self.zones or node.zone in self.zones
-        return by_name and by_zone and all(node.labels.get(key) in values for key, values in self.labels.items())
+        by_label = all(key in node.labels and (not values or node.labels[key] in values) for key, values in self.labels.items())
+        return by_name and by_zone and by_label
 
     @property
     def words(self) -> str:
-        """The nodes in words, after "on"."""
-        parts = [f"{'nodes' if len(self.nodes) > 1 else 'node'} {listed(self.nodes)}"] if self.nodes else []
-        if self.zones:
-            parts.append(f"{'zones' if len(self.zones) > 1 else 'zone'} {listed(self.zones)}")
-        parts += [f"nodes with {key} {' or '.join(values)}" for key, values in self.labels.items()]
-        return enumerated(parts) if parts else "any node"
+        """The nodes in words."""
+        named = f" {enumerated(self.nodes)}" if self.nodes else ""
+        zoned = f" in {_plural('zone', self.zones)} {enumerated(self.zones)}" if self.zones else ""
+        labels = [f"{key} {listed(values, ' or ')}" if values else f"any {key}" for key, values in self.labels.items()]
+        return f"{_plural('node', self.nodes)}{named}{zoned}{f' with {enumerated(labels)}' if labels else ''}"
 
     def check_nodes(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
-        """Note nodes, zones, and keys and values of labels that the network does not have."""
-        network = problem.network
-        for what, names, known in (
-            ("nodes", self.nodes, set(network.by_name)),
-            ("zones", self.zones, {node.zone for node in network.nodes if node.zone is not None}),
-        ):
-            for position, name in enumerate(names):
-                if name not in known:
-                    faults.add_unknown((*place, what, position), name, f"{what[:-1]} of the network", sorted(known))
-        for key, values in self.labels.items():
-            known = {node.labels[key] for node in network.nodes if key in node.labels}
-            if not known:
-                keys = dict.fromkeys(key for node in network.nodes for key in node.labels)
-                faults.add_unknown((*place, "labels", key), key, "label of any node", keys)
-            for position, value in enumerate(values if known else ()):
-                if value not in known:
-                    faults.add_unknown((*place, "labels", key, position), value, f"value of the label '{key}'", sorted(known))
+        """Note nodes, zones, and keys and values of labels that the network does not have, and a choice of no node."""
+        network, values, before = problem.network, _label_values(problem.network), len(faults)
+        zones = dict.fromkeys(node.zone for node in network.nodes if node.zone is not None)
+        check_names(self.nodes, "node of the network", network.by_name, (*place, "nodes"), faults)
+        check_names(self.zones, "zone of the network", zones, (*place, "zones"), faults)
+        for key, wanted in self.labels.items():
+            if key not in values:
+                faults.add_unknown((*place, "labels", key), key, "label of any node", values)
+            else:
+                check_names(wanted, f"value of the label '{key}'", values[key], (*place, "labels", key), faults)
+        if len(faults) == before and not self.chosen(network):
+            faults.add(place, self.words, "no node of the network meets all of this")
+
+
+def _plural(noun: str, names: Sequence[str]) -> str:
+    """The noun before these names; the plural also where there are none."""
+    return noun if len(names) == 1 else f"{noun}s"

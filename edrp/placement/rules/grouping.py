@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name
+from edrp.core.document import Faults, Name, Probability
 from edrp.core.errors import numbered
-from edrp.core.expressions import Rows
-from edrp.core.wording import enumerated
-from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel, check_operators, check_per, held, places
+from edrp.core.expressions import Expression, Rows
+from edrp.core.wording import enumerated, listed
+from edrp.placement.rules.base import NODE, ZONE, Placed, Rule, RuledProblem, RuleModel, check_operators, check_per, places
 
 Operators = Annotated[tuple[Name, ...], Field(min_length=1)]
 
@@ -27,12 +28,14 @@ class _GroupingRule(Rule):
         check_per(self.per, problem, (*place, "per"), faults)
 
     @property
-    def _names(self) -> list[str]:
-        return list(self.operators)
+    def _words(self) -> str:
+        return enumerated(self.operators)
 
-    def _used(self, problem: RuledProblem, deployment: Placed, *, alone: bool = True) -> dict[str, dict[str, int]]:
-        """Replicas of each operator at each place."""
-        by_operator = {name: deployment.replicas(name) for name in self.operators}
+    def _replicas(
+        self, problem: RuledProblem, deployment: Placed, operators: Sequence[str] = (), *, alone: bool = True
+    ) -> dict[str, dict[str, int]]:
+        """Replicas of each operator of the rule, and of further ones, at each place."""
+        by_operator = {name: deployment.replicas(name) for name in (*self.operators, *operators)}
         return {
             place: {name: sum(count[node] for node in nodes) for name, count in by_operator.items()}
             for place, nodes in places(problem.network, self.per, alone=alone).items()
@@ -47,10 +50,10 @@ class Apart(_GroupingRule):
     Examples
     --------
     >>> Apart(name="two sites", operators=("parser",), per="zone").sentence
-    'replicas of parser are in different zones'
+    'replicas of parser run in different zones'
     """
 
-    rule: Literal["apart"] = Field("apart", description="says which fields follow")
+    rule: Literal["apart"] = Field("apart", description="type of the rule, which says which fields follow")
     between: Literal["replicas", "operators"] = Field(
         "replicas",
         description="what is kept apart: all replicas of all these operators, or operators from each other, each of which may "
@@ -61,7 +64,7 @@ class Apart(_GroupingRule):
     def sentence(self) -> str:
         """What the rule demands, in words."""
         what = "" if self.between == "operators" else "replicas of "
-        return f"{what}{enumerated(self._names)} are {_different(self.per)}"
+        return f"{what}{self._words} run {_at(self.per, 'different {}s', 'on nodes that differ in {}')}"
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note a single operator that is to be apart from itself, besides what every rule of groups notes."""
@@ -73,7 +76,7 @@ class Apart(_GroupingRule):
         """Σ over places of replicas, or operators, beyond the first."""
         counted = [
             sum(used.values()) if self.between == "replicas" else sum(count > 0 for count in used.values())
-            for used in self._used(problem, deployment).values()
+            for used in self._replicas(problem, deployment).values()
         ]
         return float(sum(max(0, count - 1) for count in counted))
 
@@ -82,7 +85,7 @@ class Apart(_GroupingRule):
         block = model.replicas if self.between == "replicas" else model.on
         rows = []
         for nodes in model.places(self.per).values():
-            cells = block[self._names, nodes]
+            cells = block[self.operators, nodes]
             joined = self.between == "operators" and len(nodes) > 1
             rows.append((model.any(cells, axis=1) if joined else cells).sum() <= 1)
         return rows
@@ -92,9 +95,14 @@ class Together(_GroupingRule):
     """Wherever one of the operators runs, all of them run; violated by one for each that is missing at a place.
 
     A node without the zone or label is a place of its own.
+
+    Examples
+    --------
+    >>> Together(name="near its cache", operators=("parser",), beside=("cache",)).sentence
+    'wherever parser runs, cache runs on the same node'
     """
 
-    rule: Literal["together"] = Field("together", description="says which fields follow")
+    rule: Literal["together"] = Field("together", description="type of the rule, which says which fields follow")
     beside: tuple[Name, ...] = Field(
         (),
         description="operators that have to be wherever one of `operators` is, and may be elsewhere; empty for these themselves",
@@ -104,12 +112,13 @@ class Together(_GroupingRule):
     def sentence(self) -> str:
         """What the rule demands, in words."""
         if self.beside:
-            return f"wherever {' or '.join(self.operators)} runs, {_here(self.per)} {enumerated(list(self.beside))} runs, too"
-        return f"{enumerated(self._names)} run {_same(self.per)}"
+            where = _at(self.per, "the same {}", "on a node with the same {}")
+            return f"wherever {listed(self.operators, ' or ')} runs, {enumerated(self.beside)} {_run(self.beside)} {where}"
+        return f"{self._words} run {_at(self.per, 'the same {}s', 'on nodes with the same {}')}"
 
     @property
-    def _needed(self) -> list[str]:
-        return list(self.beside or self.operators)
+    def _needed(self) -> tuple[str, ...]:
+        return self.beside or self.operators
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note a single operator that is to be together with nothing, besides what every rule of groups notes."""
@@ -120,37 +129,41 @@ class Together(_GroupingRule):
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Σ over places where one of the operators runs of those that are missing there."""
-        missing = 0
-        for nodes in places(problem.network, self.per, alone=True).values():
-            runs = {name for name in {*self.operators, *self._needed} if any(deployment.replicas(name)[node] for node in nodes)}
-            if runs & set(self.operators):
-                missing += len(set(self._needed) - runs)
-        return float(missing)
+        used = self._replicas(problem, deployment, self.beside).values()
+        missing = [sum(not count[name] for name in self._needed) for count in used if any(count[name] for name in self.operators)]
+        return float(sum(missing))
 
     def linearise(self, model: RuleModel) -> list[Rows]:
         """One row per place and operator that may be missing there."""
         rows = []
         for nodes in model.places(self.per).values():
-            here = model.any(model.on[self._names, nodes])
+            here = model.any(model.on[self.operators, nodes])
             needed = model.on[self._needed, nodes]
             rows.append(here - (model.any(needed, axis=1) if len(nodes) > 1 else needed[:, 0]) <= 0)
         return rows
 
 
 class Spread(_GroupingRule):
-    """At most so many replicas at every place, at most a share of them, or about equally many everywhere.
+    """At most so many replicas of the operators together at every place, at most a share of them, or about equally many.
 
     `most` and `share` are violated by the replicas beyond them, summed over places, where a node without the zone or label is a
     place of its own. `max_skew` is that of topology spread constraints of Kubernetes: the difference between the fullest place
     and the emptiest that has a candidate, or between the fullest and 0 where there are fewer such places than `min_domains`;
     nodes without the zone or label run none. It is violated by the difference beyond, and by the replicas on such nodes.
+
+    Examples
+    --------
+    >>> Spread(name="half a site", operators=("parser",), share=0.5, per="site").sentence
+    'at most 50 % of the replicas of parser on the nodes of each site'
+    >>> Spread(name="even", operators=("parser",), max_skew=1, per="zone").sentence
+    'numbers of replicas of parser differ by at most 1 between zones'
     """
 
-    rule: Literal["spread"] = Field("spread", description="says which fields follow")
-    most: Annotated[int, Field(ge=0)] | None = Field(
+    rule: Literal["spread"] = Field("spread", description="type of the rule, which says which fields follow")
+    most: Annotated[int, Field(ge=1)] | None = Field(
         None, description="maximum number of replicas at a place", json_schema_extra={"unit": "1"}
     )
-    share: Annotated[float, Field(ge=0, le=1)] | None = Field(
+    share: Probability | None = Field(
         None, description="maximum share of the operators' replicas at a place", json_schema_extra={"unit": "1"}
     )
     max_skew: Annotated[int, Field(ge=1)] | None = Field(
@@ -166,7 +179,7 @@ class Spread(_GroupingRule):
     def _check_form(self) -> Self:
         faults = Faults("spread")
         if sum(limit is not None for limit in (self.most, self.share, self.max_skew)) != 1:
-            faults.add((), self.name, "needs one of `most`, `share` and `max_skew`")
+            faults.add((), self.name, "needs exactly one of `most`, `share` and `max_skew`")
         if self.min_domains > 1 and self.max_skew is None:
             faults.add(("min_domains",), self.min_domains, "goes with `max_skew` alone; leave it out")
         faults.raise_if_any()
@@ -175,26 +188,27 @@ class Spread(_GroupingRule):
     @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
-        what = f"of the replicas of {enumerated(self._names)}"
-        if self.most is not None:
-            return f"at most {self.most} {what} {_each(self.per)}"
-        if self.share is not None:
-            return f"at most a share of {self.share:g} {what} {_each(self.per)}"
-        return f"numbers {what} {_each(self.per)} differ by at most {self.max_skew}"
+        operators = f"{self._words}{' together' if len(self.operators) > 1 else ''}"
+        if self.max_skew is not None:
+            where = f"between {self.per}s" if self.per in (NODE, ZONE) else f"between nodes that differ in {self.per}"
+            few = f", or from 0 with fewer than {_counted(self.min_domains, self.per)}" if self.min_domains > 1 else ""
+            return f"numbers of replicas of {operators} differ by at most {self.max_skew} {where}{few}"
+        amount = numbered(self.most, "replica") if self.most else f"{100 * (self.share or 0):g} % of the replicas"
+        return f"at most {amount} of {operators} {_at(self.per, 'each {}', 'on the nodes of each {}')}"
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Replicas beyond the maximum of every place, or the difference beyond the largest skew."""
         if self.max_skew is not None:
             return self._skew_excess(problem, deployment)
-        counts = [sum(used.values()) for used in self._used(problem, deployment).values()]
+        counts = [sum(used.values()) for used in self._replicas(problem, deployment).values()]
         most = self.most if self.share is None else self.share * sum(counts)
         assert most is not None
         return float(sum(max(0.0, count - most) for count in counts))
 
     def _skew_excess(self, problem: RuledProblem, deployment: Placed) -> float:
         assert self.max_skew is not None
-        counts = {place: sum(used.values()) for place, used in self._used(problem, deployment, alone=False).items()}
-        outside = held(problem, deployment, self.operators).total() - sum(counts.values())
+        counts = {place: sum(used.values()) for place, used in self._replicas(problem, deployment, alone=False).items()}
+        outside = sum(deployment.replicas(name).total() for name in self.operators) - sum(counts.values())
         eligible = self._eligible(problem)
         emptiest = 0 if len(eligible) < self.min_domains else min((counts[place] for place in eligible), default=0)
         return float(max(0, max(counts.values()) - emptiest - self.max_skew) + outside)
@@ -209,9 +223,9 @@ class Spread(_GroupingRule):
 
     def linearise(self, model: RuleModel) -> list[Rows]:
         """One row per place, or per pair of places."""
-        cells = {place: model.replicas[self._names, nodes].sum() for place, nodes in model.places(self.per).items()}
+        cells = {place: model.replicas[self.operators, nodes].sum() for place, nodes in model.places(self.per).items()}
         if self.max_skew is None:
-            share = 0.0 if self.share is None else model.replicas[self._names].sum() * self.share
+            share = 0.0 if self.share is None else model.replicas[self.operators, :].sum() * self.share
             return [count - share <= (self.most or 0) for count in cells.values()]
         named = {place: cells[place] for place in model.places(self.per, alone=False)}
         outside = [count <= 0 for place, count in cells.items() if place not in named]
@@ -222,9 +236,17 @@ class Spread(_GroupingRule):
 
 
 class AtLeastZones(_GroupingRule):
-    """The operators together run in at least so many zones, nodes without one aside; violated by the zones that are missing."""
+    """The operators together run in at least so many zones; violated by the zones that are missing.
 
-    rule: Literal["at_least_zones"] = Field("at_least_zones", description="says which fields follow")
+    Nodes without the zone or label do not count.
+
+    Examples
+    --------
+    >>> AtLeastZones(name="survive a zone", operators=("parser",), zones=2).sentence
+    'parser runs in at least 2 zones'
+    """
+
+    rule: Literal["at_least_zones"] = Field("at_least_zones", description="type of the rule, which says which fields follow")
     zones: Annotated[int, Field(ge=1)] = Field(
         description="minimum number of zones, or of other places", json_schema_extra={"unit": "1"}
     )
@@ -233,8 +255,9 @@ class AtLeastZones(_GroupingRule):
     @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
-        verb = "runs" if len(self.operators) == 1 else "run"
-        return f"{enumerated(self._names)} {verb} in at least {_counted(self.zones, self.per)}"
+        together = " together" if len(self.operators) > 1 else ""
+        where = "on" if self.per == NODE else "in" if self.per == ZONE else "on nodes with"
+        return f"{self._words}{together} {_run(self.operators)} {where} at least {_counted(self.zones, self.per)}"
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note more zones than the network has, besides what every rule of groups notes."""
@@ -245,31 +268,23 @@ class AtLeastZones(_GroupingRule):
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Zones that are missing."""
-        used = sum(any(counts.values()) for counts in self._used(problem, deployment, alone=False).values())
+        used = sum(any(counts.values()) for counts in self._replicas(problem, deployment, alone=False).values())
         return float(max(0, self.zones - used))
 
     def linearise(self, model: RuleModel) -> Rows:
         """A single row."""
         found = model.places(self.per, alone=False).values()
-        in_use = [model.any(model.on[self._names, nodes]) for nodes in found]
-        return sum(in_use[1:], start=in_use[0]) >= self.zones
+        return sum((model.any(model.on[self.operators, nodes]) for nodes in found), start=Expression.of(0.0)) >= self.zones
 
 
-def _different(per: str) -> str:
-    return "on different nodes" if per == "node" else "in different zones" if per == "zone" else f"on nodes of different {per}"
+def _run(operators: Sequence[str]) -> str:
+    return "runs" if len(operators) == 1 else "run"
 
 
-def _same(per: str) -> str:
-    return "on the same nodes" if per == "node" else "in the same zones" if per == "zone" else f"on nodes of the same {per}"
-
-
-def _here(per: str) -> str:
-    return "on that node" if per == "node" else "in that zone" if per == "zone" else f"on nodes of that {per}"
-
-
-def _each(per: str) -> str:
-    return "on each node" if per == "node" else "in each zone" if per == "zone" else f"on the nodes of each {per}"
+def _at(per: str, plain: str, by_label: str) -> str:
+    """Where, in words: the plain form takes "node" or "zone", the other one the key of a label."""
+    return f"{'in' if per == ZONE else 'on'} {plain.format(per)}" if per in (NODE, ZONE) else by_label.format(per)
 
 
 def _counted(number: int, per: str) -> str:
-    return numbered(number, per) if per in ("node", "zone") else f"{numbered(number, 'value')} of {per}"
+    return numbered(number, per) if per in (NODE, ZONE) else f"{numbered(number, 'value')} of {per}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name
-from edrp.core.expressions import Rows
+from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated
 from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, check_operators
 
@@ -33,13 +35,9 @@ class _LocationRule(NodeChoice, Rule):
     def _names(self, problem: RuledProblem) -> list[str]:
         return list(self.operators or problem.application.by_name)
 
-    @property
-    def _subject(self) -> str:
-        return f"replicas of {enumerated(list(self.operators))}" if self.operators else "replicas"
-
+    @abstractmethod
     def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
         """Nodes where no replica may be."""
-        raise NotImplementedError
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Number of replicas where they may not be."""
@@ -62,26 +60,32 @@ class Forbidden(_LocationRule):
     'no replicas on nodes with tenant acme'
     """
 
-    rule: Literal["forbidden"] = Field("forbidden", description="says which fields follow")
+    rule: Literal["forbidden"] = Field("forbidden", description="type of the rule, which says which fields follow")
 
     @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
-        return f"no {self._subject} on {self.words}"
+        return f"no replicas{f' of {enumerated(self.operators)}' if self.operators else ''} on {self.words}"
 
     def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
         return self.chosen(problem.network)
 
 
 class Required(_LocationRule):
-    """Replicas of the operators only on the nodes that meet everything given; violated by each replica elsewhere."""
+    """Replicas of the operators only on the nodes that meet everything given; violated by each replica elsewhere.
 
-    rule: Literal["required"] = Field("required", description="says which fields follow")
+    Examples
+    --------
+    >>> Required(name="residency", operators=("reader", "parser"), labels={"region": ["eu"]}).sentence
+    'replicas of reader and parser only on nodes with region eu'
+    """
+
+    rule: Literal["required"] = Field("required", description="type of the rule, which says which fields follow")
 
     @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
-        return f"{self._subject} only on {self.words}"
+        return f"replicas of {enumerated(self.operators) if self.operators else 'all operators'} only on {self.words}"
 
     def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
         right = set(self.chosen(problem.network))
@@ -95,11 +99,27 @@ class LinearTerm(NodeChoice):
     coefficient: float = Field(1.0, description="what each counts", json_schema_extra={"unit": "1"})
     count: Literal["replicas", "nodes"] = Field("replicas", description="what counts: replicas, or nodes that run any of them")
 
+    @property
+    def sentence(self) -> str:
+        """The term in words, without its sign."""
+        factor = "" if abs(self.coefficient) == 1 else f"{abs(self.coefficient):g} × "
+        if self.count == "nodes":
+            return f"{factor}{self.words} running {self.operator}"
+        return f"{factor}replicas of {self.operator}{f' on {self.words}' if self.narrows else ''}"
+
 
 class LinearRule(Rule):
-    """A weighted sum of replicas, or of nodes in use, within bounds; violated by the distance from the nearer bound."""
+    """A weighted sum of replicas, or of nodes in use, within bounds; violated by the distance from the nearer bound.
 
-    rule: Literal["linear"] = Field("linear", description="says which fields follow")
+    Examples
+    --------
+    >>> parsers = {"operator": "parser", "count": "nodes"}
+    >>> counters = {"operator": "counter", "coefficient": 2, "nodes": ["edge"]}
+    >>> LinearRule(name="licences", terms=(parsers, counters), upper=3).sentence
+    'nodes running parser + 2 × replicas of counter on node edge ≤ 3'
+    """
+
+    rule: Literal["linear"] = Field("linear", description="type of the rule, which says which fields follow")
     terms: Annotated[tuple[LinearTerm, ...], Field(min_length=1)] = Field(description="of the sum")
     lower: float | None = Field(None, description="minimum of the sum; null for none", json_schema_extra={"unit": "1"})
     upper: float | None = Field(None, description="maximum of the sum; null for none", json_schema_extra={"unit": "1"})
@@ -122,17 +142,18 @@ class LinearRule(Rule):
     @property
     def sentence(self) -> str:
         """What the rule demands, in words."""
-        total = " + ".join(_term_words(term) for term in self.terms)
-        low = "" if self.lower is None else f"at least {self.lower:g}"
-        high = "" if self.upper is None else f"at most {self.upper:g}"
-        return f"{total} is {' and '.join(side for side in (low, high) if side)}"
+        total = " ".join(f"{'−' if term.coefficient < 0 else '+'} {term.sentence}" for term in self.terms).removeprefix("+ ")
+        if self.lower == self.upper or self.upper is None:
+            return f"{total} {'=' if self.lower == self.upper else '≥'} {self.lower:g}"
+        return f"{'' if self.lower is None else f'{self.lower:g} ≤ '}{total} ≤ {self.upper:g}"
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note unknown operators, nodes, zones and labels of terms."""
         for index, term in enumerate(self.terms):
-            if term.operator not in problem.application.by_name:
+            operators = problem.application.by_name
+            if term.operator not in operators:
                 name = (*place, "terms", index, "operator")
-                faults.add_unknown(name, term.operator, "operator of the application", problem.application.by_name)
+                faults.add_unknown(name, term.operator, "operator of the application", operators)
             term.check_nodes(problem, (*place, "terms", index), faults)
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
@@ -142,26 +163,18 @@ class LinearRule(Rule):
             right = set(term.chosen(problem.network))
             counts = [count for node, count in deployment.replicas(term.operator).items() if node in right]
             total += term.coefficient * (sum(counts) if term.count == "replicas" else sum(count > 0 for count in counts))
-        return max(
-            0.0,
-            0.0 if self.lower is None else self.lower - total,
-            0.0 if self.upper is None else total - self.upper,
-        )
+        lower, upper = self._bounds
+        return max(0.0, lower - total, total - upper)
 
     def linearise(self, model: RuleModel) -> Rows:
         """A single row."""
-        parts = [
-            (model.replicas if term.count == "replicas" else model.on)[term.operator, term.chosen(model.problem.network)].sum()
-            * term.coefficient
-            for term in self.terms
-        ]
-        total = sum(parts[1:], start=parts[0])
-        lower, upper = (float("-inf") if self.lower is None else self.lower), (float("inf") if self.upper is None else self.upper)
-        return Rows.between(total, lower, upper)
+        network = model.problem.network
+        total = Expression.of(0.0)
+        for term in self.terms:
+            block = model.replicas if term.count == "replicas" else model.on
+            total += block[term.operator, term.chosen(network)].sum() * term.coefficient
+        return Rows.between(total, *self._bounds)
 
-
-def _term_words(term: LinearTerm) -> str:
-    factor = "" if term.coefficient == 1 else f"{term.coefficient:g} × "
-    where = f" on {term.words}" if term.narrows else ""
-    what = f"replicas of {term.operator}" if term.count == "replicas" else f"nodes that run {term.operator}"
-    return f"{factor}{what}{where}"
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper

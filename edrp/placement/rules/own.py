@@ -70,7 +70,7 @@ def registered_rules() -> dict[str, Any]:
 class PythonRule(Rule):
     """A rule that a class in Python defines, with its parameters (`edrp.register_rule`)."""
 
-    rule: Literal["python"] = Field("python", description="says which fields follow")
+    rule: Literal["python"] = Field("python", description="type of the rule, which says which fields follow")
     type: Name = Field(description="name under which the class is registered")
     parameters: dict[Name, JsonValue] = Field({}, description="of the class")
 
