@@ -10,14 +10,16 @@ from edrp.batch.tasks import Choice
 from edrp.core.kinds import kinds, register_kind
 from edrp.core.methods import get_method, register
 from edrp.core.plugins import is_ours, own
+from edrp.placement.rules.own import register_rule, registered_rules
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
-    """Methods among `choices`, and kinds of problems, that are not part of this package."""
+    """Methods among `choices`, kinds of problems, and rules in Python, that are not part of this package."""
     chosen = [get_method(choice.name) for choice in choices]
     added = {
         "methods": [method for method in chosen if not is_ours(type(method))],
         "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
+        "rules": registered_rules(),
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -29,3 +31,5 @@ def unpack_additions(packed: bytes) -> None:
         register(method, replace=True)
     for kind in added["kinds"]:
         register_kind(kind, replace=True)
+    for name, maker in added["rules"].items():
+        register_rule(name, maker, replace=True)

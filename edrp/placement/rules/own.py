@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -11,7 +13,9 @@ from edrp.core.document import Faults, Name
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Rows
 from edrp.core.plugins import added, refuse_taken
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
+from edrp.placement.rules.arrays import row_violation
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
 
@@ -67,6 +71,17 @@ def registered_rules() -> dict[str, Any]:
     return dict(_registry())
 
 
+@contextmanager
+def known_for_now(maker: Any) -> Iterator[str]:
+    """Register a rule in Python inside the block only, under a type of its own, which is given."""
+    type = f"{getattr(maker, '__name__', 'rule')} ({len(_registry())})"
+    register_rule(type, maker)
+    try:
+        yield type
+    finally:
+        del _registry()[type]
+
+
 class PythonRule(Rule):
     """A rule that a class in Python defines, with its parameters (`edrp.register_rule`)."""
 
@@ -103,7 +118,7 @@ class PythonRule(Rule):
             return
         try:
             definition.linearise(RuleModel(problem))
-        except EdrpError as error:
+        except (EdrpError, ValueError) as error:
             faults.add((*place, "parameters"), self.parameters, f"do not fit this problem: {error}")
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
@@ -111,6 +126,25 @@ class PythonRule(Rule):
         return float(self.definition().evaluate(problem, deployment))
 
     def linearise(self, model: RuleModel) -> Rows | list[Rows]:
-        """What the class says."""
+        """What the class says.
+
+        Raises
+        ------
+        TypeError
+            When that is no rows.
+        """
         rows: Rows | list[Rows] = self.definition().linearise(model)
+        if not all(isinstance(part, Rows) for part in (rows if isinstance(rows, list) else [rows])):
+            what = "give rows, such as `model.replicas[operator] <= 3`, or a list of them"
+            raise TypeError(f"`linearise` of the rule in Python {self.type!r} returns {rows!r}; {what}")
         return rows
+
+    def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
+        """In words how `evaluate` and the rows of `linearise` disagree about a deployment, or ""."""
+        value, rows = self.evaluate(problem, deployment), row_violation(self, problem, deployment)
+        if abs(value - rows) <= LIMIT_SLACK * max(1.0, value):
+            return ""
+        return (
+            f"rule '{self.name}' (in Python, {self.type}) contradicts itself: "
+            f"violated by {value!r} says `evaluate`, by {rows!r} say the rows of `linearise`"
+        )
