@@ -24,7 +24,7 @@ from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.arrays import row_violation
-from edrp.placement.rules.own import known_for_now
+from edrp.placement.rules.own import registered_rules
 
 SEARCHED = 0.1
 """Units of work of a method that proves nothing, on problems with a known optimum."""
@@ -217,7 +217,7 @@ def check_rule(rule: Any, problem: Any = None, **parameters: Any) -> None:
     Parameters
     ----------
     rule
-        A class as `edrp.register_rule` takes it, registered or not; or the document of a rule of any type.
+        A class that is registered (`edrp.register_rule`), or a rule as the document of a problem has it.
     problem
         Whose deployments are drawn; None for the check problems of every kind that has rules, which will do where the rule names
         no operators and nodes.
@@ -233,13 +233,14 @@ def check_rule(rule: Any, problem: Any = None, **parameters: Any) -> None:
 
     Examples
     --------
-    >>> check_rule({"rule": "spread", "name": "few on a node", "operators": ["c0"], "most": 1}, known_problems()[0])
+    >>> from edrp.datasets.placement.debs2015 import debs2015
+    >>> check_rule({"rule": "spread", "name": "one on a node", "operators": ["parser"], "most": 1}, debs2015())
     """
     if callable(rule):
+        type = next((name for name, maker in registered_rules().items() if maker is rule), None)
+        assert type, f"{rule!r} is not registered; call edrp.register_rule(name, {getattr(rule, '__name__', 'it')}) first"
         assert cloudpickle.loads(cloudpickle.dumps(rule)) is not None
-        with known_for_now(rule) as type:
-            check_rule({"rule": "python", "name": "checked", "type": type, "parameters": parameters}, problem)
-        return
+        rule = {"rule": "python", "name": "checked", "type": type, "parameters": parameters}
     met, count = 0, 0
     for ruled in [given.replace(rules=(rule,)) for given in (_ruled_problems() if problem is None else [problem])]:
         before = pickle.dumps(ruled)

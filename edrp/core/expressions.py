@@ -6,7 +6,8 @@ Shapes broadcast as NumPy's do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn, cast
@@ -195,20 +196,15 @@ class Expression(Comparable):
 
     def __matmul__(self, numbers: Any) -> Expression:
         numbers = _numbers(numbers, NOT_LINEAR)
-        self._refuse_product(self.shape[-1:], numbers.shape[:1], numbers)
-        return (self * numbers).sum(-1) if numbers.ndim == 1 else (self[..., None] * numbers).sum(-2)
+        constant = np.asarray(self.constant @ numbers)  # refuses shapes that do not fit
+        cells = (self * numbers).sum(-1) if numbers.ndim == 1 else (self[..., None] * numbers).sum(-2)
+        return Expression(cells.matrix, constant)
 
     def __rmatmul__(self, numbers: Any) -> Expression:
         numbers = _numbers(numbers, NOT_LINEAR)
-        self._refuse_product(numbers.shape[-1:], self.shape[:1], numbers)
-        return (self * numbers).sum(-1) if len(self.shape) == 1 else (self * numbers[..., None]).sum(-2)
-
-    def _refuse_product(self, last: tuple[int, ...], first: tuple[int, ...], numbers: Floats) -> None:
-        if not last or last != first or max(len(self.shape), numbers.ndim) > 2:
-            raise ValueError(
-                f"no product of expressions of shape {self.shape} and numbers of shape {numbers.shape}: both need one or two "
-                "axes, and the last one on the left must be as long as the first one on the right"
-            )
+        constant = np.asarray(numbers @ self.constant)
+        cells = (self * numbers).sum(-1) if len(self.shape) == 1 else (self * numbers[..., None]).sum(-2)
+        return Expression(cells.matrix, constant)
 
     def __repr__(self) -> str:
         what = "1 linear expression" if not self.shape else f"{'×'.join(map(str, self.shape))} linear expressions"
@@ -218,10 +214,10 @@ class Expression(Comparable):
 def _numbers(value: Any, otherwise: str) -> Floats:
     """Numbers as an array."""
     if not isinstance(value, (Comparable, Rows)):
-        try:
-            return np.asarray(value, float)
-        except (TypeError, ValueError):
-            pass
+        with suppress(TypeError, ValueError):
+            array = np.asarray(value)
+            if array.dtype.kind in "biuf" or not array.size:
+                return array.astype(float, copy=False)
     raise TypeError(otherwise)
 
 
@@ -344,4 +340,4 @@ def _position(part: Any, what: str, names: dict[str, int]) -> Any:
     if not isinstance(part, Iterable) or (isinstance(part, np.ndarray) and part.dtype.kind in "biu"):
         return part
     positions = [_position(name, what, names) for name in part]
-    return np.array(sorted(positions) if isinstance(part, Set) else positions, None if positions else np.int64)
+    return np.array(sorted(positions) if isinstance(part, (set, frozenset)) else positions, None if positions else np.int64)

@@ -95,19 +95,6 @@ class Linear(Comparable):
 
     __rmul__ = __mul__
 
-    @classmethod
-    def from_expression(cls, expression: Expression) -> Linear:
-        """A single expression of an array as a linear expression.
-
-        Raises
-        ------
-        ValueError
-            For an array of several.
-        """
-        if expression.size != 1:
-            raise ValueError(f"needs one expression, not an array of shape {expression.shape}; write `.sum()`")
-        return cls.of(expression.matrix.indices, expression.matrix.data, expression.constant.item())
-
     def as_expression(self) -> Expression:
         """The same as an array of a single expression."""
         rows, width = np.zeros(self.columns.size, np.int64), int(self.columns.max(initial=-1)) + 1
@@ -278,8 +265,7 @@ class Program:
         for side, bound in (("lower", lower), ("upper", upper)):
             if not isinstance(bound, Real):
                 raise ValueError(f"{side} of row {name!r} must be a number (got {bound!r})")
-        if lower == -np.inf and upper == np.inf:
-            raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
+        _refuse_unbounded(name, lower, upper)
         shift = expression.constant
         entries = [(0, expression.columns, expression.coefficients)]
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
@@ -314,11 +300,7 @@ class Program:
             raise TypeError(f"row {name!r} is {rows!r}; give a comparison of expressions over columns, such as `x <= 3`")
         elif lower is not None or upper is not None:
             raise ValueError(f"row {name!r} is a comparison already; give no further bounds")
-        if rows.lower.size and np.isinf(rows.lower).all() and np.isinf(rows.upper).all():
-            raise ValueError(
-                f"row {name!r} has neither a lower nor an upper bound and would have no effect; compare the expression, "
-                f"`add(x <= 3, {name!r})`, or give `lower` or `upper`"
-            )
+        _refuse_unbounded(name, rows.lower, rows.upper)
         matrix = rows.expression.matrix.tocoo()
         entries = [(matrix.row, matrix.col, matrix.data)]
         self.add_rows(name, matrix.shape[0], entries, lower=rows.lower.ravel(), upper=rows.upper.ravel())
@@ -359,7 +341,11 @@ class Program:
 
     def minimise(self, expression: Linear | Expression) -> None:
         """Set the objective; `program.objective` holds it for further terms to be added."""
-        self.objective = expression if isinstance(expression, Linear) else Linear.from_expression(expression)
+        if isinstance(expression, Expression):
+            if expression.size != 1:
+                raise ValueError(f"the objective is one expression, not an array of shape {expression.shape}; write `.sum()`")
+            expression = Linear.of(expression.matrix.indices, expression.matrix.data, expression.constant.item())
+        self.objective = expression
 
     def arrays(self, *, without_fixes: Collection[int | None] = ()) -> Arrays:
         """Stack all blocks; cells are merged and hold no zeros. Calls of `fix` at these positions are left out."""
@@ -388,6 +374,12 @@ class Program:
             row_lower,
             row_upper,
         )
+
+
+def _refuse_unbounded(name: str, lower: ArrayLike, upper: ArrayLike) -> None:
+    """Refuse rows none of which has any bound."""
+    if np.size(lower) and np.isneginf(lower).all() and np.isposinf(upper).all():
+        raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
 
 
 def _compressed(rows: Ints32, columns: Ints32, values: Floats, shape: tuple[int, int]) -> sparse.csr_array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -69,17 +67,6 @@ def register_rule(type: str, maker: Any, *, replace: bool = False) -> None:
 def registered_rules() -> dict[str, Any]:
     """Makers of rules in Python by type."""
     return dict(_registry())
-
-
-@contextmanager
-def known_for_now(maker: Any) -> Iterator[str]:
-    """Register a rule in Python inside the block only, under a type of its own, which is given."""
-    type = f"{getattr(maker, '__name__', 'rule')} ({len(_registry())})"
-    register_rule(type, maker)
-    try:
-        yield type
-    finally:
-        del _registry()[type]
 
 
 class PythonRule(Rule):
