@@ -23,7 +23,7 @@ from edrp.core.solve import Seconds, checked, checked_solution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import StreamPlacement
-from edrp.placement.rules.arrays import row_violation
+from edrp.placement.rules.arrays import record_whole, row_violation
 from edrp.placement.rules.own import registered_rules
 
 SEARCHED = 0.1
@@ -242,10 +242,12 @@ def check_rule(rule: Any, problem: Any = None, **parameters: Any) -> None:
         assert cloudpickle.loads(cloudpickle.dumps(rule)) is not None
         rule = {"rule": "python", "name": "checked", "type": type, "parameters": parameters}
     met, count = 0, 0
-    for ruled in [given.replace(rules=(rule,)) for given in (_ruled_problems() if problem is None else [problem])]:
+    for given in _ruled_problems() if problem is None else [problem]:
+        ruled = given.replace(rules=(rule,))
         before = pickle.dumps(ruled)
-        for deployment in _drawn_deployments(ruled):
-            met, count = met + (_checked_violation(ruled, deployment) == 0), count + 1
+        for first, second in zip(_violations(ruled), _violations(ruled), strict=True):
+            assert first == second, f"violations are {first}, and {second} when asked again"
+            met, count = met + (first[1] <= LIMIT_SLACK * ruled.rules[0].scale), count + 1
         assert pickle.dumps(ruled) == before, "the rule changes the problem"
     which = f"all {count} deployments that were drawn; check it on a `problem` where this depends on the deployment"
     assert met, f"the rule is broken by {which}"
@@ -261,26 +263,26 @@ def _ruled_problems() -> Iterator[Any]:
 def _drawn_deployments(problem: StreamPlacement) -> Iterator[Deployment]:
     """Random deployments on all, some, or a single one of the nodes, within the candidates."""
     generator, names = np.random.default_rng(0), list(problem.network.by_name)
-    for _ in range(RULE_DRAWS):
+    for draw in range(RULE_DRAWS):
         pool = set(generator.permutation(names)[: generator.integers(1, len(names) + 1)].tolist())
         drawn = {}
         for operator in problem.application.operators:
             nodes = list(operator.candidates or names)
-            few = min(operator.max_replicas, operator.min_replicas + 4)
+            few = min(operator.max_replicas, operator.min_replicas + draw % 5)
             replicas = generator.integers(operator.min_replicas, few + 1)
             drawn[operator.name] = tuple(generator.choice([n for n in nodes if n in pool] or nodes, replicas).tolist())
         yield Deployment(drawn)
 
 
-def _checked_violation(problem: StreamPlacement, deployment: Deployment) -> float:
-    """The violation of the problem's only rule."""
+def _violations(problem: StreamPlacement) -> Iterator[tuple[Deployment, float]]:
+    """Random deployments, and by how much they violate the problem's only rule, on which both of its faces agree."""
     (rule,) = problem.rules
-    value, rows = rule.evaluate(problem, deployment), row_violation(rule, problem, deployment)
-    where = f"of {dict(deployment)}"
-    assert math.isfinite(value), f"`evaluate` gives {value!r} {where}, which must be finite"
-    assert value >= 0, f"`evaluate` gives {value!r} {where}; a violation is at least 0"
-    apart = f"`evaluate` gives {value!r} {where}, the rows of `linearise` give {rows!r}"
-    assert abs(value - rows) <= LIMIT_SLACK * max(rule.scale, value), apart
-    again = (rule.evaluate(problem, deployment), row_violation(rule, problem, deployment))
-    assert again == (value, rows), f"the rule gives {(value, rows)!r} {where}, and {again!r} when asked again"
-    return 0.0 if value <= LIMIT_SLACK * rule.scale else value
+    rows = record_whole(rule, problem)
+    for deployment in _drawn_deployments(problem):
+        value, same = rule.evaluate(problem, deployment), row_violation(rows, problem, deployment)
+        where = f"of {dict(deployment)}"
+        assert math.isfinite(value), f"`evaluate` gives {value!r} {where}, which must be finite"
+        assert value >= 0, f"`evaluate` gives {value!r} {where}; a violation is at least 0"
+        apart = f"`evaluate` gives {value!r} {where}, the rows of `linearise` give {same!r}"
+        assert abs(value - same) <= LIMIT_SLACK * max(rule.scale, value), apart
+        yield deployment, value

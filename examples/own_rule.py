@@ -25,11 +25,11 @@ class Licences:
         return in_use.sum() <= self.nodes
 
 
-edrp.register_rule("licences", Licences)
+edrp.register_rule("node-licences", Licences)
 
 vendor = ["parser", "filterByCoordinates", "computeRouteID"]
 free = debs2015(rate=100.0, network=geometric(8, seed=2, resources=3.0), max_replicas=2)
-licensed = {"rule": "python", "name": "vendor", "type": "licences", "parameters": {"operators": vendor, "nodes": 1}}
+licensed = {"rule": "python", "name": "vendor", "type": "node-licences", "parameters": {"operators": vendor, "nodes": 1}}
 
 # The contract: both faces say the same of random deployments, and the rule travels to the workers of a batch.
 edrp.testing.check_rule(licensed, free)

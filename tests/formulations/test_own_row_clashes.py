@@ -65,7 +65,7 @@ def test_columns_that_a_user_fixes_are_named(word_count):
 def test_rows_that_define_a_metric_are_not_the_users(word_count):
     formulation = edrp.formulate(word_count.replace(weights={"cost": 1.0}, limits={"cost": 20.0}))
     formulation.add(formulation.metric("response_time") <= 1e-6, "quick")
-    formulation.add(2e-6 >= formulation.metric("response_time"), "quicker")
+    formulation.add(formulation.metric("response_time") <= 2e-6, "quicker")
     clashing = edrp.solve_formulation(formulation).clashes
     assert len(clashing) == 1
     assert clashing[0] in (own("row 'quick'"), own("row 'quicker'"))

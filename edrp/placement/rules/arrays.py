@@ -156,12 +156,15 @@ def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequen
     )
 
 
-def row_violation(rule: Rule, problem: RuledProblem, deployment: Placed) -> float:
-    """By how much a deployment violates the rows of a rule over all operators and nodes."""
-    operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
-    held = [deployment.replicas(name) for name in operators]
-    counts = [[replicas[node] for node in nodes] for replicas in held]
-    return float(record_rules([rule], problem, operators, nodes).violations(counts).sum())
+def record_whole(rule: Rule, problem: RuledProblem) -> RuleArrays:
+    """The rows of one rule over all operators and nodes of a problem."""
+    return record_rules([rule], problem, tuple(problem.application.by_name), tuple(problem.network.by_name))
+
+
+def row_violation(rows: RuleArrays, problem: RuledProblem, deployment: Placed) -> float:
+    """By how much a deployment violates rows over all operators and nodes."""
+    held = [deployment.replicas(name) for name in problem.application.by_name]
+    return float(rows.violations([[replicas[node] for node in problem.network.by_name] for replicas in held]).sum())
 
 
 def _matrices(

@@ -13,7 +13,7 @@ from edrp.core.expressions import Rows
 from edrp.core.plugins import added, refuse_taken
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
-from edrp.placement.rules.arrays import row_violation
+from edrp.placement.rules.arrays import record_whole, row_violation
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
 
@@ -99,12 +99,12 @@ class PythonRule(Rule):
             faults.add_unknown((*place, "type"), self.type, "registered rule (edrp.register_rule)", _registry())
             return
         try:
-            definition = self.definition()
+            self.definition()
         except (TypeError, ValueError) as error:
             faults.add((*place, "parameters"), self.parameters, f"are not taken by {self.type}: {error}")
             return
         try:
-            definition.linearise(RuleModel(problem))
+            self.linearise(RuleModel(problem))
         except (EdrpError, ValueError) as error:
             faults.add((*place, "parameters"), self.parameters, f"do not fit this problem: {error}")
 
@@ -128,7 +128,7 @@ class PythonRule(Rule):
 
     def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
         """In words how `evaluate` and the rows of `linearise` disagree about a deployment, or ""."""
-        value, rows = self.evaluate(problem, deployment), row_violation(self, problem, deployment)
+        value, rows = self.evaluate(problem, deployment), row_violation(record_whole(self, problem), problem, deployment)
         if abs(value - rows) <= LIMIT_SLACK * max(1.0, value):
             return ""
         return (

@@ -14,9 +14,9 @@ from edrp.core.program import Linear, Program
 POINT = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
 """Values of the columns."""
 
-X = Expression.of_columns(np.arange(6).reshape(2, 3))
-Y = Expression.of_columns([7, 0, 7])
-LINEAR = Linear.of([1, 2, 1], [2.0, 1.0, 0.5], constant=4.0)
+table = Expression.of_columns(np.arange(6).reshape(2, 3))
+vector = Expression.of_columns([7, 0, 7])
+single = Linear.of([1, 2, 1], [2.0, 1.0, 0.5], constant=4.0)
 
 SAME = {
     "array on the left of +": lambda x, y: np.arange(3.0) + x,
@@ -49,21 +49,21 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_every_operation_is_numpys(name):
-    made, wanted = SAME[name](X, Y), SAME[name](POINT[:6].reshape(2, 3), POINT[[7, 0, 7]])
+    made, wanted = SAME[name](table, vector), SAME[name](POINT[:6].reshape(2, 3), POINT[[7, 0, 7]])
     assert made.shape == np.shape(wanted)
     assert made.values(POINT) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_single_expressions_and_arrays_of_them_mix():
-    value = LINEAR.value(POINT)
+    value = single.value(POINT)
     for mixed, wanted in [
-        (LINEAR + Y, value + POINT[[7, 0, 7]]),
-        (Y - LINEAR, POINT[[7, 0, 7]] - value),
-        (LINEAR * np.array([1.0, 2.0]), value * np.array([1.0, 2.0])),
-        (np.array([1.0, 2.0]) + LINEAR, value + np.array([1.0, 2.0])),
+        (single + vector, value + POINT[[7, 0, 7]]),
+        (vector - single, POINT[[7, 0, 7]] - value),
+        (single * np.array([1.0, 2.0]), value * np.array([1.0, 2.0])),
+        (np.array([1.0, 2.0]) + single, value + np.array([1.0, 2.0])),
     ]:
         assert mixed.values(POINT).tolist() == wanted.tolist()
-    assert isinstance(np.float64(2) * LINEAR + np.float64(1), Linear)
+    assert isinstance(np.float64(2) * single + np.float64(1), Linear)
 
 
 def rows_of(rows):
@@ -74,12 +74,12 @@ def rows_of(rows):
 
 def test_comparisons_are_rows_on_either_side():
     held = POINT[:6].reshape(2, 3)
-    assert rows_of(X <= 1) == rows_of(1 >= X) == (held <= 1).tolist()
-    assert rows_of(X >= np.arange(3.0)) == rows_of(np.arange(3.0) <= X) == (held >= np.arange(3.0)).tolist()
-    assert rows_of(X == [[3], [1]]) == rows_of(np.array([[3], [1]]) == X) == (held == [[3], [1]]).tolist()
-    assert rows_of(X + 1 <= Y * 0.5) == (held + 1 <= POINT[[7, 0, 7]] * 0.5).tolist()
-    assert rows_of(LINEAR <= 6.5) == rows_of(np.float64(6.5) >= LINEAR) is True
-    assert rows_of(LINEAR == Y[0] - 0.5) is True
+    assert rows_of(table <= 1) == rows_of(np.int64(1) >= table) == (held <= 1).tolist()
+    assert rows_of(table >= np.arange(3.0)) == rows_of(np.arange(3.0) <= table) == (held >= np.arange(3.0)).tolist()
+    assert rows_of(table == [[3], [1]]) == rows_of(np.array([[3], [1]]) == table) == (held == [[3], [1]]).tolist()
+    assert rows_of(table + 1 <= vector * 0.5) == (held + 1 <= POINT[[7, 0, 7]] * 0.5).tolist()
+    assert rows_of(single <= 6.5) == rows_of(np.float64(6.5) >= single) is True
+    assert rows_of(single == vector[0] - 0.5) is True
 
 
 def program_of_two():
@@ -107,14 +107,14 @@ MISTAKES = {
     "a chain of rows": (lambda p, x: p.add((x <= 1) <= 3, "r"), TypeError, BOTH_SIDES),
     "a branch": (lambda p, x: p.add(x, "r") if x[0] <= 1 else None, TypeError, "leave out `if`, `and`, `or` and `not`"),
     "a branch on an expression": (lambda p, x: not x, TypeError, "leave out `if`"),
-    "a branch on a metric": (lambda p, x: 1 if LINEAR else 2, TypeError, "leave out `if`"),
+    "a branch on a metric": (lambda p, x: 1 if single else 2, TypeError, "leave out `if`"),
     "a row in arithmetic": (lambda p, x: x + (x <= 1), TypeError, "leave out `if`"),
     "a truth value": (lambda p, x: p.add(True, "r"), TypeError, f"row 'r': .*{BOTH_SIDES}"),
     "less": (lambda p, x: x < 1, TypeError, "write <= or >=, with the nearest number that is allowed"),
-    "more": (lambda p, x: LINEAR > 1, TypeError, "write <= or >="),
+    "more": (lambda p, x: single > 1, TypeError, "write <= or >="),
     "unequal": (lambda p, x: x != 1, TypeError, "write two rows, or a binary column that chooses"),
     "a product": (lambda p, x: x[0] * x[1], TypeError, "not linear; multiply and divide an expression by numbers"),
-    "a product of metrics": (lambda p, x: LINEAR * LINEAR, TypeError, "not linear"),
+    "a product of metrics": (lambda p, x: single * single, TypeError, "not linear"),
     "a quotient": (lambda p, x: x / x[1], TypeError, "not linear"),
     "a reciprocal": (lambda p, x: 1 / x, TypeError, "not linear"),
     "a matrix product": (lambda p, x: x @ x, TypeError, "not linear"),
@@ -131,7 +131,7 @@ MISTAKES = {
     "a text as a bound": (lambda p, x: p.add(x, "r", upper="3"), TypeError, "bounds of rows must be numbers.*'3'"),
     "a number": (lambda p, x: p.add(3.0, "r", lower=1), TypeError, "row 'r' is 3.0; give a comparison of expressions"),
     "a list of rows": (lambda p, x: p.add([x <= 1], "r"), TypeError, "give a comparison of expressions"),
-    "shapes": (lambda p, x: x + [1, 2, 3], ValueError, r"shapes \(2,\) and \(3,\) do not fit together"),
+    "shapes": (lambda p, x: [1, 2, 3] - x, ValueError, r"shapes \(2,\) and \(3,\) do not fit together"),
     "shapes of bounds": (lambda p, x: x <= [1, 2, 3], ValueError, "do not fit together"),
     "shapes of a matrix product": (lambda p, x: x @ [1, 2, 3], ValueError, "mismatch"),
     "a wrong axis": (lambda p, x: x.sum(1), ValueError, "axis 1 is out of bounds"),
