@@ -68,6 +68,7 @@ offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
 offer("edrp.notebook", "edrp.explorer.notebook:html_of")
+offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
 
 _NAMES = {
     "edrp.batch.run": "solve_batch",

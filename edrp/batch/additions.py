@@ -10,7 +10,6 @@ from edrp.batch.tasks import Choice
 from edrp.core.kinds import kinds, register_kind
 from edrp.core.methods import get_method, register
 from edrp.core.plugins import is_ours, own
-from edrp.placement.rules.own import register_rule, registered_rules
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
@@ -19,7 +18,7 @@ def packed_additions(choices: Iterable[Choice]) -> bytes:
     added = {
         "methods": [method for method in chosen if not is_ours(type(method))],
         "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
-        "rules": registered_rules(),
+        "rules": own("edrp.rules")(),
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -31,5 +30,4 @@ def unpack_additions(packed: bytes) -> None:
         register(method, replace=True)
     for kind in added["kinds"]:
         register_kind(kind, replace=True)
-    for name, maker in added["rules"].items():
-        register_rule(name, maker, replace=True)
+    own("edrp.rules")().update(added["rules"])

@@ -73,7 +73,7 @@ class Linear(Comparable):
     def __add__(self, other: Linear | float) -> Linear:
         if isinstance(other, Linear):
             return Linear.total([self, other])
-        if isinstance(other, Expression) or np.ndim(other):
+        if isinstance(other, (Expression, np.ndarray)):
             return self.as_expression() + other  # type: ignore[return-value]
         return Linear(self.columns, self.coefficients, self.constant + float(other))
 
@@ -89,7 +89,7 @@ class Linear(Comparable):
         return -self + other
 
     def __mul__(self, factor: float) -> Linear:
-        if isinstance(factor, Comparable) or np.ndim(factor):
+        if isinstance(factor, (Comparable, np.ndarray)):
             return self.as_expression() * factor  # type: ignore[return-value]
         return Linear(self.columns, self.coefficients * factor, self.constant * factor)
 
@@ -376,7 +376,7 @@ class Program:
         )
 
 
-def _refuse_unbounded(name: str, lower: ArrayLike, upper: ArrayLike) -> None:
+def _refuse_unbounded(name: str, lower: Floats | float, upper: Floats | float) -> None:
     """Refuse rows none of which has any bound."""
     if np.size(lower) and np.isneginf(lower).all() and np.isposinf(upper).all():
         raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")

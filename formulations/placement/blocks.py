@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from edrp.core.expressions import JOINED, Block, Expression, adding_matrix, widened
 from edrp.core.program import Program
+from edrp.formulations.placement.node_loads import Holdings
+from edrp.placement.compiled import Compiled
 
-if TYPE_CHECKING:
-    from edrp.formulations.placement.builder import PlacementExpressions
+
+class PlacementColumns(Protocol):
+    """The columns of a program that say which replicas run where; `exclusive` if at most one of an operator on a node is 1."""
+
+    program: Program
+    compiled: Compiled
+    exclusive: bool
+
+    def holdings(self, operator: int) -> Holdings:
+        """Columns of an operator and the replicas that each stands for."""
 
 
 class PlacementBlocks:
     """What own rows are written over: every operator on every node of the network, by name; a cell without columns is 0."""
 
-    def __init__(self, expressions: PlacementExpressions) -> None:
+    def __init__(self, expressions: PlacementColumns) -> None:
         self.expressions, self.program = expressions, expressions.program
         problem = expressions.compiled.problem
         self.operators, self.nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
@@ -58,7 +68,7 @@ class PlacementBlocks:
 
 
 def replica_cells(
-    expressions: PlacementExpressions, operators: Sequence[str], nodes: Sequence[str]
+    expressions: PlacementColumns, operators: Sequence[str], nodes: Sequence[str]
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Replicas of operators on nodes over the columns, and the columns of which any is 1 where there is a replica.
 

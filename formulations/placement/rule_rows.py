@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import sparse
 
 from edrp.core.arrays import Ints
 from edrp.core.expressions import widened
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.blocks import add_joined, replica_cells
+from edrp.formulations.placement.blocks import PlacementColumns, add_joined, replica_cells
 from edrp.placement.rules.arrays import RuleArrays
-
-if TYPE_CHECKING:
-    from edrp.formulations.placement.builder import PlacementExpressions
 
 RULES = "rules."
 """Begins the name of the block of rows of a rule, before the name of the rule."""
 
 
-def add_rule_rows(expressions: PlacementExpressions) -> Linear:
+def add_rule_rows(expressions: PlacementColumns) -> Linear:
     """Add the rows of all rules of a problem; return what violations of those with a penalty add to the objective."""
     rules, program = expressions.compiled.rules, expressions.program
     if not len(rules):
@@ -39,7 +34,7 @@ def _cells_used(rules: RuleArrays) -> Ints:
     return np.union1d(rows[(rows >= size) & (rows < 2 * size)] - size, rules.members.indices)
 
 
-def _cells(expressions: PlacementExpressions, used: Ints) -> sparse.csr_array:
+def _cells(expressions: PlacementColumns, used: Ints) -> sparse.csr_array:
     """Replicas, and below them presence, of every operator and node over the columns, shape (2 × cells, columns)."""
     program, compiled = expressions.program, expressions.compiled
     replicas, held = replica_cells(expressions, compiled.operators, compiled.nodes)

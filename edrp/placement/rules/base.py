@@ -116,7 +116,8 @@ class RuleModel:
         if not cells.binary:
             raise TypeError(JOINED)
         target, first = cells.sum(axis), self.columns
-        self.memberships += [part - self.on.size for part in np.split(target.matrix.indices, target.matrix.indptr[1:-1])]
+        members = target.matrix.indices.astype(np.int64) - self.on.size
+        self.memberships += np.split(members, target.matrix.indptr[1:-1])
         return Expression.of_columns(np.arange(first, first + target.size).reshape(target.shape))
 
     def places(self, per: str, *, alone: bool = True) -> dict[str, list[str]]:

@@ -28,7 +28,7 @@ class RuleDefinition(Protocol):
 
 
 @cache
-def _registry() -> dict[str, Any]:
+def registered_rules() -> dict[str, Any]:
     """Makers of rules by type; installed packages offer classes, or dicts of them by type (entry point `edrp.rules`)."""
     found: dict[str, Any] = {}
     for offered in added("edrp.rules"):
@@ -59,14 +59,9 @@ def register_rule(type: str, maker: Any, *, replace: bool = False) -> None:
     """
     if not callable(maker):
         raise InvalidArgumentError([Fault("maker", "", f"is {maker!r}; give a class")], "edrp.register_rule")
-    if type in _registry():
+    if type in registered_rules():
         refuse_taken("edrp.register_rule(type, maker)", f"a rule called {type!r}", ours=False, replace=replace)
-    _registry()[type] = maker
-
-
-def registered_rules() -> dict[str, Any]:
-    """Makers of rules in Python by type."""
-    return dict(_registry())
+    registered_rules()[type] = maker
 
 
 class PythonRule(Rule):
@@ -84,9 +79,9 @@ class PythonRule(Rule):
         EdrpError
             Where no class of that name is registered.
         """
-        if self.type not in _registry():
-            raise EdrpError(f"no rule in Python of type {self.type!r}{suggestion(self.type, _registry())}")
-        return _registry()[self.type](**self.parameters)
+        if self.type not in registered_rules():
+            raise EdrpError(f"no rule in Python of type {self.type!r}{suggestion(self.type, registered_rules())}")
+        return registered_rules()[self.type](**self.parameters)
 
     @property
     def sentence(self) -> str:
@@ -95,8 +90,8 @@ class PythonRule(Rule):
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note an unknown type, parameters that the class does not take, and names that its rows cannot use."""
-        if self.type not in _registry():
-            faults.add_unknown((*place, "type"), self.type, "registered rule (edrp.register_rule)", _registry())
+        if self.type not in registered_rules():
+            faults.add_unknown((*place, "type"), self.type, "registered rule (edrp.register_rule)", registered_rules())
             return
         try:
             self.definition()

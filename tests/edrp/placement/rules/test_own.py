@@ -83,7 +83,7 @@ CLASSES = [FewNodes, LaxRows, StrictRows, Undefined, Negative, Fickle, Meddling,
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     for maker in CLASSES:
-        monkeypatch.setitem(own._registry(), maker.__name__, maker)
+        monkeypatch.setitem(own.registered_rules(), maker.__name__, maker)
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_a_linearise_that_gives_no_rows_is_told_what_to_give(word_count):
 
 
 def test_a_name_is_registered_once_unless_it_is_replaced(monkeypatch):
-    monkeypatch.delitem(own._registry(), "FewNodes")
+    monkeypatch.delitem(own.registered_rules(), "FewNodes")
     edrp.register_rule("FewNodes", FewNodes)
     with pytest.raises(InvalidArgumentError, match=r"already a rule called 'FewNodes'; .*replace=True\) puts a new definition"):
         edrp.register_rule("FewNodes", LaxRows)
@@ -216,7 +216,7 @@ def test_a_name_is_registered_once_unless_it_is_replaced(monkeypatch):
 
 def test_packages_offer_classes_and_dicts_of_them_by_entry_point(monkeypatch):
     monkeypatch.setattr(own, "added", lambda group: (FewNodes, {"lax": LaxRows}) if group == "edrp.rules" else ())
-    assert own._registry.__wrapped__() == {"FewNodes": FewNodes, "lax": LaxRows}
+    assert own.registered_rules.__wrapped__() == {"FewNodes": FewNodes, "lax": LaxRows}
 
 
 def test_rules_travel_to_the_workers_of_a_batch(roomy, tmp_path):
