@@ -260,7 +260,7 @@ def _ruled_problems() -> Iterator[Any]:
             yield from list(kind.check_problems().feasible().values())[:CHANGING]
 
 
-def _drawn_deployments(problem: StreamPlacement) -> Iterator[Deployment]:
+def _drawn_deployments(problem: Any) -> Iterator[Deployment]:
     """Random deployments on all, some, or a single one of the nodes, within the candidates."""
     generator, names = np.random.default_rng(0), list(problem.network.by_name)
     for draw in range(RULE_DRAWS):

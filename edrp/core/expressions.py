@@ -176,7 +176,7 @@ class Expression(Comparable):
         return self + Expression.of(other) * -1.0
 
     def __rsub__(self, other: Any) -> Expression:
-        return -self + other
+        return Expression.of(other) - self
 
     def __mul__(self, factor: Any) -> Expression:
         numbers = _numbers(factor, NOT_LINEAR)
