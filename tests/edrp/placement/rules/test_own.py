@@ -8,6 +8,7 @@ import pytest
 import edrp
 import edrp.testing
 from edrp.batch import read_rows
+from edrp.batch.additions import packed_additions, unpack_additions
 from edrp.errors import InvalidArgumentError, InvalidInstanceError, VerificationError
 from edrp.placement.rules import own
 
@@ -219,6 +220,15 @@ def test_packages_offer_classes_and_dicts_of_them_by_entry_point(monkeypatch):
     assert own.registered_rules.__wrapped__() == {"FewNodes": FewNodes, "lax": LaxRows}
 
 
+def test_another_process_learns_the_rules_of_this_one(monkeypatch, roomy):
+    packed = packed_additions(())
+    for maker in CLASSES:
+        monkeypatch.delitem(own.registered_rules(), maker.__name__)
+    unpack_additions(packed)
+    assert edrp.solve(ruled(roomy, "FewNodes"), "highs").status == "optimal"
+
+
+@pytest.mark.slow
 def test_rules_travel_to_the_workers_of_a_batch(roomy, tmp_path):
     problem = ruled(roomy, "FewNodes")
     edrp.solve_batch({"mine": problem}, ["highs"], n_jobs=1, out=tmp_path / "out")
