@@ -114,7 +114,7 @@ class Expression(Comparable):
             return cast(Expression, convert())
         if isinstance(value, Rows):
             raise TypeError(CHAINED)
-        constant = _numbers(value, f"{value!r} is neither a number nor an expression over columns of the program")
+        constant = _numbers(value, "{!r} is neither a number nor an expression over columns of the program")
         return cls(sparse.csr_array((constant.size, 0)), constant)
 
     @property
@@ -212,13 +212,13 @@ class Expression(Comparable):
 
 
 def _numbers(value: Any, otherwise: str) -> Floats:
-    """Numbers as an array."""
+    """Numbers as an array; `otherwise` says of another value what is wrong."""
     if not isinstance(value, (Comparable, Rows)):
         with suppress(TypeError, ValueError):
             array = np.asarray(value)
             if array.dtype.kind in "biuf" or not array.size:
                 return array.astype(float, copy=False)
-    raise TypeError(otherwise)
+    raise TypeError(otherwise.format(value))
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -269,7 +269,7 @@ class Rows:
         TypeError, ValueError
             For a bound or coefficient that is no number, an infinite coefficient, and shapes that do not fit together.
         """
-        low, high = (_numbers(bound, f"bounds of rows must be numbers (got {bound!r})") for bound in (lower, upper))
+        low, high = (_numbers(bound, "bounds of rows must be numbers (got {!r})") for bound in (lower, upper))
         if np.isnan(low).any() or np.isnan(high).any() or (low == np.inf).any() or (high == -np.inf).any():
             raise ValueError(f"bounds of rows must be numbers, infinite only where there is none (got {lower!r} and {upper!r})")
         if not (np.isfinite(expression.matrix.data).all() and np.isfinite(expression.constant).all()):
