@@ -117,7 +117,7 @@ class RuleModel:
             raise TypeError(JOINED)
         target, first = cells.sum(axis), self.columns
         members = target.matrix.indices.astype(np.int64) - self.on.size
-        self.memberships += np.split(members, target.matrix.indptr[1:-1])
+        self.memberships += np.split(members, target.matrix.indptr[1:-1])[: target.size]
         return Expression.of_columns(np.arange(first, first + target.size).reshape(target.shape))
 
     def places(self, per: str, *, alone: bool = True) -> dict[str, list[str]]:

@@ -235,3 +235,13 @@ def test_rules_travel_to_the_workers_of_a_batch(roomy, tmp_path):
     (row,) = read_rows(tmp_path / "out").to_pylist()
     assert (row["outcome"], row["status"]) == ("solved", "optimal"), row
     assert row["objective"] == edrp.solve(problem, "highs").objective
+
+
+def test_a_rule_may_join_no_cells_at_all(word_count):
+    model = edrp.RuleModel(word_count)
+    assert model.any(model.on[:, []], axis=0).shape == (0,)
+    assert model.memberships == []
+    assert model.any(model.on[:, []], axis=1).shape == (4,)
+    assert [part.size for part in model.memberships] == [0] * 4
+    with pytest.raises(TypeError, match="`any` joins cells of `on`"):
+        model.any(model.replicas["reader"])
