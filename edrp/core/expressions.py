@@ -27,6 +27,7 @@ CHAINED = (
 )
 NOT_LINEAR = "a product or quotient of columns is not linear; multiply and divide an expression by numbers"
 JOINED = "`any` joins cells of `on`, which are 0 or 1; give a part of that block"
+NEITHER = "{!r} is neither a number nor an expression over columns of the program"
 NO_VALUES = "an expression has no values before the program is solved; write it with +, -, *, /, @ and its own `sum`"
 
 
@@ -51,8 +52,9 @@ class Comparable:
 
     def _compared(self, other: Any) -> tuple[Expression, Any]:
         """Expressions, and the numbers that they are compared with."""
-        cells, other = Expression.of(self), Expression.of(other)
-        return (cells - other, 0.0) if other.matrix.shape[1] else (cells, other.constant)
+        if isinstance(other, (Comparable, Rows)):
+            return Expression.of(self) - other, 0.0
+        return Expression.of(self), _numbers(other, NEITHER)
 
     def __lt__(self, other: Any) -> NoReturn:
         raise TypeError("rows of a program hold with equality, too: write <= or >=, with the nearest number that is allowed")
@@ -114,7 +116,7 @@ class Expression(Comparable):
             return cast(Expression, convert())
         if isinstance(value, Rows):
             raise TypeError(CHAINED)
-        constant = _numbers(value, "{!r} is neither a number nor an expression over columns of the program")
+        constant = _numbers(value, NEITHER)
         return cls(sparse.csr_array((constant.size, 0)), constant)
 
     @property
@@ -138,8 +140,9 @@ class Expression(Comparable):
 
     def sum(self, axis: int | tuple[int, ...] | None = None, out: None = None) -> Expression:
         """Sums over some axes, or over all cells; `numpy.sum`, which gives `out`, does the same."""
-        adding, _ = adding_matrix(self.shape, axis)
-        return Expression(sparse.csr_array(adding @ self.matrix), np.asarray(self.constant.sum(axis)))
+        matrix, total = self.matrix, np.asarray(self.constant.sum(axis))
+        row = np.repeat(sum_positions(self.shape, axis), np.diff(matrix.indptr))
+        return Expression(sparse.csr_array((matrix.data, (row, matrix.indices)), shape=(total.size, matrix.shape[1])), total)
 
     def __getitem__(self, key: Any) -> Expression:
         return self._gathered(self._positions()[key])
@@ -160,6 +163,10 @@ class Expression(Comparable):
         return Expression(self.matrix[source.ravel()], np.asarray(self.constant.ravel()[source]), self.binary)
 
     def __add__(self, other: Any) -> Expression:
+        if not isinstance(other, (Comparable, Rows)):
+            numbers = _numbers(other, NEITHER)
+            whole = self.broadcast_to(_broadcast(self.shape, numbers.shape))
+            return Expression(whole.matrix, np.asarray(whole.constant + numbers))
         other = Expression.of(other)
         shape = _broadcast(self.shape, other.shape)
         one, two = self.broadcast_to(shape), other.broadcast_to(shape)
@@ -173,10 +180,10 @@ class Expression(Comparable):
         return self * -1.0
 
     def __sub__(self, other: Any) -> Expression:
-        return self + Expression.of(other) * -1.0
+        return self + -(Expression.of(other) if isinstance(other, (Comparable, Rows)) else _numbers(other, NEITHER))
 
     def __rsub__(self, other: Any) -> Expression:
-        return Expression.of(other) - self
+        return Expression.__add__(-self, other)
 
     def __mul__(self, factor: Any) -> Expression:
         numbers = _numbers(factor, NOT_LINEAR)
@@ -230,13 +237,10 @@ def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"arrays of the shapes {what} do not fit together; axes must be equally long, or of length 1") from None
 
 
-def adding_matrix(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> tuple[sparse.csr_array, tuple[int, ...]]:
-    """The matrix of ones, shape (sums, cells), that adds up an array along some axes, and the shape of the sums."""
-    cells = np.arange(prod(shape))
-    sums = cells.reshape(shape).sum(axis)
-    kept = cells.reshape(shape).sum(axis, keepdims=True).shape
-    target = np.broadcast_to(np.arange(sums.size).reshape(kept), shape).ravel()
-    return sparse.csr_array((np.ones(cells.size), (target, cells)), shape=(sums.size, cells.size)), sums.shape
+def sum_positions(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> Ints:
+    """Position of each cell of a flat array among the sums along some axes of the array."""
+    kept = np.empty(shape, bool).any(axis, keepdims=True).shape
+    return np.broadcast_to(np.arange(prod(kept)).reshape(kept), shape).ravel()
 
 
 def widened(matrix: sparse.csr_array, columns: int) -> sparse.csr_array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
-from edrp.core.expressions import JOINED, Block, Expression, adding_matrix, widened
+from edrp.core.expressions import JOINED, Block, Expression, sum_positions, widened
 from edrp.core.program import Program
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
@@ -62,7 +63,8 @@ class PlacementBlocks:
         if not cells.binary:
             raise TypeError(JOINED)
         self._joins += 1
-        members, shape = adding_matrix(cells.shape, axis)
+        target, shape = sum_positions(cells.shape, axis), cells.constant.sum(axis).shape
+        members = sparse.csr_array((np.ones(cells.size), (target, np.arange(cells.size))), shape=(prod(shape), cells.size))
         joined = add_joined(self.program, members, widened(cells.matrix, self.program.columns), f"any {self._joins}")
         return Expression(joined, np.zeros(shape), binary=True)
 

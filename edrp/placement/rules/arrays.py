@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.expressions import widened
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
@@ -173,11 +172,11 @@ def _matrices(
     """Coefficients of rows, and what their columns join, without nodes that hold no replica."""
     position, size, joins = _positions(model, operators, nodes), len(operators) * len(nodes), len(model.memberships)
     columns = np.concatenate([position, np.where(position < 0, -1, position + size), 2 * size + np.arange(joins)])
-    empty = sparse.csr_array((0, model.columns))
-    rows = sparse.vstack([empty, *(widened(part, model.columns) for part in written)], format="coo")
-    column = columns[rows.col]
+    counts = _joined([np.diff(part.indptr) for part in written])
+    row, column = np.repeat(np.arange(counts.size), counts), columns[_joined([part.indices for part in written])]
     known = column >= 0
-    matrix = sparse.csr_array((rows.data[known], (rows.row[known], column[known])), shape=(rows.shape[0], 2 * size + joins))
+    data = _joined([part.data for part in written], float)[known]
+    matrix = sparse.csr_array((data, (row[known], column[known])), shape=(counts.size, 2 * size + joins))
     member = position[_joined(model.memberships)]
     join = np.repeat(np.arange(joins), [part.size for part in model.memberships])[member >= 0]
     joined = sparse.csr_array((np.ones(join.size), (join, member[member >= 0])), shape=(joins, size))

@@ -131,7 +131,7 @@ MISTAKES = {
     "a text as a bound": (lambda p, x: p.add(x, "r", upper="3"), TypeError, "bounds of rows must be numbers.*'3'"),
     "a number": (lambda p, x: p.add(3.0, "r", lower=1), TypeError, "row 'r' is 3.0; give a comparison of expressions"),
     "a list of rows": (lambda p, x: p.add([x <= 1], "r"), TypeError, "give a comparison of expressions"),
-    "shapes": (lambda p, x: [1, 2, 3] - x, ValueError, r"shapes \(3,\) and \(2,\) do not fit together"),
+    "shapes": (lambda p, x: [1, 2, 3] - x, ValueError, r"shapes \(2,\) and \(3,\) do not fit together"),
     "shapes of bounds": (lambda p, x: x <= [1, 2, 3], ValueError, "do not fit together"),
     "shapes of a matrix product": (lambda p, x: x @ [1, 2, 3], ValueError, "mismatch"),
     "a wrong axis": (lambda p, x: x.sum(1), ValueError, "axis 1 is out of bounds"),
