@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
     from edrp.placement.pareto import ParetoFront, pareto_front
     from edrp.placement.priorities import Priority
+    from edrp.placement.rules.base import RuleModel
+    from edrp.placement.rules.own import register_rule
     from edrp.placement.throughput import Throughput, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
@@ -66,6 +68,7 @@ offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
 offer("edrp.notebook", "edrp.explorer.notebook:html_of")
+offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
 
 _NAMES = {
     "edrp.batch.run": "solve_batch",
@@ -102,6 +105,8 @@ _NAMES = {
     "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
     "edrp.placement.network": "Link LinkClass Network Node Store",
     "edrp.placement.priorities": "Priority",
+    "edrp.placement.rules.base": "RuleModel",
+    "edrp.placement.rules.own": "register_rule",
     "edrp.placement.throughput": "Throughput predict_throughput",
     "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
@@ -184,6 +189,7 @@ __all__ = [
     "ReplanningDecision",
     "ReplanningPolicy",
     "RescaleProblem",
+    "RuleModel",
     "ScoreWeights",
     "Server",
     "ServerNetwork",
@@ -211,6 +217,7 @@ __all__ = [
     "progress_bar",
     "register",
     "register_kind",
+    "register_rule",
     "save",
     "schema",
     "solve",

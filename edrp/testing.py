@@ -1,12 +1,17 @@
-"""The contract of methods, for our own and for those of other packages.
+"""The contracts of methods and of rules in Python, for our own and for those of other packages.
 
-A package that registers a method (entry point `edrp.methods`) tests it with `check_method`.
+A package that registers a method (entry point `edrp.methods`) tests it with `check_method`, one that registers a rule
+(`edrp.rules`) with `check_rule`.
 """
 
+import math
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+
+import cloudpickle
+import numpy as np
 
 from edrp.check_problems import CheckProblems
 from edrp.core.budget import LOOK, running
@@ -15,7 +20,11 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution
-from edrp.core.tolerances import SAME_VALUE
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
+from edrp.placement.deployment import Deployment
+from edrp.placement.problem import StreamPlacement
+from edrp.placement.rules.arrays import record_whole, row_violation
+from edrp.placement.rules.own import registered_rules
 
 SEARCHED = 0.1
 """Units of work of a method that proves nothing, on problems with a known optimum."""
@@ -193,3 +202,87 @@ def _run(method: Method, problem: Any, *, work_limit: float | None = None, **opt
     except VerificationError as error:
         raise AssertionError(str(error)) from None
     return answer
+
+
+RULE_DRAWS = 60
+"""Deployments of each problem on which a rule is checked."""
+
+
+def check_rule(rule: Any, problem: Any = None, **parameters: Any) -> None:
+    """Check a rule about placement on random deployments: `evaluate` and the rows of `linearise` agree.
+
+    The violation is also finite, at least 0, 0 for some deployments and positive for others, and the same when asked again, of
+    an unchanged problem; the rule can be sent to another process.
+
+    Parameters
+    ----------
+    rule
+        A class that is registered (`edrp.register_rule`), or a rule as the document of a problem has it.
+    problem
+        Whose deployments are drawn; None for the check problems of every kind that has rules, which will do where the rule names
+        no operators and nodes.
+    **parameters
+        Parameters of the class.
+
+    Raises
+    ------
+    AssertionError
+        Naming the deployment and both values.
+    InvalidInstanceError
+        The rule does not fit the problem.
+
+    Examples
+    --------
+    >>> from edrp.datasets.placement.debs2015 import debs2015
+    >>> check_rule({"rule": "spread", "name": "one on a node", "operators": ["parser"], "most": 1}, debs2015())
+    """
+    if callable(rule):
+        type = next((name for name, maker in registered_rules().items() if maker is rule), None)
+        assert type, f"{rule!r} is not registered; call edrp.register_rule(name, {getattr(rule, '__name__', 'it')}) first"
+        assert cloudpickle.loads(cloudpickle.dumps(rule)) is not None
+        rule = {"rule": "python", "name": "checked", "type": type, "parameters": parameters}
+    met, count = 0, 0
+    for given in _ruled_problems() if problem is None else [problem]:
+        ruled = given.replace(rules=(rule,))
+        before = pickle.dumps(ruled)
+        for first, second in zip(_violations(ruled), _violations(ruled), strict=True):
+            assert first == second, f"violations are {first}, and {second} when asked again"
+            met, count = met + (first[1] <= LIMIT_SLACK * ruled.rules[0].scale), count + 1
+        assert pickle.dumps(ruled) == before, "the rule changes the problem"
+    which = f"all {count} deployments that were drawn; check it on a `problem` where this depends on the deployment"
+    assert met, f"the rule is broken by {which}"
+    assert met < count, f"the rule is met by {which}"
+
+
+def _ruled_problems() -> Iterator[Any]:
+    for kind in kinds().values():
+        if issubclass(kind.problem, StreamPlacement) and kind.check_problems is not None:
+            yield from list(kind.check_problems().feasible().values())[:CHANGING]
+
+
+def _drawn_deployments(problem: Any) -> Iterator[Deployment]:
+    """Random deployments on all, some, or a single one of the nodes, within the candidates."""
+    generator, names = np.random.default_rng(0), list(problem.network.by_name)
+    for draw in range(RULE_DRAWS):
+        pool = set(generator.permutation(names)[: generator.integers(1, len(names) + 1)].tolist())
+        drawn = {}
+        for operator in problem.application.operators:
+            nodes = list(operator.candidates or names)
+            few = min(operator.max_replicas, operator.min_replicas + draw % 5)
+            replicas = generator.integers(operator.min_replicas, few + 1)
+            drawn[operator.name] = tuple(generator.choice([n for n in nodes if n in pool] or nodes, replicas).tolist())
+        yield Deployment(drawn)
+
+
+def _violations(problem: StreamPlacement) -> Iterator[tuple[Deployment, float]]:
+    """Random deployments, and by how much they violate the problem's only rule, on which both of its faces agree."""
+    (rule,) = problem.rules
+    rows = record_whole(rule, problem)
+    for deployment in _drawn_deployments(problem):
+        value, same = rule.evaluate(problem, deployment), row_violation(rows, problem, deployment)
+        where = f"of {dict(deployment)}"
+        assert math.isfinite(value), f"`evaluate` gives {value!r} {where}, which must be finite"
+        assert value >= 0, f"`evaluate` gives {value!r} {where}; a violation is at least 0"
+        apart = f"`evaluate` gives {value!r} {where}, the rows of `linearise` give {same!r}"
+        assert abs(value - same) <= LIMIT_SLACK * max(rule.scale, value), apart
+        yield deployment, value

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from edrp.backends.base import ProgramResult
 from edrp.core.arrays import Floats
+from edrp.core.errors import EdrpError
+from edrp.core.expressions import Block, Expression
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
+from edrp.core.wording import suggestion
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,14 @@ class Formulation(ABC):
         """Return as a sentence why nothing is proven beyond the program; empty where it stands for the whole problem."""
         return ""
 
+    def add(self, rows: Any, name: str, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> None:
+        """Add rows of your own to the program: a comparison of expressions, or an expression with bounds (`Program.add`)."""
+        self.program.add(rows, name, lower=lower, upper=upper)
+
+    def block(self, name: str) -> Expression:
+        """A block of columns of the program as expressions (`Program.block`)."""
+        return self.program.block(name)
+
     def objective_at(self, values: Floats, decision: Any) -> float:
         """The objective of a decision, decoded from `values`, as the program computes it."""
         return self.model_objective.value(values)
@@ -97,12 +111,60 @@ class MetricFormulation(Formulation):
         rules = {f"rules.{rule.name}": rule.demand for rule in self.problem.rules if rule.hard}
         return {"capacity": "resources of the nodes", **texts, **rules}
 
+    @property
+    def replicas(self) -> Block:
+        """Number of replicas by operator and node of the network: `model.replicas["parser", "edge"]`."""
+        block: Block = self.expressions.blocks.replicas
+        return block
+
+    @property
+    def on(self) -> Block:
+        """1 where an operator runs on a node of the network, else 0: `model.on[["parser", "counter"], "edge"]`."""
+        return self._not_own(lambda: self.expressions.blocks.on)
+
+    def any(self, cells: Expression, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """1 where any of some cells of `on` is 1, else 0, along some axes or over all; columns that are linked by rows.
+
+        Raises
+        ------
+        TypeError
+            For cells that may be other than 0 and 1.
+        """
+        return self._not_own(lambda: self.expressions.blocks.any(cells, axis))
+
     def metric(self, name: str) -> Linear:
-        """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
+        """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value.
+
+        Raises
+        ------
+        EdrpError
+            For an unknown name.
+        """
+        metrics = self.problem.metrics
+        if name not in metrics:
+            raise EdrpError(f"problems of kind {self.problem.kind!r} have no metric {name!r}{suggestion(name, metrics)}")
+        return self._not_own(lambda: metrics[name].linearise(self.expressions))
+
+    def exclude(self, decision: Any) -> None:
+        """Cut off one deployment and nothing else, by one row of your own: the optimum is then the best of all others.
+
+        Σ (1 − x over its columns) + Σ (x over all others) ≥ 1, over the binary columns that say which replicas run where.
+        """
+        point = self.encode(decision)
+        if point is None:
+            return  # The program cannot express it, and so it is cut off already.
+        expressions = self.expressions
+        columns = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(expressions.compiled.operators))]))
+        inside = point[columns] > 0.5
+        others = Linear.of(columns, np.where(inside, -1.0, 1.0)) + float(inside.sum())
+        self.program.add_row(f"other than deployment {self.program.rows}", others, lower=1.0)
+
+    def _not_own(self, make: Callable[[], Made]) -> Made:
+        """What is made with rows that define it, which are not the user's."""
         before = set(self.program.row_blocks)
-        value: Linear = self.problem.metrics[name].linearise(self.expressions)
-        self.model_rows.update(self.program.row_blocks.keys() - before)  # rows that define the metric are not the user's
-        return value
+        made = make()
+        self.model_rows.update(self.program.row_blocks.keys() - before)
+        return made
 
     def padded(self, start: Floats | None) -> Floats | None:
         """A starting point that leaves columns which a user has added to the solver."""

@@ -15,7 +15,6 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.problem import derived_once
-from edrp.core.program import Linear
 from edrp.core.solution import resolution
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.formulations.migration.rescale.columns import estimated_ranges
@@ -126,7 +125,7 @@ def second_best(
         why = f"equal nodes can be exchanged in more than {MAX_COPIES} ways, all of which are as good as this one"
         return SecondBest(not_searched=why)
     for copy in copies:
-        exclude(formulation, copy)
+        formulation.exclude(copy)
     result = solve_program(formulation.program, work_limit=work_limit, gap=OPTIMALITY_GAP)
     base = problem.evaluate(known).objective
     nearest = None if result.bound is None else result.bound - base
@@ -175,21 +174,6 @@ def _least_size(problem: PlacementProblem | RescaleProblem) -> float:
         return estimated_ranges(problem)
     nodes = {operator.name: len(operator.candidates or problem.network.nodes) for operator in problem.application.operators}
     return float(sum(nodes[stream.source] * nodes[stream.target] for stream in problem.application.streams))
-
-
-def exclude(formulation: PlacementFormulation | RescaleFormulation, deployment: Any) -> None:
-    """Cut off one deployment and nothing else: Σ (1 − x over its columns) + Σ (x over all others) ≥ 1; one row.
-
-    The sum runs over the binary columns that say which replicas run where.
-    """
-    point = formulation.encode(deployment)
-    if point is None:
-        return  # The program cannot express it, and so it is cut off already.
-    expressions = formulation.expressions
-    columns = np.unique(np.concatenate([expressions.holdings(i).columns for i in range(len(expressions.compiled.operators))]))
-    inside = point[columns] > 0.5
-    others = Linear.of(columns, np.where(inside, -1.0, 1.0)) + float(inside.sum())
-    formulation.program.add_row(f"other than deployment {formulation.program.rows}", others, lower=1.0)
 
 
 def _copies(problem: PlacementProblem, deployment: Deployment) -> list[Deployment]:

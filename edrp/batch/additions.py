@@ -13,11 +13,12 @@ from edrp.core.plugins import is_ours, own
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
-    """Methods among `choices`, and kinds of problems, that are not part of this package."""
+    """Methods among `choices`, kinds of problems, and rules in Python, that are not part of this package."""
     chosen = [get_method(choice.name) for choice in choices]
     added = {
         "methods": [method for method in chosen if not is_ours(type(method))],
         "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
+        "rules": own("edrp.rules")(),
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -29,3 +30,4 @@ def unpack_additions(packed: bytes) -> None:
         register(method, replace=True)
     for kind in added["kinds"]:
         register_kind(kind, replace=True)
+    own("edrp.rules")().update(added["rules"])

@@ -190,6 +190,10 @@ class Problem(Document):
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
 
+    def inconsistency(self, decision: Any) -> str:
+        """What two computations of the same part of an evaluation disagree about, such as the faces of a user's rule; or ""."""
+        return ""
+
     def read_decision(self, decision: Any, place: str = "decision") -> Any:
         """Read a decision about this problem, which may be a solution or plain dicts and lists; `place` is named in errors.
 
@@ -276,6 +280,10 @@ class Solvable(Protocol[SolutionType]):
 
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision independently."""
+        ...
+
+    def inconsistency(self, decision: Any) -> str:
+        """What two computations of the same part of an evaluation disagree about, or ""."""
         ...
 
     @property

@@ -20,15 +20,17 @@ from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import look, refuse_beyond_memory
-from edrp.core.expressions import CHAINED, Expression, Rows
+from edrp.core.errors import EdrpError
+from edrp.core.expressions import CHAINED, Comparable, Expression, Rows
+from edrp.core.wording import suggestion
 
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """A linear expression `coefficients · x[columns] + constant`.
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear(Comparable):
+    """A linear expression `coefficients · x[columns] + constant`; builders of programs are faster with it than with arrays.
 
     Examples
     --------
@@ -69,9 +71,11 @@ class Linear:
         return cls(_stack(columns, np.int64), _stack(coefficients, np.float64), constant)
 
     def __add__(self, other: Linear | float) -> Linear:
-        if not isinstance(other, Linear):
-            return Linear(self.columns, self.coefficients, self.constant + float(other))
-        return Linear.total([self, other])
+        if isinstance(other, Linear):
+            return Linear.total([self, other])
+        if isinstance(other, (Expression, np.ndarray)):
+            return self.as_expression() + other  # type: ignore[return-value]
+        return Linear(self.columns, self.coefficients, self.constant + float(other))
 
     __radd__ = __add__  # `sum` begins with 0
 
@@ -85,13 +89,16 @@ class Linear:
         return -self + other
 
     def __mul__(self, factor: float) -> Linear:
+        if isinstance(factor, (Comparable, np.ndarray)):
+            return self.as_expression() * factor  # type: ignore[return-value]
         return Linear(self.columns, self.coefficients * factor, self.constant * factor)
 
     __rmul__ = __mul__
 
     def as_expression(self) -> Expression:
-        """The same as an array of a single expression, which can be compared: `linear.as_expression() <= 3`."""
-        return Expression((), np.zeros(self.columns.size, np.int64), self.columns, self.coefficients, np.array(self.constant))
+        """The same as an array of a single expression."""
+        rows, width = np.zeros(self.columns.size, np.int64), int(self.columns.max(initial=-1)) + 1
+        return Expression(sparse.csr_array((self.coefficients, (rows, self.columns)), shape=(1, width)), np.array(self.constant))
 
     def value(self, x: Floats) -> float:
         """The expression at the point `x`."""
@@ -168,6 +175,18 @@ class Program:
     def __getitem__(self, name: str) -> Ints:
         """Indices of a block of columns, in the block's shape."""
         return self.column_blocks[name].columns
+
+    def block(self, name: str) -> Expression:
+        """A block of columns as an array of expressions, in the block's shape.
+
+        Raises
+        ------
+        EdrpError
+            For an unknown name.
+        """
+        if name not in self.column_blocks:
+            raise EdrpError(f"the program has no columns named {name!r}{suggestion(name, self.column_blocks)}")
+        return Expression.of_columns(self[name])
 
     def add_columns(
         self,
@@ -246,8 +265,7 @@ class Program:
         for side, bound in (("lower", lower), ("upper", upper)):
             if not isinstance(bound, Real):
                 raise ValueError(f"{side} of row {name!r} must be a number (got {bound!r})")
-        if lower == -np.inf and upper == np.inf:
-            raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
+        _refuse_unbounded(name, lower, upper)
         shift = expression.constant
         entries = [(0, expression.columns, expression.coefficients)]
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)
@@ -265,27 +283,27 @@ class Program:
         Examples
         --------
         >>> program = Program()
-        >>> take = Expression.of_columns(program.add_columns("take", 3, upper=1, integer=True))
+        >>> program.add_columns("take", 3, upper=1, integer=True).tolist()
+        [0, 1, 2]
+        >>> take = program.block("take")
         >>> program.add(take[0] + 2 * take[1:] <= [1, 2], name="licences")
         >>> program.add(take.sum(), name="one or two", lower=1, upper=2)
         >>> program.rows, program.nonzeros
         (3, 7)
         """
-        if isinstance(rows, (bool, np.bool_)):
-            raise TypeError(f"row {name!r}: {CHAINED}")
-        if not isinstance(rows, Rows):
-            if lower is None and upper is None:
-                raise ValueError(
-                    f"row {name!r} has neither a lower nor an upper bound and would have no effect; compare the expression, "
-                    f"`add(x <= 3, {name!r})`, or give `lower` or `upper`"
-                )
+        if isinstance(rows, Comparable):
             low, high = (default if bound is None else bound for bound, default in ((lower, -np.inf), (upper, np.inf)))
             rows = Rows.between(Expression.of(rows), low, high)
+        elif isinstance(rows, (bool, np.bool_)):
+            raise TypeError(f"row {name!r}: {CHAINED}")
+        elif not isinstance(rows, Rows):
+            raise TypeError(f"row {name!r} is {rows!r}; give a comparison of expressions over columns, such as `x <= 3`")
         elif lower is not None or upper is not None:
             raise ValueError(f"row {name!r} is a comparison already; give no further bounds")
-        cells = rows.expression
-        entries = [(cells.cell, cells.column, cells.coefficient)]
-        self.add_rows(name, cells.size, entries, lower=rows.lower.ravel(), upper=rows.upper.ravel())
+        _refuse_unbounded(name, rows.lower, rows.upper)
+        matrix = rows.expression.matrix.tocoo()
+        entries = [(matrix.row, matrix.col, matrix.data)]
+        self.add_rows(name, matrix.shape[0], entries, lower=rows.lower.ravel(), upper=rows.upper.ravel())
 
     def fix(self, columns: ArrayLike, value: float) -> None:
         """Fix columns to a value through their bounds; a later value counts.
@@ -321,8 +339,12 @@ class Program:
                 return f"{block.name}[{row - block.start}]"
         raise IndexError(f"the program has {self.rows} rows, not {row + 1}")
 
-    def minimise(self, expression: Linear) -> None:
+    def minimise(self, expression: Linear | Expression) -> None:
         """Set the objective; `program.objective` holds it for further terms to be added."""
+        if isinstance(expression, Expression):
+            if expression.size != 1:
+                raise ValueError(f"the objective is one expression, not an array of shape {expression.shape}; write `.sum()`")
+            expression = Linear.of(expression.matrix.indices, expression.matrix.data, expression.constant.item())
         self.objective = expression
 
     def arrays(self, *, without_fixes: Collection[int | None] = ()) -> Arrays:
@@ -352,6 +374,12 @@ class Program:
             row_lower,
             row_upper,
         )
+
+
+def _refuse_unbounded(name: str, lower: Floats | float, upper: Floats | float) -> None:
+    """Refuse rows none of which has any bound."""
+    if np.size(lower) and np.isneginf(lower).all() and np.isposinf(upper).all():
+        raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
 
 
 def _compressed(rows: Ints32, columns: Ints32, values: Floats, shape: tuple[int, int]) -> sparse.csr_array:

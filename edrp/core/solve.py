@@ -53,7 +53,8 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP)
         evaluation = problem.evaluate(answer.decision)
     except InvalidInstanceError as error:
         return None, f"gives what is no decision about the problem: {'; '.join(map(str, error.faults))}"
-    return evaluation, _disagreement(answer, evaluation, gap, problem.resolution)
+    wrong = problem.inconsistency(answer.decision) or _disagreement(answer, evaluation, gap, problem.resolution)
+    return evaluation, wrong
 
 
 def verified(problem: Solvable[Any], answer: Answer, gap: float, method: str) -> Evaluation | None:

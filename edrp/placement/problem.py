@@ -278,6 +278,11 @@ class StreamPlacement(Problem):
             objective += penalties
         return Evaluation(objective, values, tuple(broken))
 
+    def inconsistency(self, deployment: Any) -> str:
+        """What `evaluate` and the rows of a rule in Python disagree about, or ""."""
+        placed = self.read_decision(deployment, "deployment")
+        return next(filter(None, (rule.contradiction(self, placed) for rule in self.rules)), "")
+
     def _broken_placement(self, deployment: Placed) -> list[str]:
         broken = []
         used: dict[str, dict[str, float]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from edrp.core.budget import amount
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.formulations.placement.blocks import PlacementBlocks
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
 from edrp.formulations.placement.rule_rows import add_rule_rows
 from edrp.placement.compiled import Compiled
@@ -31,6 +33,11 @@ class PlacementExpressions(Expressions):
     exclusive = True
     """Whether at most one column of an operator on a node is 1."""
     _node_loads: NodeLoads | None = None
+
+    @cached_property
+    def blocks(self) -> PlacementBlocks:
+        """Replicas and presence by name, for rows of a user's own."""
+        return PlacementBlocks(self)
 
     @abstractmethod
     def holdings(self, operator: int) -> Holdings:

@@ -10,9 +10,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import refuse_beyond_memory
-from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core.errors import UnsupportedProblemError
 from edrp.core.program import Linear
-from edrp.core.wording import suggestion
 from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.placement.builder import PlacementExpressions
 from edrp.formulations.placement.compact import build_compact
@@ -88,7 +87,7 @@ class PlacementFormulation(MetricFormulation):
 
     Examples
     --------
-    Two operators that would share the cheap node, kept apart by a row:
+    Two operators that would share the cheap node, kept apart by a row for each node:
 
     >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
@@ -101,9 +100,7 @@ class PlacementFormulation(MetricFormulation):
     ...     limits={"response_time": 0.1},
     ... )
     >>> formulation = formulate_placement(problem, "compact")
-    >>> for node in ("a", "b"):
-    ...     together = formulation.placed("parser", node) + formulation.placed("filter", node)
-    ...     formulation.program.add_row(f"apart on {node}", together, upper=1)
+    >>> formulation.add(formulation.on["parser"] + formulation.on["filter"] <= 1, name="apart")
     >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulation).metrics["response_time"]
     0.01
@@ -121,26 +118,6 @@ class PlacementFormulation(MetricFormulation):
         cheapest = (self.metric("cost"),) if "cost" in self.problem.metrics else ()
         return cheapest if self.problem.current is None else (*cheapest, self._kept_replicas() * -1.0)
 
-    def placed(self, operator: str, node: str) -> Linear:
-        """1 where the operator has any replica on the node, else 0.
-
-        Raises
-        ------
-        EdrpError
-            For an unknown operator or node.
-        """
-        return self._held(operator, node, counted=False)
-
-    def replicas(self, operator: str, node: str | None = None) -> Linear:
-        """Number of the operator's replicas on a node, or on all nodes.
-
-        Raises
-        ------
-        EdrpError
-            For an unknown operator or node.
-        """
-        return self._held(operator, node, counted=True)
-
     def decode(self, values: Floats) -> Deployment:
         """The deployment that a point of the program stands for."""
         return self.expressions.compiled.deployment(self.expressions.counts(values))
@@ -152,19 +129,6 @@ class PlacementFormulation(MetricFormulation):
         except KeyError:
             return None
         return self.padded(self.expressions.start(counts))
-
-    def _held(self, operator: str, node: str | None, counted: bool) -> Linear:
-        compiled = self.expressions.compiled
-        if operator not in compiled.operators:
-            raise EdrpError(f"no operator {operator!r}{suggestion(operator, compiled.operators)}")
-        holdings = self.expressions.holdings(compiled.operators.index(operator))
-        chosen = np.ones(holdings.columns.size, bool)
-        if node is not None:
-            if node not in self.problem.network.by_name:
-                raise EdrpError(f"no node {node!r} in the network")
-            node_index = compiled.nodes.index(node) if node in compiled.nodes else -1
-            chosen = holdings.nodes == node_index
-        return Linear.of(holdings.columns[chosen], holdings.counts[chosen] if counted else 1.0)
 
     def _kept_replicas(self) -> Linear:
         """Number of replicas that stay where they are."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import edrp
-from edrp.core.program import Linear
 from edrp.formulations import clashes
 
 BACKENDS = ["highs", "scipy", "cvxpy", "pyomo"]
@@ -18,12 +17,12 @@ def own(what):
 def apart(problem):
     """Splitter and counter never on one node, and rows that pull them to the edge; one more row does no harm."""
     formulation = edrp.formulate(problem)
-    program = formulation.program
+    on = formulation.on
     for node in problem.network.by_name:
-        program.add_row(f"apart on {node}", formulation.placed("splitter", node) + formulation.placed("counter", node), upper=1)
-    program.add_row("splitter on the edge", formulation.placed("splitter", "edge"), lower=1)
-    program.add_row("counter on the edge", formulation.placed("counter", "edge"), lower=1)
-    program.add_row("reader anywhere", formulation.placed("reader", "edge"), lower=0)
+        formulation.add(on["splitter", node] + on["counter", node] <= 1, f"apart on {node}")
+    formulation.add(on["splitter", "edge"] >= 1, "splitter on the edge")
+    formulation.add(on["counter", "edge"] >= 1, "counter on the edge")
+    formulation.add(on["reader", "edge"] >= 0, "reader anywhere")
     return formulation
 
 
@@ -38,29 +37,26 @@ def test_own_rows_that_clash_are_named_and_others_are_not(word_count, backend):
 def test_the_limit_that_an_own_row_clashes_with_is_named_too(word_count):
     limits = word_count.limits.model_dump()
     formulation = edrp.formulate(word_count.replace(limits={**limits, "cost": 6.5}))
-    replicas = formulation.replicas("splitter") + formulation.replicas("counter")
-    formulation.program.add_row("five replicas", replicas, lower=5)
+    formulation.add(formulation.replicas[["splitter", "counter"]].sum() >= 5, "five replicas")
     assert edrp.solve_formulation(formulation).clashes == ("limits.cost: 6.5 money/h", own("row 'five replicas'"))
     looser = edrp.formulate(word_count.replace(limits={**limits, "cost": 8.0}))
-    looser.program.add_row("five replicas", looser.replicas("splitter") + looser.replicas("counter"), lower=5)
+    looser.add(looser.replicas[["splitter", "counter"]].sum() >= 5, "five replicas")
     assert edrp.solve_formulation(looser).clashes == ()
 
 
 def test_of_a_block_of_rows_those_that_clash_are_named(word_count):
     formulation = edrp.formulate(word_count)
-    columns = [formulation.placed("splitter", node).columns for node in word_count.network.by_name]
-    entries = [(row, column, 1.0) for row, column in enumerate(columns)]
-    formulation.program.add_rows("everywhere", 3, entries, lower=[0.0, 0.0, 1.0])
-    formulation.program.add_row("not in the cloud", formulation.placed("splitter", "cloud"), upper=0)
+    formulation.add(formulation.on["splitter"] >= [0, 0, 1], "everywhere")
+    formulation.add(formulation.on["splitter", "cloud"] <= 0, "not in the cloud")
     clashing = edrp.solve_formulation(formulation).clashes
     assert clashing == (own("row 'everywhere[2]'"), own("row 'not in the cloud'"))
 
 
 def test_columns_that_a_user_fixes_are_named(word_count):
     formulation = edrp.formulate(word_count)
-    columns = formulation.placed("splitter", "cloud").columns
+    columns = formulation.on["splitter", "cloud"].matrix.indices
     formulation.program.fix(columns, 0.0)
-    formulation.program.add_row("in the cloud", formulation.placed("splitter", "cloud"), lower=1)
+    formulation.add(formulation.on["splitter", "cloud"] >= 1, "in the cloud")
     name = formulation.program.column_name(int(columns[0]))
     fixed = f"column {name!r} and {columns.size - 1} more fixed to 0"
     assert edrp.solve_formulation(formulation).clashes == (own("row 'in the cloud'"), own(fixed))
@@ -68,8 +64,8 @@ def test_columns_that_a_user_fixes_are_named(word_count):
 
 def test_rows_that_define_a_metric_are_not_the_users(word_count):
     formulation = edrp.formulate(word_count.replace(weights={"cost": 1.0}, limits={"cost": 20.0}))
-    formulation.program.add_row("quick", formulation.metric("response_time"), upper=1e-6)
-    formulation.program.add_row("quicker", formulation.metric("response_time"), upper=2e-6)
+    formulation.add(formulation.metric("response_time") <= 1e-6, "quick")
+    formulation.add(formulation.metric("response_time") <= 2e-6, "quicker")
     clashing = edrp.solve_formulation(formulation).clashes
     assert len(clashing) == 1
     assert clashing[0] in (own("row 'quick'"), own("row 'quicker'"))
@@ -78,15 +74,15 @@ def test_rows_that_define_a_metric_are_not_the_users(word_count):
 def test_an_infeasible_problem_is_explained_as_ever_whatever_was_added(examples):
     problem = edrp.load(examples / "infeasible.json")
     formulation = edrp.formulate(problem)
-    formulation.program.add_row("harmless", formulation.placed("reader", "edge"), upper=1)
+    formulation.add(formulation.on["reader", "edge"] <= 1, "harmless")
     assert edrp.solve_formulation(formulation).clashes == edrp.solve(problem, "highs").clashes != ()
 
 
 def test_rows_of_other_kinds_are_named_too(examples):
     problem = edrp.load(examples / "link_allocation.json")
     formulation = edrp.formulate(problem)
-    formulation.program.add_row("no routes", Linear.of(formulation.program["dedicated"]), upper=0)
-    formulation.program.add_row("a route", Linear.of(formulation.program["dedicated"]), lower=1)
+    formulation.add(formulation.block("dedicated").sum() <= 0, "no routes")
+    formulation.add(formulation.block("dedicated").sum() >= 1, "a route")
     assert set(edrp.solve_formulation(formulation).clashes) >= {own("row 'no routes'")}
 
 
@@ -100,8 +96,8 @@ def test_without_time_all_that_was_added_is_listed(word_count, monkeypatch):
 def test_a_solution_says_that_it_is_about_the_program_with_own_rows(word_count):
     formulation = edrp.formulate(word_count)
     assert edrp.solve_formulation(formulation).notes == ()
-    formulation.program.add_row("three splitters", formulation.replicas("splitter"), lower=3)
-    formulation.program.fix(formulation.placed("counter", "edge").columns, 0)
+    formulation.add(formulation.replicas["splitter"].sum() >= 3, "three splitters")
+    formulation.program.fix(formulation.on["counter", "edge"].matrix.indices, 0)
     solution = edrp.solve_formulation(formulation)
     assert solution.status == "optimal"
     (note,) = solution.notes

@@ -11,9 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.expressions import Expression
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.placement.rules.base import Rule, RuledProblem, RuleModel
+from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
 
 @dataclass(frozen=True)
@@ -151,8 +150,7 @@ def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequen
         [part + first for part, first in zip(alone, _starts([part.max(initial=-1) + 1 for part in alone]), strict=True)]
     )
     rule = np.repeat(np.array([index for index, _ in blocks], np.int64), sizes)
-    row = _joined([rows.expression.cell + first for (_, rows), first in zip(blocks, _starts(sizes), strict=True)])
-    matrix, members = _matrices(model, operators, nodes, row, [rows.expression for _, rows in blocks])
+    matrix, members = _matrices(model, operators, nodes, [rows.expression.matrix for _, rows in blocks])
     of_group = rule[np.unique(group, return_index=True)[1]].tolist()
     penalties = [rules[index].penalty for index in of_group]
     return RuleArrays(
@@ -168,18 +166,28 @@ def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequen
     )
 
 
+def record_whole(rule: Rule, problem: RuledProblem) -> RuleArrays:
+    """The rows of one rule over all operators and nodes of a problem."""
+    return record_rules([rule], problem, tuple(problem.application.by_name), tuple(problem.network.by_name))
+
+
+def row_violation(rows: RuleArrays, problem: RuledProblem, deployment: Placed) -> float:
+    """By how much a deployment violates rows over all operators and nodes."""
+    held = [deployment.replicas(name) for name in problem.application.by_name]
+    return float(rows.violations([[replicas[node] for node in problem.network.by_name] for replicas in held]).sum())
+
+
 def _matrices(
-    model: RuleModel, operators: Sequence[str], nodes: Sequence[str], row: Ints, cells: Sequence[Expression]
+    model: RuleModel, operators: Sequence[str], nodes: Sequence[str], written: Sequence[sparse.csr_array]
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Coefficients of rows, and what their columns join, without nodes that hold no replica."""
     position, size, joins = _positions(model, operators, nodes), len(operators) * len(nodes), len(model.memberships)
     columns = np.concatenate([position, np.where(position < 0, -1, position + size), 2 * size + np.arange(joins)])
-    column = columns[_joined([part.column for part in cells])]
+    counts = _joined([np.diff(part.indptr) for part in written])
+    row, column = np.repeat(np.arange(counts.size), counts), columns[_joined([part.indices for part in written])]
     known = column >= 0
-    coefficient = _joined([part.coefficient for part in cells], float)[known]
-    matrix = sparse.csr_array(
-        (coefficient, (row[known], column[known])), shape=(sum(part.size for part in cells), 2 * size + joins)
-    )
+    data = _joined([part.data for part in written], float)[known]
+    matrix = sparse.csr_array((data, (row[known], column[known])), shape=(counts.size, 2 * size + joins))
     member = position[_joined(model.memberships)]
     join = np.repeat(np.arange(joins), [part.size for part in model.memberships])[member >= 0]
     joined = sparse.csr_array((np.ones(join.size), (join, member[member >= 0])), shape=(joins, size))

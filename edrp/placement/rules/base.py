@@ -12,7 +12,7 @@ from pydantic import Field
 
 from edrp.core.arrays import Ints
 from edrp.core.document import Document, Faults, Name, duplicates
-from edrp.core.expressions import Block, Expression, Rows
+from edrp.core.expressions import JOINED, Block, Expression, Rows
 from edrp.core.rules import RuleDocument
 from edrp.core.wording import enumerated, listed
 from edrp.placement.application import StreamGraph
@@ -98,7 +98,7 @@ class RuleModel:
         operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
         columns = np.arange(2 * len(operators) * len(nodes)).reshape(2, len(operators), len(nodes))
         self.replicas = Block(Expression.of_columns(columns[0]), operator=operators, node=nodes)
-        self.on = Block(Expression.of_columns(columns[1]), operator=operators, node=nodes)
+        self.on = Block(Expression.of_columns(columns[1], binary=True), operator=operators, node=nodes)
         self.memberships: list[Ints] = []
 
     @property
@@ -114,13 +114,11 @@ class RuleModel:
         TypeError
             For cells that are not 0 or 1, such as numbers of replicas or sums.
         """
-        plain = (cells.coefficient == 1).all() and not cells.constant.any() and np.unique(cells.cell).size == cells.cell.size
-        position = cells.column - self.on.size
-        if not plain or ((position < 0) | (position >= self.on.size)).any():
-            raise TypeError("`any` joins cells of `on`, which are 0 or 1; give a part of that block")
-        target = cells.sum(axis)
-        first = self.columns
-        self.memberships += [position[target.cell == place] for place in range(target.size)]
+        if not cells.binary:
+            raise TypeError(JOINED)
+        target, first = cells.sum(axis), self.columns
+        members = target.matrix.indices.astype(np.int64) - self.on.size
+        self.memberships += np.split(members, target.matrix.indptr[1:-1])[: target.size]
         return Expression.of_columns(np.arange(first, first + target.size).reshape(target.shape))
 
     def places(self, per: str, *, alone: bool = True) -> dict[str, list[str]]:
@@ -142,6 +140,10 @@ class Rule(RuleDocument):
     @abstractmethod
     def linearise(self, model: RuleModel) -> Rows | list[Rows]:
         """The same as rows: the sum of what deployments break of them is the violation."""
+
+    def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
+        """In words how `evaluate` and the rows of `linearise` disagree about a deployment; the rules of this package do not."""
+        return ""
 
 
 def check_names(names: Sequence[str], what: str, known: Collection[str], place: tuple[str | int, ...], faults: Faults) -> None:

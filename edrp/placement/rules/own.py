@@ -11,7 +11,9 @@ from edrp.core.document import Faults, Name
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Rows
 from edrp.core.plugins import added, refuse_taken
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
+from edrp.placement.rules.arrays import record_whole, row_violation
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
 
@@ -26,7 +28,7 @@ class RuleDefinition(Protocol):
 
 
 @cache
-def _registry() -> dict[str, Any]:
+def registered_rules() -> dict[str, Any]:
     """Makers of rules by type; installed packages offer classes, or dicts of them by type (entry point `edrp.rules`)."""
     found: dict[str, Any] = {}
     for offered in added("edrp.rules"):
@@ -57,14 +59,9 @@ def register_rule(type: str, maker: Any, *, replace: bool = False) -> None:
     """
     if not callable(maker):
         raise InvalidArgumentError([Fault("maker", "", f"is {maker!r}; give a class")], "edrp.register_rule")
-    if type in _registry():
+    if type in registered_rules():
         refuse_taken("edrp.register_rule(type, maker)", f"a rule called {type!r}", ours=False, replace=replace)
-    _registry()[type] = maker
-
-
-def registered_rules() -> dict[str, Any]:
-    """Makers of rules in Python by type."""
-    return dict(_registry())
+    registered_rules()[type] = maker
 
 
 class PythonRule(Rule):
@@ -82,9 +79,9 @@ class PythonRule(Rule):
         EdrpError
             Where no class of that name is registered.
         """
-        if self.type not in _registry():
-            raise EdrpError(f"no rule in Python of type {self.type!r}{suggestion(self.type, _registry())}")
-        return _registry()[self.type](**self.parameters)
+        if self.type not in registered_rules():
+            raise EdrpError(f"no rule in Python of type {self.type!r}{suggestion(self.type, registered_rules())}")
+        return registered_rules()[self.type](**self.parameters)
 
     @property
     def sentence(self) -> str:
@@ -93,17 +90,17 @@ class PythonRule(Rule):
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note an unknown type, parameters that the class does not take, and names that its rows cannot use."""
-        if self.type not in _registry():
-            faults.add_unknown((*place, "type"), self.type, "registered rule (edrp.register_rule)", _registry())
+        if self.type not in registered_rules():
+            faults.add_unknown((*place, "type"), self.type, "registered rule (edrp.register_rule)", registered_rules())
             return
         try:
-            definition = self.definition()
+            self.definition()
         except (TypeError, ValueError) as error:
             faults.add((*place, "parameters"), self.parameters, f"are not taken by {self.type}: {error}")
             return
         try:
-            definition.linearise(RuleModel(problem))
-        except EdrpError as error:
+            self.linearise(RuleModel(problem))
+        except (EdrpError, ValueError) as error:
             faults.add((*place, "parameters"), self.parameters, f"do not fit this problem: {error}")
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
@@ -111,6 +108,25 @@ class PythonRule(Rule):
         return float(self.definition().evaluate(problem, deployment))
 
     def linearise(self, model: RuleModel) -> Rows | list[Rows]:
-        """What the class says."""
+        """What the class says.
+
+        Raises
+        ------
+        TypeError
+            When that is no rows.
+        """
         rows: Rows | list[Rows] = self.definition().linearise(model)
+        if not all(isinstance(part, Rows) for part in (rows if isinstance(rows, list) else [rows])):
+            what = "give rows, such as `model.replicas[operator] <= 3`, or a list of them"
+            raise TypeError(f"`linearise` of the rule in Python {self.type!r} returns {rows!r}; {what}")
         return rows
+
+    def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
+        """In words how `evaluate` and the rows of `linearise` disagree about a deployment, or ""."""
+        value, rows = self.evaluate(problem, deployment), row_violation(record_whole(self, problem), problem, deployment)
+        if abs(value - rows) <= LIMIT_SLACK * max(1.0, value):
+            return ""
+        return (
+            f"rule '{self.name}' (in Python, {self.type}) contradicts itself: "
+            f"violated by {value!r} says `evaluate`, by {rows!r} say the rows of `linearise`"
+        )

@@ -130,3 +130,21 @@ def test_poison_on_spark_costs_its_own_rows(coins, tmp_path):
     rows = {row["id"]: row["error_type"] for row in read_rows(tmp_path / "out").to_pylist()}
     failed = {"kill": "WorkerDied", "hang": "TimeOut", "fail": "ZeroDivisionError"}
     assert rows == {**dict.fromkeys(["x", "heads", "tails"]), **failed}
+
+
+class CounterInCloud:
+    """The operator runs nowhere but in the cloud."""
+
+    def evaluate(self, problem, deployment):
+        return sum(count for node, count in deployment.replicas("counter").items() if node != "cloud")
+
+    def linearise(self, model):
+        return model.replicas["counter", ["edge", "fog"]].sum() <= 0
+
+
+def test_rules_in_python_travel_to_the_workers_of_spark(spark, word_count, tmp_path):
+    edrp.register_rule("counter in the cloud", CounterInCloud)
+    ruled = word_count.replace(rules=[{"rule": "python", "name": "cloud", "type": "counter in the cloud"}])
+    edrp.solve_batch({"ruled": ruled}, "highs", spark=spark, out=tmp_path / "out")
+    (row,) = read_rows(tmp_path / "out").to_pylist()
+    assert (row["outcome"], row["objective"]) == ("solved", edrp.solve(ruled, "highs").objective)

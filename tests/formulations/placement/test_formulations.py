@@ -9,7 +9,6 @@ import edrp
 from edrp.backends import solve_program
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.program import Linear
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
@@ -77,9 +76,9 @@ def test_a_deployment_survives_encoding(seed, program):
         for operator in deployment:
             for node in problem.network.by_name:
                 held = deployment[operator].count(node)
-                assert formulation.replicas(operator, node).value(point) == held
-                assert formulation.placed(operator, node).value(point) == min(held, 1)
-            assert formulation.replicas(operator).value(point) == deployment.degree(operator)
+                assert formulation.replicas[operator, node].values(point) == held
+                assert formulation.on[operator, node].values(point) == min(held, 1)
+            assert formulation.replicas[operator].sum().values(point) == deployment.degree(operator)
 
 
 @pytest.mark.parametrize("program", ["compact", "literal"])
@@ -201,17 +200,19 @@ def test_unknown_names_are_refused(word_count):
         formulate(word_count, "other")
     formulation = formulate(word_count)
     with pytest.raises(EdrpError, match="no operator 'parser'"):
-        formulation.placed("parser", "fog")
+        formulation.on["parser", "fog"]
     with pytest.raises(EdrpError, match="no node 'moon'"):
-        formulation.placed("splitter", "moon")
+        formulation.replicas["splitter", "moon"]
+    with pytest.raises(EdrpError, match=r"no metric 'costs'; did you mean 'cost'\?"):
+        formulation.metric("costs")
 
 
 @pytest.mark.parametrize("program", ["compact", "literal"])
 def test_own_rows_change_the_optimum(program, word_count):
     plain = edrp.solve(word_count, "highs", program=program)
     formulation = formulate(word_count, program)
-    formulation.program.add_row("spread", formulation.replicas("splitter"), lower=3)
-    formulation.program.add_row("away", formulation.placed("splitter", plain.deployment["splitter"][0]), upper=0)
+    formulation.add(formulation.replicas["splitter"].sum() >= 3, "spread")
+    formulation.add(formulation.on["splitter", plain.deployment["splitter"][0]] <= 0, "away")
     own = solve_formulation(formulation)
     assert own.status == "optimal"
     assert own.deployment.degree("splitter") == 3
@@ -222,7 +223,7 @@ def test_own_rows_change_the_optimum(program, word_count):
 
 def test_own_terms_leave_the_objective_the_problems_own(word_count):
     formulation = formulate(word_count)
-    formulation.program.minimise(formulation.program.objective - formulation.replicas("counter", "edge") * 10.0)
+    formulation.program.minimise(formulation.program.objective - 10 * formulation.replicas["counter", "edge"])
     solution = solve_formulation(formulation)
     assert "edge" in solution.deployment["counter"]
     assert solution.objective == pytest.approx(word_count.evaluate(solution.deployment).objective)
@@ -232,8 +233,9 @@ def test_own_terms_leave_the_objective_the_problems_own(word_count):
 
 def test_own_columns_do_not_disturb_a_start(word_count):
     formulation = formulate(word_count)
-    extra = formulation.program.add_columns("extra", 2, upper=1, integer=True)
-    formulation.program.add_row("linked", Linear.of(extra) - formulation.replicas("splitter"), lower=-1.0, upper=0.0)
+    formulation.program.add_columns("extra", 2, upper=1, integer=True)
+    linked = formulation.block("extra").sum() - formulation.replicas["splitter"].sum()
+    formulation.add(linked, "linked", lower=-1.0, upper=0.0)
     start = edrp.solve(word_count, "highs").deployment
     assert solve_formulation(formulation, start=start).deployment == start
 

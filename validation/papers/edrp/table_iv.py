@@ -164,7 +164,7 @@ def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool
 def _pinned(formulation: PlacementFormulation, pins: dict[str, str], time_limit: float | None) -> Timing:
     """Pin by rows and solve with HiGHS, build included."""
     for operator, node in pins.items():
-        formulation.program.add_row(f"pin {operator}", formulation.placed(operator, node), lower=1.0)
+        formulation.add(formulation.on[operator, node] >= 1, f"pin {operator}")
     result = solve_program(formulation.program, "highs", time_limit=time_limit)
     return Timing(formulation.build_seconds + result.seconds, result.status == "optimal")
 
