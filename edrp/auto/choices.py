@@ -78,11 +78,14 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
     clusters = [get_method(name, problem.kind) for name in ON_CLUSTERS]
     first = [method for method in clusters if method.refusal(problem) is None]
+    ruled = len(compiled.rules) > 0
+    if ruled and eliminate.refusal(problem) is None:
+        first = []  # they leave rules out, elimination does not
     if len(first) == len(clusters) and problem.weighted_peaks:
         first = first[1:]  # of given tasks only the peak load is left to be proven
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
-    if clusters[0] in first and seats <= SMALL_TRAFFIC:
+    if clusters[0] in first and seats <= SMALL_TRAFFIC and not ruled:
         from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient  # and kernels, which others do not need
 
         if compiled_quotient(problem).traffic is not None:

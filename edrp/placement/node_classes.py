@@ -13,6 +13,7 @@ from edrp.core.problem import derived
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
+from edrp.placement.rules.symmetry import RuleSymmetry
 
 MAX_CLASSES = 3
 """Classes up to which methods work with sets of them instead of nodes."""
@@ -31,6 +32,7 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
     Nodes of a class have equal resources, capacities, speed-up, spawn time, availability and data-store links, the same
     operators may run on them, and their links to every other node and to each other are equal in delay, price and availability.
+    Rules say the same of both (`edrp.placement.rules.symmetry`).
 
     Parameters
     ----------
@@ -45,14 +47,17 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 def few_classes(compiled: Compiled, most: int, *, with_current: bool = False) -> Ints | None:
     """The same where there are so many classes at most; None as soon as there are more."""
     tables = [compiled.delay, compiled.link_cost, compiled.link_availability]
-    properties = _properties(compiled, tables, with_current)
+    properties, symmetry = _properties(compiled, tables, with_current), None
+    if len(compiled.rules):
+        symmetry = RuleSymmetry(compiled.rules, len(compiled.nodes))
+        properties = np.hstack([properties, symmetry.properties])
     number = np.full(len(compiled.nodes), -1)
     first: list[int] = []
     alike = defaultdict[bytes, list[int]](list)
     for node in range(len(compiled.nodes)):
         look(SUBJECT)
         similar = alike[properties[node].tobytes()]
-        found = next((k for k in similar if all(_exchangeable(table, first[k], node) for table in tables)), None)
+        found = next((k for k in similar if _equal(tables, symmetry, first[k], node)), None)
         if found is None:
             if len(first) == most:
                 return None
@@ -112,6 +117,11 @@ def _sums(table: Floats) -> Iterator[Floats]:
     for axis in (1, 0):
         look(SUBJECT)
         yield bits.sum(axis=axis, dtype=np.uint64)[:, None].astype(float)
+
+
+def _equal(tables: Sequence[Floats], symmetry: RuleSymmetry | None, u: int, v: int) -> bool:
+    """Whether exchanging two nodes of equal properties changes nothing."""
+    return all(_exchangeable(table, u, v) for table in tables) and (symmetry is None or symmetry.exchangeable(u, v))
 
 
 def _exchangeable(table: Floats, u: int, v: int) -> bool:

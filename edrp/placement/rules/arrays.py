@@ -57,6 +57,12 @@ class RuleArrays:
         """Index of the rule of each group, shape (groups,)."""
         return np.asarray(self.rule[np.searchsorted(self.group, np.arange(self.penalty.size))])
 
+    @cached_property
+    def reach(self) -> sparse.csr_array:
+        """Above 0 where a row depends on the replicas of a cell, shape (rows, operators × nodes)."""
+        joined = sparse.eye_array(self.members.shape[1], format="csr")
+        return sparse.csr_array(abs(self.matrix) @ sparse.vstack([joined, joined, self.members], format="csr"))
+
     def violations(self, counts: Any) -> Floats:
         """Violation of each group by numbers of replicas per operator and node, shape (groups,)."""
         replicas = np.asarray(counts, float).ravel()
@@ -116,15 +122,12 @@ class RuleArrays:
         kept : shape (operators, nodes)
             Cells that stay open; so do rows that reach any of them.
         """
-        cells, count = self.members.shape[1], len(self)
-        positive = np.ones(count, bool)
+        positive = np.ones(len(self), bool)
         each = self.matrix.tocoo()
         positive[each.coords[0][each.data < 0]] = False
         rows = self.hard & positive & (self.upper <= 0) & (self.lower <= 0)
-        joined = sparse.eye_array(cells, format="csr")
-        reach = sparse.csr_array(abs(self.matrix) @ sparse.vstack([joined, joined, self.members], format="csr"))
-        rows &= reach @ kept.ravel().astype(float) == 0
-        closed = np.asarray(reach[np.flatnonzero(rows)].sum(axis=0)).ravel() > 0
+        rows &= self.reach @ kept.ravel().astype(float) == 0
+        closed = np.asarray(self.reach[np.flatnonzero(rows)].sum(axis=0)).ravel() > 0
         return rows, closed.reshape(kept.shape)
 
 

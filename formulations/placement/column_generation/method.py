@@ -14,7 +14,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.column_generation.model import ScoreModel, build_model
 from edrp.formulations.placement.column_generation.tree import BestPlacement, BranchAndPrice
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.formulations.placement.handover import finish_by_program
+from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -96,6 +96,7 @@ class ColumnGeneration(Method):
     def __init__(self, heuristic: Method | None = None) -> None:
         self.heuristic = heuristic
 
+    @leaving_out_rules
     def run(self, problem: LatencyAwareProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
         parameters = self.read_parameters(options)

@@ -13,6 +13,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.formulations.placement.elimination.rules import RuleStage
 
 
 class BeamLabels(NamedTuple):
@@ -20,7 +21,7 @@ class BeamLabels(NamedTuple):
 
     `chosen` (labels, operators) configurations; `finish` (labels, operators, arrivals) seconds, one for all replicas of an
     operator or, where paths run through instances, for each member of its configuration; `used` (labels, nodes ×
-    resources); `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight,
+    resources + sums of rules); `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight,
     rent, downtime, latest finish of a sink, and for each flow the weighted finish of the sinks.
     """
 
@@ -92,6 +93,7 @@ class OperatorStage(NamedTuple):
     constants: Floats
     price_cost: float
     price_usage: float
+    rules: RuleStage
 
 
 class AllConfigurations(NamedTuple):
@@ -182,6 +184,25 @@ def _has_room(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> boo
             if labels.used[row, u * resources + m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + LIMIT_SLACK):
                 return False
     return True
+
+
+@inlined
+def _rule_price(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> float:
+    """Penalty of rules whose last operator this is; infinite where a rule that must be met no longer can be."""
+    rules, start = stage.rules, stage.capacity.size
+    total, worst, group = 0.0, 0.0, -1
+    for k in range(rules.row.size):
+        value = labels.used[row, start + rules.row[k]] + rules.added[c, rules.row[k]]
+        for a in range(rules.first[k], rules.first[k + 1]):
+            if labels.used[row, start + rules.join[a]] + rules.added[c, rules.join[a]] > 0.0:
+                value += rules.coefficient[a]
+        outside = max(rules.lower[k] - value, value - rules.upper[k])
+        if rules.group[k] != group:
+            worst, group = 0.0, rules.group[k]
+        if outside > worst:
+            total += rules.penalty[k] * (outside - worst)
+            worst = outside
+    return total
 
 
 @inlined
@@ -284,6 +305,7 @@ def _bound(
     ):
         return np.inf
     fixed = labels.sums[row, FIXED] + stage.fixed[c] + stage.price_cost * added[1] + stage.price_usage * added[2]
+    fixed += _rule_price(stage, labels, row, c)
     downtime = max(labels.sums[row, DOWNTIME], stage.downtime[c])
     late = max(downtime, stage.least_downtime)
     simple = fixed + stage.rest_fixed + stage.response * slowest + stage.weight_downtime * late
@@ -330,7 +352,10 @@ def gather(
         for p in range(stage.degree[c]):
             for m in range(resources):
                 target.used[k, stage.members[c, p] * resources + m] += stage.demand[m]
+        for a in range(stage.rules.added.shape[1]):
+            target.used[k, stage.capacity.size + a] += stage.rules.added[c, a]
         target.sums[k, FIXED] += stage.fixed[c] + stage.price_cost * out[1] + stage.price_usage * out[2]
+        target.sums[k, FIXED] += _rule_price(stage, labels, row, c)
         target.sums[k, MONEY] += stage.cost[c] + out[1]
         target.sums[k, USAGE] += out[2]
         target.sums[k, RENT] += stage.rent[c]

@@ -103,6 +103,8 @@ class BoxRelaxation:
                 spread = total + rent + ((r - 1) * cheapest)[:, None]
                 replicas = np.where(spread < unary[:, :, most], r, replicas)
                 unary[:, :, most] = np.minimum(unary[:, :, most], spread)
+        if model.rules.own:
+            unary += model.seat_prices
         return np.where(box.anchor, unary, np.inf), replicas
 
     def replicas(self, i: int, node: int, seat: int) -> int:

@@ -20,7 +20,7 @@ class Configurations(NamedTuple):
     """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
 
     `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
-    replicas (cost and ties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` (configurations,
+    replicas (cost, ties, penalties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` (configurations,
     arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through instances, for each
     member; `places` (configurations, replicas) the candidate of the plan that each member, as
     representative, stands for (-1 if none is left), `anchor` that of the most telling one, which is member `anchor_member`.
@@ -97,7 +97,7 @@ def _operator_choices(
 ) -> Configurations:
     """Surviving configurations of one operator."""
     flow, marginal, tail, incumbent = bounds
-    members = multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i]))
+    members, penalty = model.rules.allowed(i, multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i])))
     used = members != NO_NODE
     degree = used.sum(axis=1)
     reference = model.latency[i, degree]
@@ -122,7 +122,7 @@ def _operator_choices(
         members=members,
         degree=degree,
         latency=latency,
-        fixed=model.cost * cost + TIE_MOVE * moved + np.where(used, model.tie_order(i)[members], 0.0).sum(axis=1),
+        fixed=model.cost * cost + TIE_MOVE * moved + np.where(used, model.tie_order(i)[members], 0.0).sum(axis=1) + penalty,
         cost=cost,
         rent=rent,
         downtime=downtime,
@@ -131,7 +131,7 @@ def _operator_choices(
         anchor=places[np.arange(len(members)), telling].astype(np.int64),
         anchor_member=telling if model.instance_paths else np.zeros_like(telling),
     )
-    own_cost = relaxation.alpha * flow * latency + relaxation.money * cost + rent
+    own_cost = relaxation.alpha * flow * latency + relaxation.money * cost + rent + penalty
     own_cost += model.downtime * np.maximum(downtime - box.least, 0.0)
     hopeless = best_other.max(axis=1) + own_cost > incumbent
     fitting = _fits(model, i, members)

@@ -32,9 +32,13 @@ from edrp.formulations.placement.elimination.choices import Configurations
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
+from edrp.formulations.placement.elimination.rules import RuleStage
 
 EXTENSION_WORK, KEPT_LABEL_WORK = 3e-9, 1e-6
 """Units of work for an extension that is tried, per view, and for one that is compared with others."""
+
+SUMS_PER_ARRIVAL = 32
+"""Sums of rules that count as much for the width of the beam as an arrival."""
 
 EXTENSION_ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
@@ -91,12 +95,16 @@ class BoxLabelSearch:
             model.price,
         )
         arrivals = choices.tail.shape[1]
-        beam = max(1, beam // arrivals)
-        labels = BeamLabels.empty(1, model.operators, arrivals, model.capacity.size, len(self.views))
+        starts = choices.start
+        rules = model.rules.stages([choices.members[starts[i] : starts[i + 1]] for i in range(model.operators)])
+        sums = rules[0].added.shape[1]
+        uses = model.capacity.size + sums
+        beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
+        labels = BeamLabels.empty(1, model.operators, arrivals, uses, len(self.views))
         result = BoxLabelResult(np.inf, None, np.inf, 0)
         scratch = Scratch.empty(model.nodes, arrivals, len(self.views))
         for i in range(model.operators):
-            stage = self._stage(i)
+            stage = self._stage(i, rules[i])
             extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
             if out_of_time():
                 result.dropped = min(result.dropped, self.box.bound)
@@ -104,14 +112,14 @@ class BoxLabelSearch:
             if not extensions.parent.size:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
-            target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, model.capacity.size, len(self.views))
+            target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, uses, len(self.views))
             gather(stage, configurations, labels, extensions, target, scratch)
             labels = self._thin(i, target, extensions.bounds, beam, result)
             result.width = max(result.width, len(labels.chosen))
         self._best(labels, result)
         return result
 
-    def _stage(self, i: int) -> OperatorStage:
+    def _stage(self, i: int, rules: RuleStage) -> OperatorStage:
         model, choices, box = self.model, self.choices, self.box
         cut = slice(int(choices.start[i]), int(choices.start[i + 1]))
         open_now = [j for j in range(i) if any(model.target[e] > i for e in model.outgoing[j])]
@@ -160,6 +168,7 @@ class BoxLabelSearch:
             constants=np.array([relaxation.constant for relaxation, _ in self.views]),
             price_cost=model.cost,
             price_usage=model.usage,
+            rules=rules,
         )
 
     def _onward(self, operators: list[int], i: int) -> Floats:
@@ -187,7 +196,7 @@ class BoxLabelSearch:
             last = min(count, row + max(1, BATCH // len(stage.degree)))
             begun = row
             filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
-            spend(EXTENSION_WORK * (row - begun) * len(stage.degree) * len(self.views))
+            spend(EXTENSION_WORK * (row - begun) * len(stage.degree) * (len(self.views) + stage.rules.row.size))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
@@ -205,7 +214,7 @@ class BoxLabelSearch:
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
         still_needed = np.asarray(self.box.alive[i + 1 :].any(axis=0))
         bounded = np.isfinite(model.capacity) & np.broadcast_to(still_needed[:, None], model.capacity.shape)
-        useful = np.flatnonzero(bounded)
+        useful = np.flatnonzero(np.concatenate([bounded.ravel(), model.rules.pending(i)]))
         spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
         hash_labels(labels, frontier, useful, keys)

@@ -17,6 +17,7 @@ from edrp.formulations.placement.elimination.box import Box, BoxPrices
 from edrp.formulations.placement.elimination.model import EliminationModel, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import BestConfigurations, BoxTree, EliminationParameters
+from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_configurations
@@ -31,6 +32,8 @@ MAX_CONFIGURATIONS = 10**12
 
 MAX_SEATS = 50_000_000
 """Entries of a table over operators, nodes and numbers of replicas beyond which it is refused."""
+
+TAKEN_OVER = "labels that rules tell apart were too many; the program took over"
 
 INSTEAD = "use annealing, which proves nothing"
 
@@ -99,7 +102,8 @@ class Eliminate(Method):
                 search.break_ties(roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, search.bound if search.boxes else -np.inf
-        return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
+        answer = _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
+        return finish_by_program(problem, answer, options, self.name, TAKEN_OVER) if len(model.rules.shared) else answer
 
     def _anneal(self, problem: PlacementProblem, model: EliminationModel, options: Options) -> Deployment | None:
         """The best deployment of a short annealing."""

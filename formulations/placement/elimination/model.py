@@ -20,6 +20,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import TIE_COST, TIE_NODE
+from edrp.formulations.placement.elimination.rules import OrderedRules
 from edrp.placement.compiled import Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale
@@ -102,6 +103,25 @@ class EliminationModel:
     def outgoing(self) -> list[Ints]:
         """Streams out of each operator."""
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
+
+    @cached_property
+    def rules(self) -> OrderedRules:
+        """Rules over operators in search order."""
+        return OrderedRules(self.compiled.rules, self.order, self.nodes)
+
+    @cached_property
+    def seat_prices(self) -> Floats:
+        """Penalty of operators with all their replicas on one node, infinite where a rule forbids it.
+
+        Shape (operators, nodes, 1 + most replicas), as seats are numbered; 0 where replicas are split.
+        """
+        operators, nodes, most = self.operators, self.nodes, self.latency.shape[1] - 1
+        prices = np.zeros((operators, nodes, most + 1))
+        for replicas in range(1, most + 1):
+            members = np.repeat(np.arange(nodes, dtype=np.int32)[:, None], replicas, axis=1)
+            for i, rules in self.rules.own.items():
+                prices[i, :, replicas - 1] = rules.prices(int(self.order[i]), members)
+        return prices
 
     @property
     def instance_paths(self) -> bool:

@@ -31,7 +31,7 @@ class SeatGroups(NamedTuple):
 
 
 def possible_seats(model: EliminationModel, alive: Bools) -> Bools:
-    """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
+    """Seats that stability, capacity and rules allow, shape (operators, nodes, 1 + most replicas)."""
     max_replicas = model.latency.shape[1] - 1
     seats = np.zeros((*alive.shape, max_replicas + 1), bool)
     stable = np.isfinite(model.latency)
@@ -42,7 +42,7 @@ def possible_seats(model: EliminationModel, alive: Bools) -> Bools:
     alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
     spread = stable[:, 2:].any(axis=1) & (alive.sum(axis=1) > 1)
     seats[:, :, max_replicas] = alive & alone & spread[:, None]
-    return seats
+    return seats & np.isfinite(model.seat_prices) if model.rules.own else seats
 
 
 def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -> list[Ints]:

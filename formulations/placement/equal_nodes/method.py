@@ -29,7 +29,7 @@ from edrp.formulations.placement.equal_nodes.realisation import (
 )
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
-from edrp.formulations.placement.handover import finish_by_program
+from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules, rules_left_out
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -68,6 +68,10 @@ class EqualNodes(Method):
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Refuse what is not modelled over classes, and networks whose nodes differ."""
+        with rules_left_out(problem) as relaxed:
+            return self._refusal(relaxed)
+
+    def _refusal(self, problem: EdrpProblem) -> str | None:
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
         peaks = problem.weighted_peaks
@@ -80,6 +84,7 @@ class EqualNodes(Method):
             return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}; {INSTEAD}"
         return None
 
+    @leaving_out_rules
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
         compiled = compile_problem(problem)

@@ -10,6 +10,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.fixed_tasks.search import PeakInterval
+from edrp.formulations.placement.handover import leaving_out_rules, rules_left_out
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -26,8 +27,10 @@ class FixedTasksMethod(Method):
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Numbers of replicas that are open, nodes that differ, other metrics."""
-        return fixed_tasks_refusal(problem, self.name, peaks=1)
+        with rules_left_out(problem) as relaxed:
+            return fixed_tasks_refusal(relaxed, self.name, peaks=1)
 
+    @leaving_out_rules
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Prove the least peak load, or return what was reached with a bound when time runs out."""
         compiled = compile_problem(problem)
