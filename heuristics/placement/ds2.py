@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf, isfinite
 from typing import Annotated, Any
 
@@ -53,13 +54,9 @@ class Ds2(PlacementRule):
             if needed[operator] > targets[operator]:
                 more = f"{needed[operator]} replicas" if isfinite(needed[operator]) else "more than its curve ever reaches"
                 filling.notes.append(f"{name} would need {more}, may have {targets[operator]}")
-        per_node = filling.counts.sum(axis=0)
-        for operator, missing in enumerate((targets - filling.counts.sum(axis=1)).tolist()):
-            if missing:
-                nodes = compiled.candidates(operator)
-                shares = even_shares(per_node[nodes], filling.room(operator, nodes), missing)
-                filling.add(operator, nodes, shares, int(targets[operator]))
-                per_node[nodes] += shares
+        for operator in np.flatnonzero(targets != filling.counts.sum(axis=1)).tolist():
+            nodes = compiled.candidates(operator)
+            filling.add(operator, nodes, int(targets[operator]), partial(_to_the_emptiest, filling, nodes))
         return filling
 
 
@@ -94,6 +91,11 @@ def _possible_replicas(compiled: Compiled, needed: list[float]) -> Ints:
     stable = stable_degrees(compiled)
     max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
+
+
+def _to_the_emptiest(filling: Filling, nodes: Ints, room: Ints, replicas: int) -> Ints:
+    """Deal replicas to the nodes that hold the fewest replicas of the whole application."""
+    return even_shares(filling.counts[:, nodes].sum(axis=0), room, replicas)
 
 
 def _current_kept(compiled: Compiled, targets: Ints) -> Ints:
