@@ -14,7 +14,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.note_wording import listed, shortened
-from edrp.heuristics.placement.rule_rows import RuleRoom
+from edrp.heuristics.placement.rule_room import RuleRoom, rule_room
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
@@ -82,7 +82,7 @@ class Filling:
     def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
         """Create a partial deployment with these replicas, or without any."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
-        rules = RuleRoom(compiled) if len(compiled.rules) else None
+        rules = rule_room(compiled.problem) if len(compiled.rules) else None
         return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand, rules)
 
     def room(self, operator: int, nodes: Ints) -> Ints:
@@ -97,7 +97,7 @@ class Filling:
             fitting = self.free[np.ix_(nodes, demand > 0)] / demand[demand > 0]
         fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
         if self.rules is not None:
-            fewest = np.minimum(fewest, self.rules.room(self.counts, operator, nodes, limit))
+            fewest = np.minimum(fewest, self.rules.room(self.counts, operator, limit)[nodes])
         return np.maximum(fewest, 0).astype(np.int64)
 
     def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:

@@ -1,4 +1,4 @@
-"""Rules in kernels, and how much room the rules that must be met leave to replicas."""
+"""Rules of problems as kernels evaluate them."""
 
 from __future__ import annotations
 
@@ -95,32 +95,3 @@ def judge_rules(r: RuleRows, c: ReplicaCounts) -> tuple[int, float, float]:
                 breach += worst / r.scale[k]
             worst = 0.0
     return broken, breach, price
-
-
-class RuleRoom:
-    """The rows by which rules that must be met allow only so many replicas, whatever else is placed."""
-
-    def __init__(self, compiled: Compiled) -> None:
-        rules = compiled.rules
-        negative = np.zeros(len(rules), bool)
-        negative[rules.matrix.tocoo().coords[0][rules.matrix.data < 0]] = True
-        chosen = np.flatnonzero(rules.hard & np.isfinite(rules.upper) & ~negative)
-        self._matrix, self._members = rules.matrix[chosen], rules.members
-        self._upper = (rules.upper + rules.slack[rules.group])[chosen]
-        reach = sparse.csc_array(self._matrix @ _cells_of_columns(rules))
-        operators, self._nodes = compiled.candidate.shape
-        self._rows = [np.unique(reach[:, i * self._nodes : (i + 1) * self._nodes].indices) for i in range(operators)]
-
-    def room(self, counts: Ints, operator: int, nodes: Ints, limit: int) -> Ints:
-        """Number of further replicas of an operator that each node can take without exceeding a row, at most `limit`."""
-        rows, size, cells = self._rows[operator], counts.size, operator * self._nodes + nodes
-        matrix = self._matrix[rows]
-        on = counts.ravel() > 0
-        joined = self._members @ on > 0
-        free = (self._upper[rows] - matrix @ np.concatenate([counts.ravel(), on, joined]))[:, None]
-        each = matrix[:, cells].toarray()
-        first = matrix[:, size + cells].toarray() * ~on[cells]
-        first += ((matrix[:, 2 * size :] * ~joined) @ self._members[:, cells]).toarray()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fitting = np.where(each > 0, (free - first) // each, np.where((first > 0) & (first > free), 0, limit))
-        return np.clip(fitting.min(axis=0, initial=limit), 0, limit).astype(np.int64)
