@@ -36,8 +36,9 @@ class Ds2(PlacementRule):
 
     Present replicas stay as far as they are wanted: where there are too many replicas, nodes that hold the
     most of them give up theirs; where there are too few, each new one goes to the candidate with room that holds the
-    fewest replicas of the whole application. Delays and costs play no part. Flink's additions for working off a
-    backlog, and its band within which nothing is changed, are left out.
+    fewest replicas of the whole application. Rules of the problem limit this room, but no replica moves because of one:
+    where one is broken, the answer is that there is none, with its name. Delays and costs play no part.
+    Flink's additions for working off a backlog, and its band within which nothing is changed, are left out.
     """
 
     name = "ds2"

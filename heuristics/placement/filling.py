@@ -188,7 +188,7 @@ class PlacementRule(Method):
         return checked_answer(compiled, filling.counts, "finished", notes, self.name)
 
     def repair(self, compiled: Compiled, counts: Ints, options: Options) -> Ints:
-        """Change what breaks rules of the problem; rules that imitate a scheduler leave it, as that would not change it either."""
+        """Change what breaks rules of the problem; a method that imitates a scheduler leaves it as that does."""
         return counts
 
     @abstractmethod

@@ -128,7 +128,8 @@ class _Best:
 
     def answer(self, stopped: StoppedBecause) -> Answer:
         """Build the answer: feasible if the evaluator confirms it, if need be after a repair of broken rules, else none."""
-        assert self.evaluation is not None and self.deployment is not None, "something is offered before the answer is asked for"
+        assert self.evaluation is not None, "something is offered before the answer is asked for"
+        assert self.deployment is not None
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
         compiled = compile_problem(self.problem)

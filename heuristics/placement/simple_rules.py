@@ -121,8 +121,9 @@ class Even(PlacementRule):
     executors as keep it stable; what runs now plays no part, as when Storm rebalances an application.
 
     Candidates, which Storm does not know, are respected: a node that may not run the operator is passed over, and the
-    deal goes on behind the node that was served last. Resources are ignored, as in Storm, so that the answer may be
-    that there is none, with what the deal breaks; with `skip_full` full nodes are passed over too.
+    deal goes on behind the node that was served last. Resources are ignored, as in Storm, and so are rules of the problem
+    that do not narrow candidates, so that the answer may be that there is none, with what the deal breaks; with `skip_full`
+    nodes are passed over too that are full, or to which a rule allows no further replica.
     """
 
     name = "even"

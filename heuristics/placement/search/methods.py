@@ -120,7 +120,8 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     >>> [*engine.climb("repaired")][-1] < first
     True
     """
-    if compiled.problem.kind == "edrp" or len(compiled.rules) or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
+    whole = compiled.problem.kind == "edrp" or len(compiled.rules) > 0
+    if whole or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
         return DeploymentEngine(compiled)
     return CountEngine(compiled)
 

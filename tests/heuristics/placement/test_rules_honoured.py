@@ -28,6 +28,15 @@ from edrp.placement.deployment import Deployment
 
 SEARCHES = ("annealing", "ant-system", "hybrid", "hill-climbing", "iterated-local-search")
 BASELINES = ("greedy", "random", "first-fit", "largest-node", "even", "ds2", "resource-aware")
+SHORT = {
+    "annealing": {"anneals": 2, "steps": 200},
+    "ant-system": {"ants": 5, "iterations": 3},
+    "hybrid": {"ants": 5, "iterations": 3},
+    "iterated-local-search": {"kicks": 10},
+    "random": {"samples": 10},
+}
+"""Parameters with which methods take milliseconds."""
+
 SIZES = {"operators": (2, 3), "nodes": (2, 4), "combinations_limit": 2e3}
 
 
@@ -53,7 +62,8 @@ def spread_out(rules: list[dict], **fields: object) -> edrp.EdrpProblem:
 def answered(method: str, problem: edrp.EdrpProblem | edrp.LatencyAwareProblem, **options: Any) -> Answer:
     """What a method answers, before `solve` verifies it."""
     with derived_once(problem):
-        return run_method(get_method(method, problem.kind), problem, Options(work_limit=2e-3, **options))
+        parameters = SHORT.get(method, {})
+        return run_method(get_method(method, problem.kind), problem, Options(parameters=parameters, **options))
 
 
 @settings(max_examples=30)
