@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from edrp.core.arrays import Ints
@@ -9,7 +11,6 @@ from edrp.core.problem import derived
 from edrp.heuristics.placement.rule_rows import rule_rows
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
-from edrp.placement.problem import PlacementProblem
 
 
 class RuleRoom:
@@ -51,6 +52,6 @@ class RuleRoom:
 
 
 @derived
-def rule_room(problem: PlacementProblem) -> RuleRoom:
-    """The room that the rules of a problem leave."""
+def rule_room(problem: Any) -> RuleRoom:
+    """The room that the rules of a problem of placement leave."""
     return RuleRoom(compile_problem(problem))
