@@ -12,7 +12,6 @@ from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.replica_counts import ReplicaCounts
 from edrp.placement.compiled import Compiled
-from edrp.placement.rules.arrays import RuleArrays
 
 
 class RuleRows(NamedTuple):
@@ -49,8 +48,8 @@ class RuleRows(NamedTuple):
 def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
     """Convert the rules of a compiled problem for kernels, for an objective that is divided by `scale`."""
     rules = compiled.rules
-    columns = rules.matrix.indices
-    terms = _cells_of_columns(rules)[columns]
+    columns, one = rules.matrix.indices, sparse.eye_array(compiled.candidate.size, format="csr")
+    terms = sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))[columns]
     operator, node = np.divmod(terms.indices.astype(np.int64), compiled.candidate.shape[1])
     return RuleRows(
         row_start=rules.matrix.indptr.astype(np.int64),
@@ -67,12 +66,6 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
         max_penalty=float(rules.penalty[np.isfinite(rules.penalty)].max(initial=0.0)) / scale,
         max_price=rules.price_ceiling(compiled.max_replicas) / scale,
     )
-
-
-def _cells_of_columns(rules: RuleArrays) -> sparse.csr_array:
-    """Cells whose replicas each column counts, shape (columns, operators × nodes)."""
-    one = sparse.eye_array(rules.members.shape[1], format="csr")
-    return sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))
 
 
 @inlined

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.methods import Options
 from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
 from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compiled import Compiled
@@ -27,15 +26,7 @@ class FirstFitParameters:
     by: Literal["load", "demand"] = "load"
 
 
-class RepairedRule(PlacementRule):
-    """A simple rule whose placement is changed until it breaks no rule of the problem that must be met."""
-
-    def repair(self, compiled: Compiled, counts: Ints, options: Options) -> Ints:
-        """Search for changes by which rules are met."""
-        return repaired(compiled, counts, options)
-
-
-class FirstFit(RepairedRule):
+class FirstFit(PlacementRule):
     """Operators by decreasing load, each replica on the first node of the document that has room.
 
     `greedy` fits too, but differs in all three choices: it takes operators in topological order, tries nodes by
@@ -46,6 +37,7 @@ class FirstFit(RepairedRule):
     name = "first-fit"
     summary = "operators by decreasing load, each replica on the first node that has room"
     parameters = FirstFitParameters
+    repair = staticmethod(repaired)
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the busiest operator first."""
@@ -59,7 +51,7 @@ class FirstFit(RepairedRule):
         return filling
 
 
-class LargestNode(RepairedRule):
+class LargestNode(PlacementRule):
     """Use as few nodes as possible, the largest first, and as few replicas as keep operators stable.
 
     Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
@@ -69,6 +61,7 @@ class LargestNode(RepairedRule):
 
     name = "largest-node"
     summary = "everything on the largest node, what finds no room there on the next"
+    repair = staticmethod(repaired)
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the operator with the fewest candidates first, on its largest node."""
