@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
+from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compiled import Compiled
 
 
@@ -35,6 +37,7 @@ class FirstFit(PlacementRule):
     name = "first-fit"
     summary = "operators by decreasing load, each replica on the first node that has room"
     parameters = FirstFitParameters
+    repair = staticmethod(repaired)
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the busiest operator first."""
@@ -44,7 +47,7 @@ class FirstFit(PlacementRule):
         keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
         for operator in np.lexsort(keys).tolist():
             nodes, count = compiled.candidates(operator), int(replicas[operator])
-            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
+            filling.add(operator, nodes, count, first_fit_shares)
         return filling
 
 
@@ -58,6 +61,7 @@ class LargestNode(PlacementRule):
 
     name = "largest-node"
     summary = "everything on the largest node, what finds no room there on the next"
+    repair = staticmethod(repaired)
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the operator with the fewest candidates first, on its largest node."""
@@ -65,7 +69,7 @@ class LargestNode(PlacementRule):
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
             nodes, count = order[compiled.candidate[operator, order]], int(replicas[operator])
-            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
+            filling.add(operator, nodes, count, first_fit_shares)
         return filling
 
 
@@ -110,8 +114,9 @@ class Even(PlacementRule):
     executors as keep it stable; what runs now plays no part, as when Storm rebalances an application.
 
     Candidates, which Storm does not know, are respected: a node that may not run the operator is passed over, and the
-    deal goes on behind the node that was served last. Resources are ignored, as in Storm, so that the answer may be
-    that there is none, with what the deal breaks; with `skip_full` full nodes are passed over too.
+    deal goes on behind the node that was served last. Resources are ignored, as in Storm, and so are rules of the problem
+    that do not narrow candidates, so that the answer may be that there is none, with what the deal breaks; with `skip_full`
+    nodes are passed over too that are full, or to which a rule allows no further replica.
     """
 
     name = "even"
@@ -127,12 +132,16 @@ class Even(PlacementRule):
             count = int(replicas[operator])
             turn = np.roll(np.arange(slots.size), -position)
             turn = turn[compiled.candidate[operator, slots[turn]]]
-            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, count)
-            shares = even_shares(np.zeros(turn.size, np.int64), room, count)
-            filling.add(operator, slots[turn], shares, count)
+            filling.add(operator, slots[turn], count, partial(_in_turn, filling.counts[operator], slots[turn], parameters))
+            shares = filling.counts[operator, slots[turn]]
             if shares.any():
                 position = int(turn[np.flatnonzero(shares == shares.max())[-1]]) + 1
         return filling
+
+
+def _in_turn(counts: Ints, nodes: Ints, parameters: EvenParameters, room: Ints, replicas: int) -> Ints:
+    """Deal replicas to nodes in turn, to full ones too unless they are to be skipped."""
+    return even_shares(counts[nodes], room if parameters.skip_full else np.full(nodes.size, replicas), replicas)
 
 
 def _by_name(names: tuple[str, ...]) -> list[int]:
