@@ -30,8 +30,8 @@ SEARCHES = ("annealing", "ant-system", "hybrid", "hill-climbing", "iterated-loca
 BASELINES = ("greedy", "random", "first-fit", "largest-node", "even", "ds2", "resource-aware")
 SHORT = {
     "annealing": {"anneals": 2, "steps": 200},
-    "ant-system": {"ants": 5, "iterations": 3},
-    "hybrid": {"ants": 5, "iterations": 3},
+    "ant-system": {"ants": 10, "iterations": 10},
+    "hybrid": {"ants": 10, "iterations": 10},
     "iterated-local-search": {"kicks": 10},
     "random": {"samples": 10},
 }
