@@ -36,6 +36,9 @@ FIRST_RUN_SHARES = (0.1, 0.3)
 MOVE_UNITS = 4e-8
 """Units of work per move, for each operator and stream."""
 
+RULE_UNITS = 2e-9
+"""Units of work per move, for each coefficient of rules."""
+
 PLANNED_SHARE = 0.95
 """Share of the remaining limit for which a run is planned."""
 
@@ -137,7 +140,7 @@ class RangeSearch:
         Under a limit a run is as long as the rest of it allows, so that it ends cold.
         """
         hot, cold = temperatures
-        move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
+        move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size) + RULE_UNITS * self.arrays.rules.column.size
         for run in range(runs):
             length = max(1, int(steps * FIRST_RUN_SHARES[run])) if run < len(FIRST_RUN_SHARES) else steps
             if options.limit < np.inf:

@@ -12,6 +12,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
 from edrp.placement.metrics.peak_load import shared_resources
 from edrp.placement.reconfiguration import code_times
+from edrp.placement.rules.kernel import RuleTables, rule_tables
 
 NO_LATENCY, QUEUE, POLYNOMIAL, TABLE = 0, 1, 2, 3
 """Numbers of the latency models."""
@@ -85,6 +86,7 @@ class RangeArrays(NamedTuple):
     shared: Floats
     weights: Floats
     limits: Floats
+    rules: RuleTables
 
 
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
@@ -120,6 +122,7 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         shared=shared,
         weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
         limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
+        rules=rule_tables(compiled.rules),
     )
 
 
