@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.heuristics.placement.rule_rows import RuleRows, rule_rows
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
 from edrp.placement.metrics.peak_load import shared_resources
 from edrp.placement.reconfiguration import code_times
-from edrp.placement.rules.kernel import RuleTables, rule_tables
 
 NO_LATENCY, QUEUE, POLYNOMIAL, TABLE = 0, 1, 2, 3
 """Numbers of the latency models."""
@@ -86,7 +86,7 @@ class RangeArrays(NamedTuple):
     shared: Floats
     weights: Floats
     limits: Floats
-    rules: RuleTables
+    rules: RuleRows
 
 
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
@@ -122,7 +122,7 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         shared=shared,
         weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
         limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
-        rules=rule_tables(compiled.rules),
+        rules=rule_rows(compiled, 1.0),
     )
 
 

@@ -11,8 +11,8 @@ from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIAL, QUEUE, RangeArrays
+from edrp.heuristics.placement.rule_rows import judge_rules
 from edrp.placement.latency import MAX_LATENCY
-from edrp.placement.rules.kernel import rule_terms
 
 OBJECTIVE_VALUE, VIOLATION_VALUE = 5, 6
 """Indices into `RangeState.values`, after those of the metrics."""
@@ -254,7 +254,7 @@ def add_up(t: RangeArrays, s: RangeState) -> None:
             objective += t.weights[p] * s.values[p]
         if s.values[p] > t.limits[p] * (1 + LIMIT_SLACK):
             violation += 0.01 + s.values[p] / t.limits[p] - 1
-    breach, price = rule_terms(t.rules, s.counts)
+    _, breach, price = judge_rules(t.rules, s.counts)
     s.values[OBJECTIVE_VALUE], s.values[VIOLATION_VALUE] = objective + price, violation + breach
 
 

@@ -1,0 +1,103 @@
+"""Rules in kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.placement.compiled import Compiled
+from edrp.placement.rules.arrays import RuleArrays
+
+
+RULE_UNITS = 1.5e-9
+"""Units of work of a change per coefficient of rules, which are all evaluated again."""
+
+
+class RuleRows(NamedTuple):
+    """Rows of rules as sums of terms; all sizes are 0 without rules.
+
+    Attributes
+    ----------
+    row_start : shape (rows + 1,); row k has the terms from `row_start[k]` up to `row_start[k + 1]`.
+    term_start : shape (terms + 1,); term x counts the replicas of cells from `term_start[x]` up to `term_start[x + 1]`.
+    coefficient, joined : shape (terms,); factor of a term, and whether it is 1 for any number of replicas.
+    operator, node : shape (cells,)
+    lower, upper : shape (rows,)
+    last : shape (rows,); whether a row is the last of its group, in which the largest violation counts.
+    penalty : shape (rows,); objective per unit of violation, infinite where the rule must be met.
+    scale : shape (rows,); what a violation of a rule that must be met is divided by.
+    max_penalty, max_price : largest finite penalty, and a bound on the sum of penalties, both of the objective.
+    """
+
+    row_start: Ints
+    term_start: Ints
+    coefficient: Floats
+    joined: Bools
+    operator: Ints
+    node: Ints
+    lower: Floats
+    upper: Floats
+    last: Bools
+    penalty: Floats
+    scale: Floats
+    max_penalty: float
+    max_price: float
+
+
+def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
+    """Convert the rules of a compiled problem for kernels, for an objective that is divided by `scale`."""
+    rules = compiled.rules
+    columns = rules.matrix.indices
+    terms = _cells_of_columns(rules)[columns]
+    operator, node = np.divmod(terms.indices.astype(np.int64), compiled.candidate.shape[1])
+    return RuleRows(
+        row_start=rules.matrix.indptr.astype(np.int64),
+        term_start=terms.indptr.astype(np.int64),
+        coefficient=np.array(rules.matrix.data, float),
+        joined=columns >= compiled.candidate.size,
+        operator=operator,
+        node=node,
+        lower=np.array(rules.lower, float),
+        upper=np.array(rules.upper, float),
+        last=np.diff(rules.group, append=-1) != 0,
+        penalty=rules.penalty[rules.group] / scale,
+        scale=rules.slack[rules.group] / LIMIT_SLACK,
+        max_penalty=float(rules.penalty[np.isfinite(rules.penalty)].max(initial=0.0)) / scale,
+        max_price=rules.price_ceiling(compiled.max_replicas) / scale,
+    )
+
+
+def _cells_of_columns(rules: RuleArrays) -> sparse.csr_array:
+    """Cells whose replicas each column counts, shape (columns, operators × nodes)."""
+    one = sparse.eye_array(rules.members.shape[1], format="csr")
+    return sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))
+
+
+@inlined
+def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
+    """How many times rules that must be met are broken, by how much in all, and what the violation of others costs.
+
+    `counts` holds the replicas per operator and node.
+    """
+    broken, breach, price, worst = 0, 0.0, 0.0, 0.0
+    for k in range(r.lower.size):
+        value = 0.0
+        for x in range(r.row_start[k], r.row_start[k + 1]):
+            replicas = 0
+            for y in range(r.term_start[x], r.term_start[x + 1]):
+                replicas += counts[r.operator[y], r.node[y]]
+            value += r.coefficient[x] * (min(replicas, 1) if r.joined[x] else replicas)
+        worst = max(worst, r.lower[k] - value, value - r.upper[k])
+        if r.last[k]:
+            if r.penalty[k] < np.inf:
+                price += r.penalty[k] * worst
+            elif worst > LIMIT_SLACK * r.scale[k]:
+                broken += 1
+                breach += worst / r.scale[k]
+            worst = 0.0
+    return broken, breach, price
