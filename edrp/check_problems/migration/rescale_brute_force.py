@@ -187,7 +187,10 @@ class _RescaleSearch:
             if objective[row] >= self.best:
                 return
             placed = KeyedDeployment(
-                {name: self.tables[i].replicas[chosen] for i, (name, chosen) in enumerate(zip(self.order, choice[row], strict=True))}
+                {
+                    name: self.tables[i].replicas[chosen]
+                    for i, (name, chosen) in enumerate(zip(self.order, choice[row], strict=True))
+                }
             )
             violated = [(rule, rule.evaluate(self.problem, placed)) for rule in self.problem.rules]
             price = sum((rule.penalty or 0.0) * violation for rule, violation in violated)
