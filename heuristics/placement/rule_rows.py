@@ -13,7 +13,6 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
 from edrp.placement.rules.arrays import RuleArrays
 
-
 RULE_UNITS = 1.5e-9
 """Units of work of a change per coefficient of rules, which are all evaluated again."""
 

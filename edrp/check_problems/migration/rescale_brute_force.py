@@ -186,12 +186,8 @@ class _RescaleSearch:
         for row in np.argsort(objective, kind="stable").tolist():
             if objective[row] >= self.best:
                 return
-            placed = KeyedDeployment(
-                {
-                    name: self.tables[i].replicas[chosen]
-                    for i, (name, chosen) in enumerate(zip(self.order, choice[row], strict=True))
-                }
-            )
+            chosen = {name: self.tables[i].replicas[k] for i, (name, k) in enumerate(zip(self.order, choice[row], strict=True))}
+            placed = KeyedDeployment(chosen)
             violated = [(rule, rule.evaluate(self.problem, placed)) for rule in self.problem.rules]
             price = sum((rule.penalty or 0.0) * violation for rule, violation in violated)
             if objective[row] + price < self.best and not any([*rule.broken(violation)] for rule, violation in violated):

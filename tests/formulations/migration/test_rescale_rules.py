@@ -21,7 +21,7 @@ def ruled(seed):
     return with_rules(random_rescale(seed, tasks=(3, 5)), seed)
 
 
-@pytest.mark.parametrize("seed", (*BINDING, *CLASHING))
+@pytest.mark.parametrize("seed", [*BINDING, *CLASHING])
 def test_the_program_agrees_with_brute_force(seed):
     problem = ruled(seed)
     optimum, _ = brute_force_rescale(problem)

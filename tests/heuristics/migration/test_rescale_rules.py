@@ -38,7 +38,7 @@ def test_kernels_and_evaluation_say_the_same_of_rules(seed):
             assert search.objective == pytest.approx(evaluation.objective, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", (*BINDING, *CLASHING))
+@pytest.mark.parametrize("seed", [*BINDING, *CLASHING])
 def test_the_search_finds_the_optima_of_tiny_problems_with_rules(seed):
     problem = ruled(seed)
     optimum, _ = brute_force_rescale(problem)
