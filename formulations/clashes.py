@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Program
 from edrp.core.solve import find_clashes
-
-if TYPE_CHECKING:
-    from edrp.formulations.formulation import Formulation
+from edrp.formulations.formulation import Formulation
+from edrp.formulations.placement.rule_rows import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,8 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     Returns
     -------
     tuple of str
-        One sentence per row or limit. Where no own row is needed, why the problem itself is infeasible.
+        One sentence per row or limit; then the rules that close nodes, each of which may be needed or not. Where no own row is
+        needed, why the problem itself is infeasible.
     """
     deadline = now() + units
     program = formulation.program
@@ -108,7 +107,14 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
         clashing = question.filtered(
             [part for demand in clashing for part in (_parts(demand, program) if demand in user_demands else [demand])]
         )
-    return tuple(demand.text for demand in clashing)
+    return (*(demand.text for demand in clashing), *_folded_rules(formulation))
+
+
+def _folded_rules(formulation: Formulation) -> list[str]:
+    """Hard rules that are met by leaving out columns: no row stands for them, and so none can be left out to see what helps."""
+    blocks = formulation.program.row_blocks
+    rules = [text for name, text in formulation.limits.items() if name.startswith(RULES) and name not in blocks]
+    return [f"{text} (it closes nodes, which may play a part)" for text in rules]
 
 
 def _own_demands(formulation: Formulation) -> list[OptionalRows]:

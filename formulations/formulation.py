@@ -94,7 +94,7 @@ class MetricFormulation(Formulation):
         named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
         units = self.problem.metrics
         texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
-        rules = {f"rules.{rule.name}": f"rule '{rule.name}': {rule.sentence}" for rule in self.problem.rules if rule.hard}
+        rules = {f"rules.{rule.name}": rule.demand for rule in self.problem.rules if rule.hard}
         return {"capacity": "resources of the nodes", **texts, **rules}
 
     def metric(self, name: str) -> Linear:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.containers import ContainerOperator, HostType
@@ -29,6 +29,8 @@ class Sizes:
         Shape (K,): maximum number of hosts of a type, infinity for any number.
     room
         Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
+    apart
+        Shape (O, O): whether two operators may not share a host.
     """
 
     operators: tuple[ContainerOperator, ...]
@@ -38,10 +40,13 @@ class Sizes:
     capacity: Floats
     limit: Floats
     room: Ints
+    apart: Bools
 
     @classmethod
-    def of(cls, operators: Iterable[ContainerOperator], types: Iterable[HostType]) -> Sizes:
-        """Make the arrays from documents."""
+    def of(
+        cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], apart: Iterable[Collection[str]] = ()
+    ) -> Sizes:
+        """Make the arrays from documents, and groups of operators of which no two may share a host."""
         operators, types = tuple(operators), tuple(types)
         described = [named_resources(operator.resources) for operator in operators]
         names = tuple(dict.fromkeys(name for amounts in (*(t.capacity for t in types), *described) for name in amounts))
@@ -54,7 +59,11 @@ class Sizes:
         limit = np.array([math.inf if host_type.limit is None else host_type.limit for host_type in types])
         allowed = np.array([[o.candidates is None or t.name in o.candidates for o in operators] for t in types])
         room = np.array([fitting(capacity, capacity, need) for need in needs]).T * allowed
-        return cls(operators, types, names, needs, capacity, limit, room)
+        return cls(operators, types, names, needs, capacity, limit, room, _pairs(operators, apart))
+
+    def barred(self, operator: int, counts: Ints) -> Bools:
+        """Whether hosts with these instances, shape (…, O), may not take an operator for the sake of others on them."""
+        return np.asarray((counts[..., self.apart[operator]] > 0).any(axis=-1))
 
     @property
     def operator_names(self) -> tuple[str, ...]:
@@ -65,6 +74,16 @@ class Sizes:
     def type_names(self) -> tuple[str, ...]:
         """Names of the host types."""
         return tuple(host_type.name for host_type in self.types)
+
+
+def _pairs(operators: tuple[ContainerOperator, ...], groups: Iterable[Collection[str]]) -> Bools:
+    """Which two operators are in a group together."""
+    apart = np.zeros((len(operators), len(operators)), np.bool_)
+    for group in groups:
+        named = np.array([operator.name in group for operator in operators])
+        apart |= named[:, None] & named
+    np.fill_diagonal(apart, val=False)
+    return apart
 
 
 def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:

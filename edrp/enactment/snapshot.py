@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
 from edrp.core.errors import Fault, numbered
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.core.wording import enumerated
@@ -27,6 +28,7 @@ from edrp.enactment.containers import (
     overfull,
     used_resources,
 )
+from edrp.enactment.rules import HostRule
 from edrp.placement.problem_warnings import unreached_operators
 
 
@@ -97,6 +99,7 @@ class EnactmentProblem(Problem):
     current: tuple[Host, ...] = Field(
         (), description="running hosts, from which methods may start; they play no part in the objective"
     )
+    rules: tuple[HostRule, ...] = Field((), description="operators that may not share a host")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -105,6 +108,7 @@ class EnactmentProblem(Problem):
         check_counts(self.application, 1.0, self.utilisation, faults)
         check_hosts(self.current, self.application, self.types, faults, "current")
         check_queues(self.queues, self.application, faults)
+        check_named(self.rules, "operators", self.application.by_name, "operator of the application", faults)
         faults.raise_if_any()
         return self
 
@@ -112,6 +116,11 @@ class EnactmentProblem(Problem):
     def types(self) -> dict[str, HostType]:
         """Host types by name."""
         return {host_type.name: host_type for host_type in self.host_types}
+
+    @property
+    def apart(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of operators of which no two may share a host."""
+        return tuple(rule.operators for rule in self.rules)
 
     @property
     def minimum_instances(self) -> dict[str, int]:
@@ -185,6 +194,8 @@ class EnactmentProblem(Problem):
         for host_type in self.host_types:
             if host_type.limit is not None and leased[host_type.name] > host_type.limit:
                 yield f"limit of {host_type.name}: {leased[host_type.name]} hosts against {host_type.limit}"
+        for rule in self.rules:
+            yield from rule.broken(rule.shared_hosts(hosts))
 
     def solution(self, decision: tuple[Host, ...] | None, fields: dict[str, Any]) -> EnactmentSolution:
         """The hosts."""

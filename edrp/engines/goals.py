@@ -13,6 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.core.problem import read_as
 from edrp.placement.network import Network
+from edrp.placement.rules import PlacementRule
 from edrp.replanning.rule import DowntimePolicy
 
 Replicas = Annotated[int, Field(ge=1)]
@@ -60,6 +61,7 @@ class Goals(Document):
     operators: dict[Name, ReplicaBounds] = Field(
         {}, description="bounds by operator; without one, sources never get fewer replicas"
     )
+    rules: tuple[PlacementRule, ...] = Field((), description="rules of your own about where replicas run")
     policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
 
 

@@ -47,6 +47,7 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
     return RescaleProblem(
         application=KeyedApplication(operators=operators, streams=problem.application.streams),
         network=_network(problem.network, fit),
+        rules=problem.rules,
         synchronisation_time=problem.synchronisation_time,
         ranges="even",
         transfer="direct",

@@ -74,6 +74,7 @@ def placement_problem(
     return EdrpProblem(
         application={"operators": operators, "streams": streams},
         network=placed,
+        rules=goals.rules,
         synchronisation_time=fit.restart.value,
         weights={"response_time": weight, "cost": 1.0 - weight},
         limits={
@@ -104,6 +105,7 @@ def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> Laten
     return LatencyAwareProblem(
         application={"operators": operators, "streams": streams},
         network=problem.network,
+        rules=problem.rules,
         current=problem.current if same else deployment,
     )
 

@@ -11,20 +11,23 @@ import numpy as np
 from edrp.core.arguments import check_arguments
 from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
+from edrp.core.methods import get_method
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
+from edrp.core.tolerances import OPTIMALITY_GAP
+from edrp.explanations.rules import RuleState, rule_states
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
-from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
-from edrp.placement.problem import PlacementProblem, StreamPlacement
+from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
 from edrp.placement.throughput import Throughput, predict_throughput
 
 MIN_ALIKE = 3
@@ -114,6 +117,7 @@ class Explanation:
     alike : groups of nodes that may be exchanged for one another, which makes other deployments as good as this one.
     scalings : of every operator that has a capacity curve.
     throughput : how much of its load the deployment carries, where replicas use shared resources; else None.
+    rules : every rule of the problem: whether it is met, what it costs, and what the optimum is without it.
     """
 
     deployment: Deployment | None
@@ -129,6 +133,7 @@ class Explanation:
     alike: tuple[tuple[str, ...], ...] = ()
     scalings: tuple[Scaling, ...] = ()
     throughput: Throughput | None = None
+    rules: tuple[RuleState, ...] = ()
 
     def _repr_html_(self) -> str:
         """The HTML that notebooks show."""
@@ -141,6 +146,7 @@ def explain(
     *,
     runner_up: bool = True,
     alike: bool = True,
+    without_rules: bool = True,
     work_limit: float = SECOND_BEST_WORK,
 ) -> Explanation:
     """Take a deployment apart.
@@ -155,9 +161,12 @@ def explain(
         Whether to look for the second-best deployment too.
     alike
         Whether to look for nodes that are alike too, which takes seconds among thousands.
+    without_rules
+        Whether to solve the problem without each of its rules too, by the method of the solution, so as to say what it costs.
     work_limit
-        Units of work for the second-best deployment, about seconds of an idle core. It is called so only where it is proven
-        within that limit (`second_best.proven`), and the same problem and limit give the same explanation.
+        Units of work for the second-best deployment, about seconds of an idle core, and as many for all rules together. It is
+        called so only where it is proven within that limit (`second_best.proven`), and the same problem and limit give the same
+        explanation.
 
     Raises
     ------
@@ -191,6 +200,10 @@ def explain(
         return Explanation(None, None, (), (), (), (), (), (), solution.clashes)
     deployment: Deployment = problem.read_decision(solution.deployment if solution else answer, "deployment")
     evaluation = problem.evaluate(deployment)
+    second = second_best(problem, deployment, work_limit=work_limit) if runner_up else None
+    optimal = solution is not None and solution.status == "optimal" and (solution.gap or 0.0) <= OPTIMALITY_GAP
+    proven = optimal or (second is not None and second.proven and not second.better)
+    method = "auto" if solution is None else solution.method
     return Explanation(
         deployment,
         evaluation,
@@ -201,10 +214,11 @@ def explain(
         _standstills(problem, deployment),
         (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
         (),
-        second_best(problem, deployment, work_limit=work_limit) if runner_up else None,
+        second,
         _alike(problem) if alike else (),
         _scalings(problem, deployment),
         predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,
+        tuple(rule_states(problem, deployment, evaluation, method, proven, work_limit if without_rules else 0.0)),
     )
 
 
@@ -213,6 +227,14 @@ def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
     return infeasibility.explain_infeasibility(problem, proofs, units)
+
+
+def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> tuple[str, ...]:
+    """Why a problem of kind `latency-aware` is infeasible: what its nodes lack, or which rules clash with that or each other."""
+    if not any(rule.hard for rule in problem.rules):
+        return problem.clashes()
+    found = infeasibility.explain_infeasibility(problem, lambda part: [get_method("highs", part.kind)], units)
+    return found if {rule.demand for rule in problem.rules} & set(found) else problem.clashes()
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
@@ -245,13 +267,15 @@ def _crossings(problem: PlacementProblem, deployment: Deployment) -> tuple[Cross
 
 
 def objective_shares(problem: StreamPlacement, evaluation: Evaluation) -> tuple[Share, ...]:
-    """Part of the objective that each metric with a weight has."""
+    """Part of the objective that each metric with a weight has, and what rules add to it."""
     metrics = problem.metrics
-    return tuple(
+    shares = [
         Share(term.metric, term.weight, term.coefficient * metrics[term.metric].scaled(evaluation.metrics[term.metric]))
         for term in problem.terms
         if term.weight
-    )
+    ]
+    shares += [Share(PENALTIES, 1.0, amount) for name, amount in evaluation.metrics.items() if name == PENALTIES]
+    return tuple(shares)
 
 
 def cost_parts(problem: Any, deployment: Any, cost: Cost) -> tuple[CostPart, ...]:

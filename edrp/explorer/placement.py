@@ -7,6 +7,7 @@ from typing import Any
 
 from edrp.core.problem import Evaluation
 from edrp.explanations.placement import Explanation, Margin, explain
+from edrp.explanations.rules import rule_table
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
 from edrp.explorer.quantities import figure, percent, quantity
@@ -110,6 +111,8 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
         total = sum(part.money for part in paid)
         rows = [(p.name, "stream" if p.is_stream else "operator", figure(p.money, 4), _percent(p.money, total)) for p in paid]
         yield Table("Cost", ("part", "what", "money/h", "share"), tuple(rows), ("money/h", "share"))
+    if explanation.rules:
+        yield rule_table(explanation.rules)
     if explanation.crossings:
         crossings = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
         yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), tuple(crossings), ("tuples/s", "of the stream"))

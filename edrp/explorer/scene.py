@@ -292,6 +292,7 @@ class Scene:
 
 def _facts(node: Any) -> list[tuple[str, str]]:
     rows = [("zone", str(node.zone))] if node.zone is not None else []
+    rows += node.labels.items()
     rows += [("speed", f"{node.speedup:g} × the reference")] if node.speedup != 1 else []
     rows += [("availability", f"{node.availability:.6g}")] if node.availability != 1 else []
     rows += [("starts replicas in", quantity(node.spawn_time, "s"))] if node.spawn_time else []

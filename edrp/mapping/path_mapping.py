@@ -13,11 +13,13 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
+from edrp.mapping.rules import ComponentRule
 from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
 
@@ -84,6 +86,7 @@ class MappingProblem(Problem):
     public_cost: NonNegative = Field(
         0.0, description="price of each hop over the public network", json_schema_extra={"unit": "money"}
     )
+    rules: tuple[ComponentRule, ...] = Field((), description="components on different servers, or on one")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -97,6 +100,8 @@ class MappingProblem(Problem):
             for index, component in enumerate(self.task.components):
                 if component.service is not None and component.service not in offered:
                     faults.add(("task", "components", index, "service"), component.service, "is hosted by no node of the network")
+        components = [component.name for component in self.task.components]
+        check_named(self.rules, "components", components, "component of the task", faults)
         faults.raise_if_any()
         return self
 
@@ -188,10 +193,13 @@ class MappingProblem(Problem):
 
     def _broken_servers(self, decision: PathMap) -> Iterator[str]:
         used: dict[str, list[float]] = {}
+        servers = {part.name: name for part, name in zip(self.task.components, decision.nodes, strict=True)}
         for component, need, name in zip(self.task.components, self.task.needs, decision.nodes, strict=True):
             used.setdefault(name, []).append(need)
             if not self.network.by_name[name].hosts(component.service):
                 yield f"component {component.name}: {name} does not host service {component.service}"
+        for rule in self.rules:
+            yield from rule.broken(rule.violation(servers))
         for name, needs in used.items():
             yield from _over(f"capacity of {name}", math.fsum(needs), self.network.by_name[name].capacity)
 

@@ -103,7 +103,7 @@ def give_out(
     Parameters
     ----------
     kept
-        By old node.
+        By node; numbers from `nodes_before` on are of new nodes that have their interval already.
     others
         Intervals that hold tasks and are kept by nobody.
 
@@ -112,7 +112,7 @@ def give_out(
     >>> give_out({0: (0, 9), 1: (11, 20)}, [(9, 11)], 2, 4, 20)
     ((0, 9), (11, 20), (9, 11), (20, 20))
     """
-    after: list[Interval | None] = [kept.get(node) for node in range(max(nodes_before, nodes_after))]
+    after: list[Interval | None] = [kept.get(node) for node in range(max(nodes_before, nodes_after, *(n + 1 for n in kept)))]
     waiting = [*others, *[(tasks, tasks)] * (nodes_after - len(kept) - len(others))]
     free = [node for node, interval in enumerate(after) if interval is None]
     for node, interval in zip(free, waiting, strict=False):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from edrp.core.document import NonNegative
+from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
+from edrp.migration.rules import TaskRule, check_task_rules
 
 
 class MigrationSolution(Solution):
@@ -56,13 +58,23 @@ class MigrationProblem(TaskIntervals, Problem):
         description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
     )
     allow_empty: bool = Field(True, description="whether a node may hold no task")
+    rules: tuple[TaskRule, ...] = Field((), description="tasks that must or must not be on some current nodes afterwards")
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        faults = Faults(self.kind)
+        check_task_rules(self.rules, len(self.work), len(self.intervals), faults)
+        faults.raise_if_any()
+        return self
 
     def evaluate(self, decision: Sequence[Sequence[int] | None]) -> Evaluation:
-        """Evaluate an assignment: state that moves, and the limits that it breaks."""
+        """Evaluate an assignment: state that moves, and the limits and rules that it breaks."""
         after: Assignment = read_as(self.decision_type, decision, "decision")
-        return evaluate_migration(
+        evaluation = evaluate_migration(
             after, self.intervals, self.work, self.state_size, self.nodes, self.tolerance, allow_empty=self.allow_empty
         )
+        broken = (sentence for rule in self.rules for sentence in rule.broken(rule.misplaced(after)))
+        return replace(evaluation, broken=(*evaluation.broken, *broken))
 
     def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:
         """The assignment and the moves that lead to it."""

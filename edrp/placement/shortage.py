@@ -6,10 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from edrp.core.arrays import Bools
 from edrp.core.document import named_resources
 from edrp.core.errors import numbered
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
+from edrp.placement.rules.arrays import record_rules
 
 MAX_POOLS = 200
 """Largest number of different sets of candidates that are looked at, the smallest ones first."""
@@ -31,12 +35,14 @@ def usable(problem: Any, node: str, resource: str) -> float:
 
 
 def homeless_operators(problem: Any) -> Iterator[str]:
-    """Yield a sentence for each operator of which a single replica fits on none of its nodes."""
-    for operator in problem.application.operators:
+    """Yield a sentence for each operator of which a single replica fits on none of its nodes, or only where rules forbid it."""
+    closing = _closing_rules(problem) if problem.rules else []
+    for index, operator in enumerate(problem.application.operators):
         need = named_resources(operator.resources)
         pool = operator.candidates or tuple(problem.network.by_name)
         lacking = {node: next(_lacking(problem, node, need), None) for node in pool}
         if None in lacking.values():
+            yield from _ruled_out(problem, index, lacking, closing) if closing else ()
             continue
         what = "node" if operator.candidates is None else "candidate"
         for resource, amount in need.items():
@@ -50,6 +56,32 @@ def homeless_operators(problem: Any) -> Iterator[str]:
             needs = enumerated([f"{resource} {amount:.6g}" for resource, amount in need.items()])
             lacks = [f"{node} has {usable(problem, node, str(name)):.6g} {name}" for node, name in lacking.items()]
             yield f"{operator.name}: a replica needs {needs}, which no {what} offers together ({enumerated(lacks)})"
+
+
+def _closing_rules(problem: Any) -> list[tuple[Any, Bools]]:
+    """Rules that close nodes to operators by themselves, each with what it closes, shape (operators, nodes)."""
+    operators, nodes = tuple(problem.application.by_name), tuple(problem.network.by_name)
+    rules, kept = record_rules(problem.rules, problem, operators, nodes), np.zeros((len(operators), len(nodes)), bool)
+    return [(rules.rules[index], rules.without(rules.rule != index).closed(kept)[1]) for index in np.unique(rules.rule)]
+
+
+def _ruled_out(problem: Any, index: int, lacking: Mapping[str, Any], closing: list[tuple[Any, Bools]]) -> Iterator[str]:
+    """Yield a sentence where rules close every node that lacks nothing for a replica of an operator."""
+    operator = problem.application.operators[index]
+    fitting = np.array([node in lacking and lacking[node] is None for node in problem.network.by_name])
+    if rules := _needed_rules(closing, index, fitting):
+        names = enumerated([f"rule '{rule.name}' ({rule.sentence})" for rule in rules])
+        what = "node" if operator.candidates is None else "candidate"
+        room = " that has room for a replica" if any(lacking.values()) else ""
+        yield f"{operator.name}: {names} leave{'s' * (len(rules) == 1)} no {what}{room}"
+
+
+def _needed_rules(closing: list[tuple[Any, Bools]], index: int, fitting: Bools) -> list[Any]:
+    """Rules, each of which is needed for that, that together close some nodes to an operator; none where they do not."""
+    if not np.logical_or.reduce([~fitting, *(closed[index] for _, closed in closing)]).all():
+        return []
+    fewer = (_needed_rules(closing[:k] + closing[k + 1 :], index, fitting) for k in range(len(closing)))
+    return next(filter(None, fewer), [rule for rule, _ in closing])
 
 
 def _lacking(problem: Any, node: str, need: Mapping[str, float]) -> Iterator[str]:

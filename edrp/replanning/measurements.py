@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from edrp.core.document import Document
@@ -11,7 +11,8 @@ from edrp.core.wording import suggestion
 from edrp.placement.application import Topology
 from edrp.placement.delays import with_delays
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.network import Network
+from edrp.placement.network import Network, Node
+from edrp.placement.rules import Forbidden, LinearRule, PlacementRule, Required
 
 Amounts = float | Mapping[str, float]
 
@@ -44,7 +45,7 @@ def with_measurements(
     delays
         Seconds, one way, by pair of nodes; see `with_delays`.
     vanished
-        Nodes that are no more. They are no candidates either.
+        Nodes that are no more. They are no candidates either, and rules are about the others.
     network
         Instead of the problem's; capacities, delays and vanished nodes are then of this one. For nodes that have come, or
         a whole matrix of delays (`LatencyEstimate.network`).
@@ -52,8 +53,8 @@ def with_measurements(
     Raises
     ------
     InvalidInstanceError
-        Naming every unknown operator, stream and node, every value that cannot be, and every operator all of whose
-        candidates have vanished.
+        Naming every unknown operator, stream and node, every value that cannot be, every operator all of whose candidates have
+        vanished, and every rule that the nodes left cannot meet.
 
     Examples
     --------
@@ -80,7 +81,9 @@ def with_measurements(
         raise InvalidInstanceError(faults)
     measured = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
     application = _application(problem.application, rates or {}, external_rates or {}, resources or {}, set(vanished))
-    return problem.replace(application=application, network=measured, current=None)
+    left = [node for node in before.nodes if node.name not in vanished]
+    rules = [told for rule in problem.rules if (told := _rule_among(rule, left)) is not None]
+    return problem.replace(application=application, network=measured, rules=rules, current=None)
 
 
 def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str) -> list[Fault]:
@@ -105,6 +108,21 @@ def _network(before: Network, capacities: Mapping[str, Amounts], vanished: set[s
     links = [link for link in before.links if link.source not in vanished and link.target not in vanished]
     zoned = any(node.zone is not None for node in before.nodes if node.name not in vanished)
     return _changed(before, nodes=nodes, links=links, within_zone=before.within_zone if zoned else None)
+
+
+def _rule_among(rule: PlacementRule, nodes: Sequence[Node]) -> PlacementRule | None:
+    """The rule without names of nodes that are no more; None where these leave nothing that could break it.
+
+    A rule that could not be met any more stays as it is, for the problem to refuse it by name.
+    """
+    if isinstance(rule, LinearRule):
+        terms = [term for whole in rule.terms if (term := whole.among(nodes)) is not None]
+        if terms:
+            return rule.replace(terms=terms)
+        return None if (rule.lower or 0.0) <= 0.0 <= (rule.upper or 0.0) else rule
+    if isinstance(rule, Forbidden):
+        return rule.among(nodes)
+    return rule.among(nodes) or rule if isinstance(rule, Required) else rule
 
 
 def _application(

@@ -137,7 +137,8 @@ def _equal_nodes(problem: StreamPlacement) -> Iterator[list[str]]:
     for node in problem.network.nodes:
         offered = frozenset(node.resources.items()) if isinstance(node.resources, dict) else node.resources
         allowed = tuple(node.name in candidates for candidates in restricted)
-        groups.setdefault((offered, allowed), []).append(node.name)
+        told_apart = (node.zone, tuple(node.labels.items())) if problem.rules else ()
+        groups.setdefault((offered, allowed, told_apart), []).append(node.name)
     yield from groups.values()
 
 

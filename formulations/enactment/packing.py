@@ -43,7 +43,7 @@ def pack_openly(
     for operator in packing_order(sizes):
         for _ in range(counts[operator]):
             look("a first packing")
-            host = _tightest(sizes, types, free, operator)
+            host = _tightest(sizes, types, free, contents, operator)
             if host is None:
                 kind = next((k for k in ranked if remaining[k] >= 1 and sizes.room[k, operator]), None)
                 if kind is None:
@@ -72,7 +72,7 @@ def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> C
         operator = int(gain.argmax())
         if gain[operator] <= 0:
             return contents
-        host = _tightest(sizes, types, free, operator)
+        host = _tightest(sizes, types, free, contents, operator)
         if host is None:
             possible[operator] = False
             continue
@@ -98,12 +98,13 @@ def _with_slack(sizes: Sizes, types: Sequence[int]) -> Floats:
     return sizes.capacity[list(types)] * (1 + LIMIT_SLACK)
 
 
-def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -> int | None:
-    """The host with room for an instance that has least free, as the sum of the shares of its resources."""
+def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, contents: Contents, operator: int) -> int | None:
+    """The host that may take an instance and has least free, as the sum of the shares of its resources."""
     if not types:
         return None
     spend(ENTRY_WORK * free.size)
     fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[list(types), operator] > 0)
+    fits &= ~sizes.barred(operator, contents)
     if not fits.any():
         return None
     capacity = sizes.capacity[list(types)]
@@ -126,11 +127,12 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
 
     All are placed where most is left, full or not. Then an instance of the host that is overfull most changes places with
     one of another host, or with nothing: the swap that lowers the excess most, or one of the least harmful, at random (the
-    same on every run). Nothing is found either where less than `until` is left of the time, or where the table of all swaps
-    is too large.
+    same on every run). Nothing is found either where less than `until` is left of the time, where the table of all swaps
+    is too large, or where operators may not share hosts, which swaps do not look at.
     """
     may_run = np.any(sizes.room[list(types)] > 0, axis=0)
-    if not types or not may_run[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
+    too_large = len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS
+    if sizes.apart.any() or not types or not may_run[counts > 0].all() or too_large:
         return None
     kinds, generator = np.array(types), np.random.default_rng(0)
     allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])

@@ -68,8 +68,9 @@ class EnactmentFormulation(Formulation):
 
     @property
     def limits(self) -> Mapping[str, str]:
-        """Instances that the load needs, those that are allowed, and resources."""
-        return {"fewest": "instances that the load needs", "most": "max_instances", "capacity": "resources of the hosts"}
+        """Instances that the load needs, those that are allowed, resources, and rules."""
+        needed = {"fewest": "instances that the load needs", "most": "max_instances"}
+        return {**needed, "capacity": "resources of the hosts", "apart": "rules"}
 
     def decode(self, values: Floats) -> tuple[Host, ...]:
         """Leased hosts with their instances."""
@@ -138,6 +139,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_count_rows(built, arrays)
     room = np.minimum(arrays.sizes.room[slots], arrays.max_counts)
     add_host_rows(built, arrays.sizes, slots, room, built["composition"], open_slot.T.astype(float))
+    _add_apart_rows(built, [[arrays.sizes.operator_names.index(name) for name in group] for group in problem.apart], room)
     objective = Linear.of(built["composition"], useful.counts @ arrays.price)
     late = late_items(built, arrays)
     free = _free_shares(built, arrays, useful)
@@ -185,6 +187,24 @@ def _add_count_rows(program: Program, arrays: EnactmentArrays) -> None:
     program.add_rows("total", count.size, [(operators[:, None], instances.T, 1.0), (operators, count, -1.0)], lower=0, upper=0)
     program.add_rows("fewest", count.size, [(operators, count, 1.0)], lower=arrays.min_counts)
     program.add_rows("most", count.size, [(operators, count, 1.0)], upper=arrays.max_counts)
+
+
+def _add_apart_rows(program: Program, groups: Sequence[Sequence[int]], room: Floats) -> None:
+    """Rows `present`: a binary column for a host (S,) and an operator of a group says whether it has instances there.
+
+    Rows `apart`: of each group one operator at most has instances on a host.
+    """
+    operators = sorted({operator for group in groups for operator in group})
+    if not operators:
+        return
+    present = program.add_columns("present", (len(room), len(operators)), upper=1.0, integer=True)
+    row = np.arange(present.size).reshape(present.shape)
+    entries = [(row, program["instances"][:, operators], 1.0), (row, present, -room[:, operators])]
+    program.add_rows("present", present.size, entries, upper=0.0)
+    host = np.arange(len(room))[:, None]
+    columns = [present[:, [operators.index(operator) for operator in group]] for group in groups]
+    entries = [(host + rank * len(room), group, 1.0) for rank, group in enumerate(columns)]
+    program.add_rows("apart", len(groups) * len(room), entries, upper=1.0)
 
 
 def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compositions) -> Linear:

@@ -50,7 +50,7 @@ class EnactmentArrays:
 def enactment_arrays(problem: EnactmentProblem) -> EnactmentArrays:
     """The problem as arrays."""
     application, weights = problem.application, problem.weights
-    sizes = Sizes.of(application.operators, problem.host_types)
+    sizes = Sizes.of(application.operators, problem.host_types, problem.apart)
     fewest = np.array(list(problem.minimum_instances.values()), np.int64)
     arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operator_names]
     served = [problem.horizon / operator.occupied for operator in application.operators]

@@ -205,8 +205,8 @@ class LabelSetting(Method):
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
 
     def refusal(self, problem: MappingProblem) -> str | None:
-        """Refuse costs that are not sums over links."""
-        return refusal(problem)
+        """Refuse costs that are not sums over links, and rules, for which labels would have to remember servers."""
+        return refusal(problem) or ("label-setting knows no rules; the program of `highs` does" if problem.rules else None)
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Prove the optimum, or return the best map, bound and gap when time runs out."""

@@ -71,6 +71,7 @@ class MappingFormulation(Formulation):
             "downlink": "downlinks of the servers",
             "links": "max_empty_hops",
             "total": "max_empty_hops",
+            "rules": "rules",
         }
 
     def decode(self, values: Floats) -> PathMap:
@@ -136,6 +137,7 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     _add_public_rows(built, layers)
     _add_empty_rows(built, layers)
     _add_capacity_rows(built, layers)
+    _add_rule_rows(built, problem)
     objective = _cost(built, layers)
     built.minimise(objective)
     return MappingFormulation(problem, program, built, objective, perf_counter() - started, tables, layers)
@@ -245,6 +247,24 @@ def _add_capacity_rows(program: Program, layers: MapLayers) -> None:
             columns = program[block].T
             exact = np.where(_usable(layers, block), np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 0.0)
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
+
+
+def _add_rule_rows(program: Program, problem: MappingProblem) -> None:
+    """Rows `rules`, for each server: at most one of components apart; of components together as many of one as of the next."""
+    numbers = {component.name: number for number, component in enumerate(problem.task.components)}
+    parts: list[tuple[list[int], list[float], float, float]] = []
+    for rule in problem.rules:
+        group = [numbers[name] for name in rule.components]
+        if rule.rule == "apart":
+            parts.append((group, [1.0] * len(group), -np.inf, 1.0))
+        else:
+            parts += [(list(pair), [1.0, -1.0], 0.0, 0.0) for pair in pairwise(group)]
+    on_server = program["place"].T
+    row = np.arange(len(on_server))[:, None]
+    entries = [(row + rank * row.size, on_server[:, group], signs) for rank, (group, signs, _, _) in enumerate(parts)]
+    if entries:
+        lower, upper = (np.repeat([part[side] for part in parts], row.size) for side in (2, 3))
+        program.add_rows("rules", len(parts) * row.size, entries, lower=lower, upper=upper)
 
 
 def _usable(layers: MapLayers, block: str) -> Bools:

@@ -4,7 +4,8 @@ Column: an interval [first, end) at a place in this order, and the old node that
 old node's interval is there twice, `OPEN`, and `TAKEN` if that node keeps an interval before, so that no path keeps two
 intervals on one node. The rest is a shortest path without side rows: the relaxation is integral, and a solver needs no
 search. With rows of a user's own it may be fractional; so where intervals begin, and who keeps them, are integer columns,
-which decide all others. (Thousands of integer intervals instead would take solvers ten times as long to presolve.)
+which decide all others. (Thousands of integer intervals instead would take solvers ten times as long to presolve.) Rules that
+forbid nodes only leave columns out; those that require nodes add rows, and intervals that are integer themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,39 +21,13 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
+from edrp.formulations.migration.interval_columns import NOBODY, OPEN, TAKEN, IntervalColumns
+from edrp.formulations.migration.node_rules import add_once_rows, placed, required_nodes, with_rules
 from edrp.migration.intervals import Assignment, Interval, give_out, load_limit
 from edrp.migration.single_step import MigrationProblem
 
-NOBODY = -1
-"""Index in place of the old node where no old node keeps an interval."""
-
-OPEN, TAKEN = 0, 1
-
 BYTES_PER_INTERVAL = 1000
 """Memory of an interval's columns with their entries, in all forms that a program takes on its way to a solver."""
-
-
-class IntervalColumns(NamedTuple):
-    """Meaning of the columns of the block `interval`; arrays of shape (columns,).
-
-    Attributes
-    ----------
-    place : place of the interval in the order of the tasks, from 0 on.
-    first, end : tasks [first, end).
-    enters, leaves : `OPEN` or `TAKEN`, at the first boundary and at the end.
-    node : the old node that keeps the interval, or `NOBODY`.
-    moved : bytes that move.
-    moves : runs of neighbouring tasks that move from one node.
-    """
-
-    place: Ints
-    first: Ints
-    end: Ints
-    enters: Ints
-    leaves: Ints
-    node: Ints
-    moved: Floats
-    moves: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +64,8 @@ class MigrationFormulation(Formulation):
         interval_ends = list(zip(self.arcs.node[chosen].tolist(), ends, strict=True))
         interval_of_node = {node: interval for node, interval in interval_ends if node != NOBODY}
         others = [interval for node, interval in interval_ends if node == NOBODY]
+        if problem.rules:
+            interval_of_node, others = placed(problem, interval_of_node, others), []
         return give_out(interval_of_node, others, len(problem.intervals), problem.nodes, len(problem.work))
 
     def encode(self, decision: Sequence[Interval | None]) -> Floats | None:
@@ -102,9 +79,9 @@ class MigrationFormulation(Formulation):
         state = OPEN
         for position, ((first, end), node) in enumerate(sorted(intervals)):
             old = before[node] if node < len(before) else (0, 0)
-            keeper = node if max(old[0], first) < min(old[1], end) else NOBODY
             same = (arcs.place == position) & (arcs.first == first) & (arcs.end == end) & (arcs.enters == state)
-            same &= arcs.node == keeper
+            overlaps = max(old[0], first) < min(old[1], end)
+            same &= arcs.node == (node if overlaps or (same & (arcs.node == node)).any() else NOBODY)
             if not same.any():
                 return None
             start[block[same]] = 1.0
@@ -140,15 +117,20 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     min_end = np.maximum(first + 1, low[position + 1])
     counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
-    refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
+    required = required_nodes(problem)
+    remedy = "lower the tolerance" if problem.rules else "use the method 'ssm', which needs no program"
+    refuse_beyond_memory(int(counts.sum()) * (1 + len(required)) * BYTES_PER_INTERVAL, what, remedy)
     end = np.repeat(min_end, counts) + _positions(counts)
-    arcs = _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end)
+    arcs = with_rules(problem, _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end))
     built = Program()
-    columns = built.add_columns("interval", arcs.first.size)
+    columns = built.add_columns("interval", arcs.first.size, upper=1.0 if required else np.inf, integer=bool(required))
     tasks = len(problem.work)
     _add_path(built, columns, arcs, tasks)
-    _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
-    _add_sums(built, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
+    if required:  # next to the sums, these rows have made presolve of HiGHS 1.15 run for ever
+        add_once_rows(built, columns, arcs, required)
+    else:
+        _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
+        _add_sums(built, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
     objective = Linear.of(columns, arcs.moved)
     built.minimise(objective)
     return MigrationFormulation(problem, program, built, objective, perf_counter() - started, arcs)

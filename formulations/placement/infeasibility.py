@@ -1,10 +1,11 @@
-"""Explains why an instance is infeasible: a minimal set of limits and resources that cannot be met together, in words."""
+"""Explains why an instance is infeasible: a minimal set of limits, resources and rules that cannot be met together, in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from edrp.core.budget import now, units_left
 from edrp.core.document import named_resources
@@ -12,10 +13,12 @@ from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLar
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
 from edrp.core.wording import enumerated
-from edrp.placement.application import Operator
+from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.problem import PlacementProblem
+from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
 
 MAX_EXPLANATION_WORK = 20.0
@@ -40,7 +43,7 @@ class Demand:
     """
 
     text: str
-    drop: Callable[[EdrpProblem], EdrpProblem]
+    drop: Callable[[Any], Any]
     limit: str = ""
 
 
@@ -54,7 +57,7 @@ class Prover:
     deadline : on the clock of `edrp.core.budget`; a time limit for all that is done counts too.
     """
 
-    methods: Callable[[EdrpProblem], Sequence[Method]]
+    methods: Callable[[Any], Sequence[Method]]
     deadline: float = math.inf
 
     @property
@@ -62,11 +65,9 @@ class Prover:
         """Units of work left, below 0 when the deadline has passed."""
         return min(self.deadline - now(), units_left())
 
-    def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
+    def decide(self, problem: PlacementProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
-        limit = problem.limits.of(metric)
-        limited = problem if limit is not None else _limited(problem, metric, cost_ceiling(problem))
-        single = limited.replace(weights=Weights.of_metrics({metric: 1.0}))
+        single = _for_metric(problem, metric) if isinstance(problem, EdrpProblem) else problem
         with derived_once(single):
             try:
                 method = next(iter(self.methods(single)), None)
@@ -79,14 +80,14 @@ class Prover:
 
 
 def explain_infeasibility(
-    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_EXPLANATION_WORK
+    problem: PlacementProblem, methods: Callable[[Any], Sequence[Method]], units: float = MAX_EXPLANATION_WORK
 ) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 
-    Operators that are overloaded or fit on no node are reported alone, then nodes that offer less than the operators need that
-    must run there. Otherwise candidate sets, resources,
-    loads and limits are dropped one after the other (deletion filter): those that stay are needed for the clash. For
-    each limit that stays, the sentence says how far it would have to be loosened.
+    Operators that are overloaded, fit on no node, or only where rules forbid it, are reported alone, then nodes that offer less
+    than the operators need that must run there. Otherwise candidate sets, resources, loads, rules and limits are dropped one
+    after the other (deletion filter): those that stay are needed for the clash. For each limit that stays, the sentence says
+    how far it would have to be loosened.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def explain_infeasibility(
     return sentences if prover.units > 0 else (*sentences, UNEXAMINED)
 
 
-def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand], EdrpProblem]:
+def clashing_demands(problem: PlacementProblem, prover: Prover) -> tuple[list[Demand], Any]:
     """The demands of an infeasible problem that the deletion filter keeps, and the problem with these demands only."""
     current, clashing = _cheapest(problem), []
     for demand in demands(problem):
@@ -128,26 +129,38 @@ def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand]
     return clashing, current
 
 
-def _cheapest(problem: EdrpProblem) -> EdrpProblem:
+def _cheapest(problem: PlacementProblem) -> PlacementProblem:
     """Any objective will do; cost is the easiest to express and needs a limit, here one that never binds."""
+    if any(not rule.hard for rule in problem.rules):
+        problem = problem.replace(rules=tuple(rule for rule in problem.rules if rule.hard))
+    if not isinstance(problem, EdrpProblem):
+        return problem
     return problem.replace(
         priorities=(), weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or cost_ceiling(problem))
     )
 
 
-def demands(problem: EdrpProblem) -> list[Demand]:
+def _for_metric(problem: EdrpProblem, metric: str) -> EdrpProblem:
+    limited = problem if problem.limits.of(metric) is not None else _limited(problem, metric, cost_ceiling(problem))
+    return limited.replace(weights=Weights.of_metrics({metric: 1.0}))
+
+
+def demands(problem: Any) -> list[Demand]:
     """All demands that the deletion filter may drop; those that users change most easily come last."""
     application = problem.application
     enumerated = [_candidates(operator) for operator in application.operators if operator.candidates is not None]
     needed = {operator.name: _min_stable_replicas(problem, operator) for operator in application.operators}
-    enumerated += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
-    enumerated += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
+    if isinstance(problem, EdrpProblem):
+        enumerated += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
+        enumerated += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     enumerated += [_resource(problem, name, needed) for name in sorted(scarce)]
-    return enumerated + [_limit(problem, name) for name in problem.metrics if problem.limits.of(name) is not None]
+    enumerated += [_rule(rule) for rule in problem.rules if rule.hard]
+    limited = problem.metrics if isinstance(problem, EdrpProblem) else ()
+    return enumerated + [_limit(problem, name) for name in limited if problem.limits.of(name) is not None]
 
 
-def _candidates(operator: Operator) -> Demand:
+def _candidates(operator: OperatorBase) -> Demand:
     nodes = operator.candidates or ()
     shown = ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
     return Demand(f"candidates of {operator.name}: {shown}", lambda problem: _changed(problem, operator.name, candidates=None))
@@ -164,12 +177,12 @@ def _load(problem: EdrpProblem, operator: Operator, min_replicas: int) -> Demand
     return Demand(text, lambda problem: _changed(problem, operator.name, latency=None))
 
 
-def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand:
+def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
     use = {o.name: named_resources(o.resources).get(name, 0.0) for o in problem.application.operators}
     need = sum(use[operator] * replicas for operator, replicas in needed.items())
-    plenty = 1.0 + sum(use[o.name] * o.max_replicas for o in problem.application.operators)
+    plenty = 1.0 + sum(use[o.name] * o.max_replicas for o in problem.application.operators) / problem.usable_share(name)
 
-    def drop(problem: EdrpProblem) -> EdrpProblem:
+    def drop(problem: PlacementProblem) -> PlacementProblem:
         nodes = [
             node.replace(resources={**node.resources, name: plenty})
             if isinstance(node.resources, dict)
@@ -184,6 +197,13 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
     return Demand(f"{name} of the nodes: {offers}; the operators need at least {need:.6g} ({needs})", drop)
 
 
+def _rule(rule: Rule) -> Demand:
+    def drop(problem: PlacementProblem) -> PlacementProblem:
+        return problem.replace(rules=tuple(other for other in problem.rules if other.name != rule.name))
+
+    return Demand(rule.demand, drop)
+
+
 def _limit(problem: EdrpProblem, name: str) -> Demand:
     text = f"limits.{name}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
     return Demand(text, lambda problem: _limited(problem, name, cost_ceiling(problem) if name == "cost" else None), name)
@@ -193,13 +213,13 @@ def _limited(problem: EdrpProblem, name: str, limit: float | None) -> EdrpProble
     return problem.replace(limits=problem.limits.with_limit(name, limit))
 
 
-def _changed(problem: EdrpProblem, operator: str, **changes: object) -> EdrpProblem:
+def _changed(problem: PlacementProblem, operator: str, **changes: object) -> PlacementProblem:
     application = problem.application
     operators = tuple(o.replace(**changes) if o.name == operator else o for o in application.operators)
     return problem.replace(application=application.replace(operators=operators))
 
 
-def _with_remedy(demand: Demand, relaxed: EdrpProblem, prover: Prover) -> str:
+def _with_remedy(demand: Demand, relaxed: Any, prover: Prover) -> str:
     """The demand in words; for a limit also the best value that the other demands allow."""
     if not demand.limit:
         return demand.text
@@ -214,15 +234,15 @@ def _with_remedy(demand: Demand, relaxed: EdrpProblem, prover: Prover) -> str:
     return f"{demand.text}; it is {side} {best:.6g}".rstrip() + (f" {metric.unit}" if metric.unit != "1" else "")
 
 
-def _min_stable_replicas(problem: EdrpProblem, operator: Operator) -> int:
+def _min_stable_replicas(problem: PlacementProblem, operator: Any) -> int:
     """Smallest number of replicas that is allowed and serves an operator's load."""
-    if operator.latency is None:
-        return operator.min_replicas
+    if getattr(operator, "latency", None) is None:
+        return int(operator.min_replicas)
     load, allowed = problem.application.load(operator.name), range(operator.min_replicas, operator.max_replicas + 1)
     return next((r for r in allowed if math.isfinite(operator.latency.at(load / r, r))), operator.max_replicas + 1)
 
 
-def _short(problem: EdrpProblem) -> tuple[str, ...]:
+def _short(problem: Any) -> tuple[str, ...]:
     """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
     operators = problem.application.by_name
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
@@ -233,7 +253,7 @@ def _short(problem: EdrpProblem) -> tuple[str, ...]:
     return (*(demand.text for demand in demands), *(short.text for short in shortages_found))
 
 
-def _overloaded(problem: EdrpProblem) -> list[str]:
+def _overloaded(problem: Any) -> list[str]:
     """Operators whose load no allowed number of replicas serves."""
     faults = []
     for operator in problem.application.operators:

@@ -39,7 +39,7 @@ class FirstFitDecreasing(SnapshotRule):
 
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
         """Pack the fewest instances, then more where they lower the objective."""
-        sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
+        sizes = PricedSizes.priced(problem.application.operators, problem.host_types, problem.apart)
         terms = SnapshotTerms(problem, sizes)
         packing = fewest_packed(sizes, terms.min_counts)
         if isinstance(packing, Packing) and parameters.extra:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -30,16 +30,21 @@ class PricedSizes(Sizes):
 
     @classmethod
     def priced(
-        cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], *, per_second: bool = False
+        cls,
+        operators: Iterable[ContainerOperator],
+        types: Iterable[HostType],
+        apart: Iterable[Collection[str]] = (),
+        *,
+        per_second: bool = False,
     ) -> PricedSizes:
         """Convert documents of operators and host types into arrays."""
-        sizes = Sizes.of(operators, types)
+        sizes = Sizes.of(operators, types, apart)
         price = np.array([host_type.price / (host_type.billing_time if per_second else 1.0) for host_type in sizes.types])
         max_hosts = np.array(
             [np.iinfo(np.int64).max if host_type.limit is None else host_type.limit for host_type in sizes.types]
         )
-        shared = (sizes.operators, sizes.types, sizes.resources, sizes.needs, sizes.capacity, sizes.limit, sizes.room)
-        return cls(*shared, price, max_hosts)
+        own = {field.name: getattr(sizes, field.name) for field in fields(Sizes)}
+        return cls(**own, price=price, max_hosts=max_hosts)
 
     def cheapest(self, operator: int, leased: Ints) -> int | None:
         """The host type with the least price per instance that an empty host could run of this operator.
@@ -99,7 +104,7 @@ class Packing:
 
     def room(self, operator: int) -> Ints:
         """Instances of an operator that each host could take in addition, shape (hosts,)."""
-        allowed = self.sizes.room[self.type, operator] > 0
+        allowed = (self.sizes.room[self.type, operator] > 0) & ~self.sizes.barred(operator, self.counts)
         return fitting(self.free, self.capacity, self.sizes.needs[operator]) * allowed
 
     @property

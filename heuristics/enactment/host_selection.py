@@ -129,7 +129,7 @@ class _HostRanking:
         name = sizes.operators[operator].name
         cached = np.array([name in host.images for host in packing.hosts], bool) | (packing.counts[:, operator] > 0)
         self._values = suitabilities(self._free, self._capacity, self._need, cached, cached_factor)
-        self._values[sizes.room[packing.type, operator] == 0] = -1.0
+        self._values[(sizes.room[packing.type, operator] == 0) | sizes.barred(operator, packing.counts)] = -1.0
         if without is not None:
             self._values[without] = -1.0
 

@@ -30,7 +30,7 @@ class HostSelection(SnapshotRule):
 
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
         """Restore the limits, add instances, give up hosts."""
-        sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
+        sizes = PricedSizes.priced(problem.application.operators, problem.host_types, problem.apart)
         terms = SnapshotTerms(problem, sizes)
         packing = Packing(sizes, problem.current)
         restore_limits(packing, terms)
@@ -50,7 +50,7 @@ class HostSelection(SnapshotRule):
 
 
 def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
-    """Remove hosts beyond the limit of their type, and instances that may not be on their host or find no room."""
+    """Remove hosts beyond the limit of their type, and instances that may not be on their host, share it or find no room."""
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
         while packing.leased[kind] > sizes.max_hosts[kind]:
@@ -59,6 +59,8 @@ def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
             packing.drop(int(hosts[np.argmin(packing.counts[hosts].sum(axis=1))]))
     packing.counts[sizes.room[packing.type] == 0] = 0
     for host in range(len(packing.hosts)):
+        while (clashing := (present := packing.counts[host] > 0) & (sizes.apart @ present)).any():
+            packing.counts[host, np.flatnonzero(clashing)[packing.counts[host, clashing].argmin()]] = 0
         while (short := packing.free[host] < -packing.slack[host]).any():
             look("a packing")
             users = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)

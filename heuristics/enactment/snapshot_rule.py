@@ -60,7 +60,7 @@ def fill(packing: Packing, terms: SnapshotTerms) -> None:
     """
     totals, free = packing.totals, packing.free
     for host, kind in enumerate(packing.type.tolist()):
-        more = _filling(packing.sizes, terms, free[host], kind, totals)
+        more = _filling(packing.sizes, terms, free[host], kind, totals, packing.counts[host])
         packing.counts[host] += more
         totals += more
 
@@ -77,7 +77,7 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
         best, lowest = None, value
         spend(LOOK * sizes.room.size)
         for kind in np.flatnonzero(leased < sizes.max_hosts).tolist():
-            more = _filling(sizes, terms, sizes.capacity[kind], kind, totals)
+            more = _filling(sizes, terms, sizes.capacity[kind], kind, totals, np.zeros_like(totals))
             if not more[terms.waiting(totals) > 0].any():
                 continue
             one = np.arange(len(leased)) == kind
@@ -100,14 +100,14 @@ def _equal_hosts(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> 
     return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
 
 
-def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, totals: Ints) -> Ints:
-    """Number of instances to add on one new host of a type, shape (operators,)."""
+def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, totals: Ints, present: Ints) -> Ints:
+    """Number of instances to add on one host of a type with those present on it, shape (operators,)."""
     free_left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
     share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
 
     def put(operator: int, number: int) -> None:
         allowed = min(number, int(terms.max_counts[operator] - totals[operator] - more[operator]))
-        if allowed > 0 and sizes.room[kind, operator]:
+        if allowed > 0 and sizes.room[kind, operator] and not sizes.barred(operator, present + more):
             count = min(allowed, int(fitting(free_left[None], capacity[None], sizes.needs[operator])[0]))
             more[operator] += count
             free_left[:] -= count * sizes.needs[operator]

@@ -100,7 +100,8 @@ class MappingProtocol(Method):
             stopped = "time_limit"
             notes.append(f"time was up after {result.messages['ack']} of {result.messages['map']} map messages sent so far")
         if decision is None:
-            notes.append("no map of the whole task reached its delivery")
+            kept_back = f"none of the {len(result)} maps that reached the delivery is within all limits and rules"
+            notes.append(kept_back if len(result) else "no map of the whole task reached its delivery")
         size = {**{f"{kind}_messages": count for kind, count in result.messages.items()}, "complete_maps": len(result)}
         return Answer("none" if decision is None else "feasible", stopped, decision, value, size=size, notes=tuple(notes))
 

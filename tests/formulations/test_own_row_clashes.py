@@ -107,3 +107,21 @@ def test_a_solution_says_that_it_is_about_the_program_with_own_rows(word_count):
     (note,) = solution.notes
     assert note.startswith(own("row 'three splitters'") + ", and 1 more: ")
     assert note.endswith("about the program with it")
+
+
+def test_rules_that_an_own_row_clashes_with_are_named_too_those_without_rows_last(word_count):
+    """A rule that closes nodes leaves out columns, and so has no row that could be left out."""
+    apart = {"rule": "apart", "name": "apart", "operators": ["splitter", "counter"]}
+    closed = {"rule": "forbidden", "name": "closed", "operators": ["counter"], "nodes": ["edge"]}
+    harmless = {"rule": "spread", "name": "harmless", "operators": ["reader"], "most": 3}
+    formulation = edrp.formulate(word_count.replace(rules=[apart, harmless]))
+    together = formulation.placed("splitter", "cloud") + formulation.placed("counter", "cloud")
+    formulation.program.add_row("both in the cloud", together, lower=2)
+    rule = "rule 'apart': replicas of splitter and counter are on different nodes"
+    assert edrp.solve_formulation(formulation).clashes == (rule, own("row 'both in the cloud'"))
+    folded = edrp.formulate(word_count.replace(rules=[harmless, closed]))
+    folded.program.add_row("counter on the edge", folded.placed("counter", "edge"), lower=1)
+    assert edrp.solve_formulation(folded).clashes == (
+        own("row 'counter on the edge'"),
+        "rule 'closed': no replicas of counter on node edge (it closes nodes, which may play a part)",
+    )

@@ -77,6 +77,9 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
         need(host["type"] in model.types, f"host {name}: there is no type {host['type']}")
         need({*host.get("images", ())} <= model.operators.keys(), f"host {name}: has the image of an operator that there is not")
         model.check_host(name, host["type"], host.get("instances", {}))
+        for rule in problem.get("rules", []):
+            present = [operator for operator in rule["operators"] if host.get("instances", {}).get(operator, 0)]
+            need(len(present) < 2, f"host {name}: rule {rule['name']!r} is broken")
     kinds, counts = [host["type"] for host in hosts.values()], added(host.get("instances", {}) for host in hosts.values())
     model.check_moment(1, kinds, counts)
     offered, used, seconds = dict[str, Fraction](), model.used(counts), problem.get("horizon", 60)

@@ -9,6 +9,7 @@ A place is a list of `field:form`, and a form is read from its end:
     X%              an object of X by name
     X~              a number X, or an object of such numbers by name
     text flag       text of 1 to 200 characters, true or false
+    string          any text
     =a|b            one of these words
     #1..9           a whole number from 1 to 9
     .               an object, whose fields are those of the place below
@@ -86,6 +87,7 @@ _CONTAINERS = {
     ),
     "host_types": "name:text! resources:needs~! price:money! billing_time:>s! start_up:s^ limit:#0..1000000?",
 }
+_RULE = "name:text! reason:string"
 _TASKS = "work:1+! state_size:B+! intervals:#0..1000000^+! nodes:#1..10000! tolerance:1! allow_empty:flag"
 FIELDS: dict[str, dict[str, str]] = {
     "edrp": {
@@ -116,7 +118,10 @@ FIELDS: dict[str, dict[str, str]] = {
         "application.operators": f"{_OPERATOR} instances:#1..10000",
         "weights": "latency:1/ms supervisors:1 colocation:1 events:1",
     },
-    "migration": {"": f"kind:=migration! {_TASKS}"},
+    "migration": {
+        "": f"kind:=migration! {_TASKS} rules:.*",
+        "rules": f"{_RULE} rule:=forbidden|required! tasks:#0..1000000^+! nodes:#0..1000000+!",
+    },
     "migration-policy": {"": f"kind:=migration-policy! {_TASKS} node_counts:#..10000+! transitions:share*+! discount:below-1!"},
     "link-allocation": {
         **_SERVERS,
@@ -130,8 +135,9 @@ FIELDS: dict[str, dict[str, str]] = {
         **_SERVERS,
         "": (
             "kind:=mapping! network:.! task:.! max_empty_hops:#0..1000 empty_hops:=per_edge|total "
-            "bandwidth:=cumulative|per_edge cost:=additive|load-balance|public-hops|public-hops-links public_cost:money"
+            "bandwidth:=cumulative|per_edge cost:=additive|load-balance|public-hops|public-hops-links public_cost:money rules:.*"
         ),
+        "rules": f"{_RULE} rule:=apart|together! components:text+!",
         "task": "source:text! delivery:text! components:.*64! bandwidths:bytes/s*? rate:bytes/s? price:money/bytes",
         "task.components": "name:text! shrinkage:>1 capacity:1 cpu_factor:s/bytes service:text?",
     },
@@ -139,8 +145,9 @@ FIELDS: dict[str, dict[str, str]] = {
         **_CONTAINERS,
         "": (
             "kind:=enactment! application:.! host_types:.+! queues:1% horizon:>s utilisation:>share? penalty:money weights:. "
-            "current:.*"
+            "current:.* rules:.*"
         ),
+        "rules": f"{_RULE} rule:=apart! operators:text+!",
         "weights": "host_cost:1/money free_resources:1 violations:1/money",
         "current": "name:text! type:text! instances:#0..1000000% images:text*",
     },
@@ -229,6 +236,8 @@ def _is_of(form: str, value: Any) -> bool:
         return isinstance(value, list) and len(value) == 2 and all(map(_is_degrees, value, (180, 90)))
     if form in ("text", "flag"):
         return _is_text(value) if form == "text" else isinstance(value, bool)
+    if form == "string":
+        return isinstance(value, str)
     if form[0] == "=":
         return isinstance(value, str) and value in form[1:].split("|")
     if not _is_number(value):

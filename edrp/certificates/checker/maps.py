@@ -161,4 +161,8 @@ def evaluate_map(problem: dict[str, Any], decision: Any) -> Fraction:
             places.append((route[-1], j + 1, places[-1][2] if maps.total else 0, 0))
     cost, overloaded = maps.follow(places)
     need(not overloaded, f"{overloaded[:1]}: more is used than there is")
+    server = dict(zip((part["name"] for part in maps.parts), nodes, strict=True))
+    for rule in problem.get("rules", []):
+        used, most = {server[name] for name in rule["components"]}, len(rule["components"])
+        need(len(used) == (most if rule["rule"] == "apart" else 1), f"rule {rule['name']!r} is broken")
     return Fraction(cost, maps.unit)

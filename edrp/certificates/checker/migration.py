@@ -29,6 +29,10 @@ def evaluate_migration(problem: dict[str, Any], decision: Any) -> Fraction:
         need(sum(work[first:end]) <= limit, f"node {node} holds too much work")
         old = before[node] if node < len(before) else (0, 0)
         kept_state += sum(size[max(first, old[0]) : min(end, old[1])])
+    for rule in problem.get("rules", []):
+        named = {task for first, end in rule["tasks"] for task in range(first, end)}
+        there = {task for node, first, end in present if node in rule["nodes"] for task in range(first, end)}
+        need(not (named & there if rule["rule"] == "forbidden" else named - there), f"rule {rule['name']!r} is broken")
     return Fraction(sum(size) - kept_state)
 
 

@@ -46,9 +46,14 @@ class Stated(str):
 
 
 def is_built(problem: dict[str, Any]) -> bool:
-    """Whether the checker builds the program of a problem by itself: it knows the kind, and all that is in the problem."""
+    """Whether the checker builds the program of a problem by itself: it knows the kind, and all that is in the problem.
+
+    Rules are in none of its programs, which are therefore no more than bounds where there are some.
+    """
+    if problem["kind"] not in PROGRAMS or problem.get("rules"):
+        return False
     try:
-        return problem["kind"] in PROGRAMS and (problem["kind"] != "edrp" or Deployments(problem) is not None)
+        return problem["kind"] != "edrp" or Deployments(problem) is not None
     except Unknown:
         return False
 

@@ -174,6 +174,25 @@ def _check_migration(problem: dict[str, Any]) -> None:
     )
 
 
+def _check_task_rules(problem: dict[str, Any]) -> None:
+    """Rules have names of their own, ranges of tasks and current nodes."""
+    _check_migration(problem)
+    rules, tasks, nodes = problem.get("rules", []), len(problem["work"]), len(problem["intervals"])
+    _differ("rules", (rule["name"] for rule in rules))
+    for rule in rules:
+        need(all(first < end <= tasks for first, end in rule["tasks"]), "rules.tasks: one is no range of tasks")
+        need(max(rule["nodes"]) < nodes, "rules.nodes: one is no current node")
+
+
+def _check_rules(problem: dict[str, Any], field: str, there: Any) -> None:
+    """Rules have names of their own, and each is about two at least that there are."""
+    rules = problem.get("rules", [])
+    _differ("rules", (rule["name"] for rule in rules))
+    for rule in rules:
+        need(len(_differ(f"rules.{field}", rule[field])) > 1, f"rules.{field}: one alone")
+        _known(f"rules.{field}", rule[field], there)
+
+
 def _check_policy(problem: dict[str, Any]) -> None:
     _check_migration(problem)
     counts, rows = problem["node_counts"], problem["transitions"]
@@ -212,6 +231,7 @@ def _check_mapping(problem: dict[str, Any]) -> None:
     if None not in offered:
         services = (part["service"] for part in parts if part.get("service") is not None)
         _known("task.components.service", services, set(chain.from_iterable(offered)))
+    _check_rules(problem, "components", {part["name"] for part in parts})
 
 
 def _check_containers(problem: dict[str, Any]) -> None:
@@ -234,6 +254,7 @@ def _check_containers(problem: dict[str, Any]) -> None:
     _differ("hosts", (host["name"] for host in hosts))
     _known("hosts", (host["type"] for host in hosts), types)
     _known("hosts", chain.from_iterable((*host.get("instances", ()), *host.get("images", ())) for host in hosts), loads)
+    _check_rules(problem, "operators", loads)
 
 
 def fits(operator: dict[str, Any], host: dict[str, Any], count: int) -> bool:
@@ -257,7 +278,7 @@ def _check_leasing(problem: dict[str, Any]) -> None:
 RELATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
     "edrp": _check_edrp,
     "latency-aware": _check_latency_aware,
-    "migration": _check_migration,
+    "migration": _check_task_rules,
     "migration-policy": _check_policy,
     "link-allocation": _check_link_allocation,
     "mapping": _check_mapping,

@@ -43,7 +43,10 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
         return None, ()
     useful = {name: max(count, _in_time(problem, name)) for name, count in fewest.items()}
     contents = [
-        (host_type.name, counts) for host_type in problem.host_types for counts in host_contents(operators, host_type, useful)
+        (host_type.name, counts)
+        for host_type in problem.host_types
+        for counts in host_contents(operators, host_type, useful)
+        if not any(sum(counts[names.index(name)] > 0 for name in rule.operators) > 1 for rule in problem.rules)
     ]
     max_hosts = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf

@@ -40,6 +40,8 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     for bound, nodes in _placements(problem, ways):
         if bound > best + _rounding(best):
             break
+        if not _meets_rules(problem, nodes):
+            continue
         constant = _constant(problem, nodes)
         routes = _cheapest_routes(problem, ways, nodes)
         worth = math.inf if routes is None else constant + math.fsum(way.worth for way in routes)
@@ -50,6 +52,15 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
         public = tuple(way.public for way in routes)
         maps.append(PathMap(nodes=nodes, routes=tuple(way.route for way in routes), public=public if any(public) else ()))
     return (None if math.isinf(best) else best), tuple(maps)
+
+
+def _meets_rules(problem: MappingProblem, nodes: Sequence[str]) -> bool:
+    """Whether components are on as many servers as the rules want."""
+    server = dict(zip((component.name for component in problem.task.components), nodes, strict=True))
+    return all(
+        len({server[name] for name in rule.components}) == (len(rule.components) if rule.rule == "apart" else 1)
+        for rule in problem.rules
+    )
 
 
 def _rounding(value: float) -> float:

@@ -10,6 +10,7 @@ from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
 from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
+from edrp.explanations.rules import rule_table
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
@@ -57,6 +58,9 @@ def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part
         yield from _actions(explanation)
     if explanation.margins:
         yield margin_table(explanation.margins)
+    if explanation.rules:
+        rules = rule_table(explanation.rules)
+        yield table(rules.columns, rules.rows, rules.caption)
     if explanation.second_best is not None:
         yield from second_best_parts(explanation.second_best, explanation.evaluation)
 

@@ -9,17 +9,19 @@ from edrp.core.solution import StageOutcome
 from edrp.placement.deployment import Deployment, counted
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
-from edrp.placement.problem import PlacementProblem, StreamPlacement
+from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
 from edrp.report.tables import Table
 
 UNCHANGED = "Nothing changes: what runs now stays as it is"
 
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
-    """Where each operator runs, every metric, and the actions that lead there."""
+    """Where each operator runs, every metric, rules that are violated, and the actions that lead there."""
     if solution.deployment is not None:
         yield placement_table(problem, solution.deployment)
         yield metric_table(problem, solution.metrics)
+        violations = [(rule, rule.evaluate(problem, solution.deployment)) for rule in problem.rules]
+        yield from (f"• {rule.demand}: violated by {by:.6g}" for rule, by in violations if rule.violated(by))
         if solution.stages:
             yield stage_table(problem, solution.stages)
     yield from (f"• {action}" for action in solution.actions)
@@ -46,6 +48,8 @@ def metric_table(problem: StreamPlacement, metrics: dict[str, float]) -> Table:
         value = f"{metrics[term.metric]:.6g}"
         limit = "" if term.limit is None else f"{term.limit:.6g}"
         rows.append((term.metric, value, problem.metrics[term.metric].unit, limit, f"{term.weight:g}" if term.weight else ""))
+    if PENALTIES in metrics:
+        rows.append((PENALTIES, f"{metrics[PENALTIES]:.6g}", "1", "", "1"))
     return table(("metric", "value", "unit", "limit", "weight"), rows, right=("value", "limit", "weight"))
 
 

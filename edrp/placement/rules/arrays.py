@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -129,8 +129,19 @@ class RuleArrays:
         return rows, closed.reshape(kept.shape)
 
 
+@cache
+def no_rules(cells: int) -> RuleArrays:
+    """The arrays of no rule, over so many operators × nodes; made once, since most problems have none."""
+    nothing, none = np.zeros(0, np.int64), np.zeros(0)
+    return RuleArrays(
+        (), nothing, nothing, none, none, sparse.csr_array((0, 2 * cells)), sparse.csr_array((0, cells)), none, none
+    )
+
+
 def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]) -> RuleArrays:
     """The rows of rules over some operators and nodes of a problem, in their order; no other node holds any replica."""
+    if not rules:
+        return no_rules(len(operators) * len(nodes))
     model = RuleModel(problem)
     written = [rule.linearise(model) for rule in rules]
     blocks = [(index, rows) for index, part in enumerate(written) for rows in (part if isinstance(part, list) else [part])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from pydantic import Field
@@ -178,6 +178,18 @@ class NodeChoice(Document):
     def chosen(self, network: Network) -> list[str]:
         """Names of the nodes, in the order of the document."""
         return [node.name for node in network.nodes if self._meets(node)]
+
+    def among(self, nodes: Sequence[Node]) -> Self | None:
+        """The choice without names, zones and labels that none of some nodes has; None where it chooses none of them."""
+        if not any(self._meets(node) for node in nodes):
+            return None
+        names, zones = {node.name for node in nodes}, {node.zone for node in nodes}
+        values = {key: {node.labels.get(key) for node in nodes} for key in self.labels}
+        return self.replace(
+            nodes=tuple(name for name in self.nodes if name in names),
+            zones=tuple(zone for zone in self.zones if zone in zones),
+            labels={key: tuple(value for value in allowed if value in values[key]) for key, allowed in self.labels.items()},
+        )
 
     def _meets(self, node: Node) -> bool:
         by_name = not self.nodes or node.name in self.nodes

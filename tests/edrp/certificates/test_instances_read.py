@@ -8,6 +8,7 @@ from operator import getitem
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from rule_documents import CASES
 
 import edrp
 from edrp.certificates import checker
@@ -131,7 +132,7 @@ def form(described, unit, definitions, below):
         case "integer":
             return f"#{described.get('minimum', '')}..{described['maximum']}"
         case "boolean" | "string" as kind:
-            return {"boolean": "flag", "string": "text"}[kind]
+            return {"boolean": "flag", "string": "text" if "maxLength" in described else "string"}[kind]
     return number(described, unit)
 
 
@@ -225,6 +226,19 @@ def test_what_the_package_refuses_the_checker_refuses_and_reads_what_it_reads(na
             assert checker_reads(text) == read, text
             outcomes.add(read)
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_checker_reads_the_rules_that_the_package_reads(kind):
+    instance, _ = CASES[kind]
+    whole, twice = json.dumps(instance), json.dumps({**instance, "rules": instance["rules"] * 2})
+    assert package_reads(whole)
+    assert checker_reads(whole)
+    assert not package_reads(twice)
+    assert not checker_reads(twice)
+    for text in odd_documents({"rules": instance["rules"]}):
+        changed = json.dumps({**instance, **json.loads(text)})
+        assert checker_reads(changed) == package_reads(changed), changed
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from edrp.datasets.families.family import Family
 
 LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
-    "explain_infeasibility": set(kinds()) - {"edrp", "rescale"},
+    "explain_infeasibility": set(kinds()) - {"edrp", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"mapping"},
     "view": {"enactment", "mapping", "link-allocation"},

@@ -4,12 +4,14 @@ import pytest
 from fake_flink import FakeFlink, FakeOperator, serving, word_count
 from test_flink_reading import answered_folder, observed
 
+from edrp.core.errors import InvalidInstanceError
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
+from edrp.engines.keyed_model import rescale_problem
 from edrp.engines.model import busy_share, placement_problem, shortages
 from edrp.engines.predictions import Prediction, judge, predict, throughput
 from edrp.placement.deployment import Deployment
@@ -172,6 +174,20 @@ def test_slots_of_other_jobs_are_none_of_this_one():
     spread = word_count(counter={"replicas": 3, "nodes": ("tm-a", "tm-b", "tm-b")}, parser={"group": "own"})
     observation = fitted(FakeFlink(spread)).observation
     assert observation.own_slots == {"tm-a": 2, "tm-b": 2}  # by group: a counter and a parser, and two counters
+
+
+def test_rules_of_the_goals_are_those_of_every_model():
+    """Labels of nodes are those of the network that the user gives."""
+    goals = Goals(rules=[{"rule": "forbidden", "name": "old", "operators": ["counter"], "labels": {"disk": ["slow"]}}])
+    fit = fitted(FakeFlink(word_count(counter={"replicas": 2}), rates=(300.0,)))
+    nodes = [{"name": "tm-a", "labels": {"disk": "slow"}}, {"name": "tm-b"}]
+    problem = placement_problem(fit, goals, Network(nodes=nodes, between_zones={"delay": 0.01}))
+    assert problem.network.by_name["tm-a"].labels == {"disk": "slow"}
+    keyed = rescale_problem(problem, fit, goals)
+    assert problem.rules == keyed.rules == goals.rules
+    assert keyed.network.by_name["tm-a"].labels == {"disk": "slow"}
+    with pytest.raises(InvalidInstanceError, match=r"rules\[0\].labels.disk: .* label of any node"):
+        placement_problem(fit, goals)
 
 
 def test_an_operator_that_no_slots_can_carry_is_named_and_does_not_stop_the_others():
