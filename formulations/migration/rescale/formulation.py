@@ -16,7 +16,6 @@ from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions
 from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits
 from edrp.formulations.placement.infeasibility import LOOSE
-from edrp.formulations.placement.rule_rows import RULES
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
@@ -88,8 +87,7 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     clashing = Question(formulation.program, demands, "highs", deadline).filtered(demands)
     texts = [demand.text for demand in clashing]
     limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts if text.startswith(LIMITS)}
-    rule_texts = formulation.limits
-    needed = problem.replace(rules=tuple(rule for rule in problem.rules if rule_texts.get(RULES + rule.name) in texts))
+    needed = problem.replace(rules=tuple(rule for rule in problem.rules if rule.demand in texts))
     remedies = {text: text + _best_value(needed, name, limits, deadline) for name, text in limits.items()}
     return tuple(remedies.get(text, text) for text in texts)
 
