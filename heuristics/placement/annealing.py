@@ -38,7 +38,7 @@ EVALUATED_SHARE = 0.5
 operators, a cluster and a latency-aware topology: processor time over units 0.5 to 1.5."""
 
 INFEASIBLE_ENERGY = 1000.0
-"""Energy added to a deployment that breaks a limit, in the comparison with the best one visited."""
+"""Energy added, besides the highest price of rules, to a deployment that breaks a limit, in the comparison with the best one."""
 
 MANY_PAIRS = 1000
 """Pairs of replicas per operator, over its streams, from which batches of replicas are moved."""
@@ -102,9 +102,9 @@ class BestDeployment(NamedTuple):
 
 
 @inlined
-def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: float) -> None:
+def _keep_best(d: DeploymentState, best: BestDeployment, max_price: float, value: float, margin: float) -> None:
     """Copy a deployment of this energy to `best` if it is better by more than a margin."""
-    c, rank = d.counts, value + INFEASIBLE_ENERGY * d.values[BROKEN_VALUE]
+    c, rank = d.counts, value + (INFEASIBLE_ENERGY + max_price) * d.values[BROKEN_VALUE]
     if rank >= best.energy[0] - margin:
         return
     best.energy[0] = rank
@@ -157,7 +157,7 @@ def anneal(
         stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
         if stays:
             value, overload = new, new_overload
-            _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
+            _keep_best(d, best, t.rules.max_price, value, 1e-12 if step > 0 else 0.0)
         else:
             transfer(t, d, changes, True)
         for k in range(changes):
@@ -209,6 +209,7 @@ class AnnealingRun:
         self.options = options
         self.best = BestDeployment.empty(*compiled.candidate.shape)
         self.units = EVALUATED_SHARE * evaluation_units(compiled)
+        self.infeasible = INFEASIBLE_ENERGY + arrays.rules.max_price
 
     def consider(self, start: Ints) -> None:
         """Evaluate a deployment as a start."""
@@ -225,7 +226,7 @@ class AnnealingRun:
         hot = parameters.hot if plan.enough is None else plan.scale / replicas * parameters.hot
         for run in range(3 * parameters.anneals):
             before, seeds = float(best[0]), [self.options.seed, run]
-            feasible = before < INFEASIBLE_ENERGY
+            feasible = before < self.infeasible
             if feasible and run >= parameters.anneals:
                 break
             fresh = not feasible and run > 0
@@ -250,7 +251,7 @@ class AnnealingRun:
             number = min(chunk, steps - steps_done)
             anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**steps_done, cooling)
             budget.spend((1 + number) * self.units)
-            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE_ENERGY:
+            if self.options.progress is not None and self.best.energy[0] < self.infeasible:
                 self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
         return True
 

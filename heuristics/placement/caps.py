@@ -81,7 +81,8 @@ class Caps(Method):
     the least α of each resource alone, to a granularity, then raises all of them together until a placement is found. A
     placement below the final thresholds is drawn that no other one found dominates.
 
-    The search proves nothing: it knows no objective, and what it does not find in a number of steps it takes for impossible.
+    The search proves nothing: it knows no objective and no rules of the problem (the answer is "none" where the placement breaks
+    one), and what it does not find in a number of steps it takes for impossible.
     """
 
     name = "caps"

@@ -10,9 +10,13 @@ from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, SharedUse
 from edrp.heuristics.placement.replica_counts import ReplicaCounts
+from edrp.heuristics.placement.rule_rows import judge_rules
 
 EXCESS_PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
+
+RULE_PENALTY = 0.2
+"""Objective per unit of violation of a rule that must be met, in addition to the highest penalty of other rules."""
 
 BREACH_PENALTY = 0.01
 """Penalty for breaking any limit, in units of the objective, so that the search does not settle just beyond one."""
@@ -149,9 +153,12 @@ def measure(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
-    """Compute the objective plus penalties for broken limits; write the metrics to `d.values`."""
-    total = measure(t, d) + EXCESS_PENALTY * overload
-    d.values[BROKEN_VALUE] = 1.0 if overload > 0 else 0.0
+    """Compute the objective plus penalties for broken limits and rules; write the metrics to `d.values`."""
+    broken, breach, price = judge_rules(t.rules, d.counts.replicas)
+    total = measure(t, d) + EXCESS_PENALTY * overload + price
+    if broken > 0:
+        total += (RULE_PENALTY + t.rules.max_penalty) * breach + BREACH_PENALTY * broken
+    d.values[BROKEN_VALUE] = 1.0 if overload > 0 or broken > 0 else 0.0
     for k in range(5 + t.shared.weights.size):
         value = d.values[k] if k < 5 else d.values[FIRST_PEAK_VALUE + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]

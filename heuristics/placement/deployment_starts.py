@@ -33,6 +33,8 @@ def best_start(compiled: Compiled, starts: list[Ints], error: OutOfTimeError) ->
 def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
     """Return the start of the options and the current deployment, if the problem allows them; capacity may be broken.
 
+    Rules may be broken, too, except that replicas move away from nodes that rules close to their operator.
+
     Examples
     --------
     >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
@@ -45,15 +47,22 @@ def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
 
 
 def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
-    """Convert a deployment into counts, if it keeps candidates, replica limits and stability; else None."""
+    """Convert a deployment into counts, if it keeps candidates, replica limits and stability; else None.
+
+    Rules narrow the candidates: what runs elsewhere moves to the first candidate that has room.
+    """
     try:
         counts = compiled.counts(deployment)
     except KeyError:
         return None
     degree = counts.sum(axis=1)
-    if (degree > compiled.max_replicas).any() or (counts[~compiled.candidate] > 0).any():
+    if (degree > compiled.max_replicas).any() or not stable_degrees(compiled)[np.arange(degree.size), degree].all():
         return None
-    return counts if stable_degrees(compiled)[np.arange(degree.size), degree].all() else None
+    if (counts[~compiled.candidate] == 0).all():
+        return counts
+    if not compiled.rules.rules:
+        return None
+    return _fill(compiled, lambda i, _: compiled.candidates(i), np.where(compiled.candidate, counts, 0), degree)
 
 
 def first_fit(compiled: Compiled) -> Ints:
@@ -93,11 +102,12 @@ def zone_fits(compiled: Compiled) -> Iterator[Ints]:
         yield _fill(compiled, lambda i, counts, order=order: order[compiled.candidate[i, order]])  # type: ignore[misc]
 
 
-def _fill(compiled: Compiled, order: Callable[[int, Ints], Ints]) -> Ints:
-    filling = Filling.of(compiled)
-    for i, replicas in enumerate(least_stable(compiled).tolist()):
+def _fill(compiled: Compiled, order: Callable[[int, Ints], Ints], counts: Ints | None = None, degree: Ints | None = None) -> Ints:
+    """Add replicas to some that stay, in topological order, until operators have `degree`, or as few as keep them stable."""
+    filling = Filling.of(compiled, counts)
+    for i, replicas in enumerate((least_stable(compiled) if degree is None else degree).tolist()):
         nodes, demand = order(i, filling.counts), compiled.demand[i]
-        filling.add(i, nodes, first_fit_shares(filling.room(i, nodes), replicas), replicas)
+        filling.add(i, nodes, replicas, first_fit_shares)
         for _ in range(replicas - int(filling.counts[i].sum())):
             node = int(nodes[np.argmax((filling.free[nodes] - demand).min(axis=1, initial=np.inf))])
             filling.counts[i, node] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf, isfinite
 from typing import Annotated, Any
 
@@ -35,8 +36,9 @@ class Ds2(PlacementRule):
 
     Present replicas stay as far as they are wanted: where there are too many replicas, nodes that hold the
     most of them give up theirs; where there are too few, each new one goes to the candidate with room that holds the
-    fewest replicas of the whole application. Delays and costs play no part. Flink's additions for working off a
-    backlog, and its band within which nothing is changed, are left out.
+    fewest replicas of the whole application. Rules of the problem limit this room, but no replica moves because of one:
+    where one is broken, the answer is that there is none, with its name. Delays and costs play no part.
+    Flink's additions for working off a backlog, and its band within which nothing is changed, are left out.
     """
 
     name = "ds2"
@@ -53,13 +55,9 @@ class Ds2(PlacementRule):
             if needed[operator] > targets[operator]:
                 more = f"{needed[operator]} replicas" if isfinite(needed[operator]) else "more than its curve ever reaches"
                 filling.notes.append(f"{name} would need {more}, may have {targets[operator]}")
-        per_node = filling.counts.sum(axis=0)
-        for operator, missing in enumerate((targets - filling.counts.sum(axis=1)).tolist()):
-            if missing:
-                nodes = compiled.candidates(operator)
-                shares = even_shares(per_node[nodes], filling.room(operator, nodes), missing)
-                filling.add(operator, nodes, shares, int(targets[operator]))
-                per_node[nodes] += shares
+        for operator in np.flatnonzero(targets != filling.counts.sum(axis=1)).tolist():
+            nodes = compiled.candidates(operator)
+            filling.add(operator, nodes, int(targets[operator]), partial(_to_the_emptiest, filling, nodes))
         return filling
 
 
@@ -94,6 +92,11 @@ def _possible_replicas(compiled: Compiled, needed: list[float]) -> Ints:
     stable = stable_degrees(compiled)
     max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
+
+
+def _to_the_emptiest(filling: Filling, nodes: Ints, room: Ints, replicas: int) -> Ints:
+    """Deal replicas to the nodes that hold the fewest replicas of the whole application."""
+    return even_shares(filling.counts[:, nodes].sum(axis=0), room, replicas)
 
 
 def _current_kept(compiled: Compiled, targets: Ints) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.note_wording import listed, shortened
+from edrp.heuristics.placement.rule_room import RuleRoom, rule_room
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
@@ -64,6 +66,8 @@ class Filling:
         Replicas placed.
     free : shape (nodes, resources)
         Free resources of the nodes; negative where replicas use more than there is.
+    rules
+        The room that rules leave; None without rules.
     notes
         Sentences about what could not be done.
     """
@@ -71,27 +75,45 @@ class Filling:
     compiled: Compiled
     counts: Ints
     free: Floats
+    rules: RuleRoom | None
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
         """Create a partial deployment with these replicas, or without any."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
-        return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand)
+        rules = rule_room(compiled.problem) if len(compiled.rules) else None
+        return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand, rules)
 
     def room(self, operator: int, nodes: Ints) -> Ints:
-        """Number of further replicas of an operator that each of these nodes can take, at most its maximum."""
+        """Number of further replicas of an operator that each of these nodes can take, at most its maximum.
+
+        Rules that must be met count as far as what is placed later cannot make up for a replica; a node's room by them
+        supposes that all replicas go there.
+        """
         demand = self.compiled.demand[operator]
         limit = int(self.compiled.max_replicas[operator])
         with np.errstate(over="ignore"):
             fitting = self.free[np.ix_(nodes, demand > 0)] / demand[demand > 0]
         fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
+        if self.rules is not None:
+            fewest = np.minimum(fewest, self.rules.room(self.counts, operator, limit)[nodes])
         return np.maximum(fewest, 0).astype(np.int64)
 
-    def add(self, operator: int, nodes: Ints, shares: Ints, replicas: int) -> None:
-        """Add `shares` replicas of an operator to these nodes; note how many of `replicas` find no node."""
-        self.counts[operator, nodes] += shares
-        self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
+    def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
+        """Place replicas of an operator until it has so many; note how many find no node.
+
+        Parameters
+        ----------
+        share
+            Says from the room of the nodes, and a number of replicas, how many each node gets. Where rules tie nodes to each
+            other, it is asked for one replica after the other.
+        """
+        missing, ruled = replicas - int(self.counts[operator].sum()), self.rules is not None
+        for _ in range(missing if ruled else 1):
+            shares = share(self.room(operator, nodes), 1 if ruled else missing)
+            self.counts[operator, nodes] += shares
+            self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
         missing = replicas - int(self.counts[operator].sum())
         if missing:
             self.notes.append(f"{missing} of {replicas} replicas of {self.compiled.operators[operator]} find no node")
@@ -159,10 +181,15 @@ class PlacementRule(Method):
         if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         filling = self.fill(compiled, parameters)
+        filling.counts = self.repair(compiled, filling.counts, options)
         notes = shortened(filling.notes)
         if not filling.counts.any(axis=1).all():
             return Answer("none", "finished", notes=notes)
         return checked_answer(compiled, filling.counts, "finished", notes, self.name)
+
+    def repair(self, compiled: Compiled, counts: Ints, options: Options) -> Ints:
+        """Change what breaks rules of the problem; a method that imitates a scheduler leaves it as that does."""
+        return counts
 
     @abstractmethod
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:

@@ -13,9 +13,9 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.note_wording import listed
 from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
-from edrp.heuristics.placement.filling import overload_answer
+from edrp.heuristics.placement.filling import Filling, checked_answer, overload_answer
+from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -58,13 +58,15 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
     latency = compiled.latency[np.arange(degree.size), degree]
     more = compiled.latency[np.arange(degree.size), np.minimum(degree + 1, compiled.max_replicas)]
     able = (degree < compiled.max_replicas) & np.isfinite(more)
-    free = compiled.capacity - counts.T @ compiled.demand
+    filling = Filling.of(compiled, counts)
     for i in np.argsort(-latency, kind="stable"):
         if not able[i]:
             continue
         home = np.flatnonzero(counts[i])[:1]
         nodes = compiled.candidates(int(i))
-        nodes = nodes[(free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
+        nodes = nodes[(filling.free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
+        if filling.rules is not None:
+            nodes = nodes[filling.room(int(i), nodes) > 0]
         if nodes.size:
             counts[i, nodes[np.argmin(compiled.links.delay_from(home)[0, nodes])]] += 1
             return True
@@ -125,11 +127,13 @@ class _Best:
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:
-        """Build the answer: feasible if the evaluator confirms it, else none."""
+        """Build the answer: feasible if the evaluator confirms it, if need be after a repair of broken rules, else none."""
         assert self.evaluation is not None, "something is offered before the answer is asked for"
+        assert self.deployment is not None
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
-        return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(self.evaluation.broken)}",))
+        compiled = compile_problem(self.problem)
+        return checked_answer(compiled, repaired(compiled, compiled.counts(self.deployment), self.options), stopped)
 
 
 METHODS = (Greedy(), Random())

@@ -10,6 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
+from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows
 from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
@@ -66,7 +67,7 @@ class PlacementArrays(NamedTuple):
     operator i. `weights` and `limits` are of response time, cost, downtime, network usage, availability (the latter as −ln);
     `shared` is what replicas use of shared resources. `instance_paths` as in `Compiled`. `store` has the rows 2 × delay,
     bandwidth and spawn time by node. Metrics weigh in the objective, `tie_cost` and TIE_MOVE break ties. The problem's
-    objective is `scale` times the one here, which is at most about 1, as penalties and temperatures suppose.
+    objective is `scale` times the one here, which without penalties of `rules` is at most about 1, as temperatures suppose.
     """
 
     source: Ints
@@ -103,6 +104,7 @@ class PlacementArrays(NamedTuple):
     weights: Floats
     limits: Floats
     shared: SharedUse
+    rules: RuleRows
     tie_cost: float
     scale: float
     instance_paths: bool
@@ -121,7 +123,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
-    scale = max(1.0, round(max_objective(compiled), 9))
+    scale = max(1.0, round(max_objective(compiled) - compiled.rules.price_ceiling(compiled.max_replicas), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
     return PlacementArrays(
         source=compiled.stream_source,
@@ -158,6 +160,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         weights=np.array([compiled.weight[name] for name in metrics]) / scale,
         limits=np.array([compiled.limit[name] for name in metrics]),
         shared=shared_use(compiled, scale),
+        rules=rule_rows(compiled, scale),
         tie_cost=TIE_COST / cost_scale(compiled),
         scale=scale,
         instance_paths=compiled.instance_paths,
@@ -188,7 +191,7 @@ def pairs_per_operator(compiled: Compiled) -> float:
 
 
 def evaluation_units(compiled: Compiled) -> float:
-    """Units of work of one change: a pass over operators and streams, and over the nodes at both ends of streams.
+    """Units of work of one change: a pass over operators, streams and rules, and over the nodes at both ends of streams.
 
     Where paths run through instances, or nodes and links may fail, that is all streams, else those of one operator.
     """
@@ -198,4 +201,5 @@ def evaluation_units(compiled: Compiled) -> float:
     if not (compiled.instance_paths or compiled.links.lossy):
         pairs *= 2 / operators
     current = 0 if compiled.current is None else compiled.candidate.shape[1]
-    return STEP_UNITS + PART_UNITS * (operators + streams + current) + PAIR_UNITS * pairs
+    coefficients = compiled.rules.matrix.nnz + compiled.rules.members.nnz
+    return STEP_UNITS + PART_UNITS * (operators + streams + current) + PAIR_UNITS * pairs + RULE_UNITS * coefficients

@@ -58,7 +58,8 @@ class ResourceAware(PlacementRule):
     * Nodes are ordered again for every executor; Storm does so where the component changes and after dead ends. That
       differs where one component fills several unequal nodes in a row.
     * The cluster runs nothing else, and all executors are placed, whatever runs now. Nodes without a zone share one.
-    * Candidates and limits on utilisation, which Storm does not know, are respected. Where some node has no limit of a
+    * Candidates and limits on utilisation, which Storm does not know, are respected; other rules of the problem are not, and
+      where the placement breaks one, the answer is that there is none, with its name. Where some node has no limit of a
       resource, such nodes have a share of 1 of it, and others of 0.
     """
 

@@ -1,4 +1,4 @@
-"""Rules in kernels."""
+"""Rules of problems as kernels evaluate them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _cells_of_columns(rules: RuleArrays) -> sparse.csr_array:
 def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
     """How many times rules that must be met are broken, by how much in all, and what the violation of others costs.
 
-    `counts` holds the replicas per operator and node.
+    `counts` holds the replicas of operators on nodes.
     """
     broken, breach, price, worst = 0, 0.0, 0.0, 0.0
     for k in range(r.lower.size):

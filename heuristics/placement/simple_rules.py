@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.methods import Options
 from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
+from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compiled import Compiled
 
 
@@ -24,7 +27,15 @@ class FirstFitParameters:
     by: Literal["load", "demand"] = "load"
 
 
-class FirstFit(PlacementRule):
+class RepairedRule(PlacementRule):
+    """A simple rule whose placement is changed until it breaks no rule of the problem that must be met."""
+
+    def repair(self, compiled: Compiled, counts: Ints, options: Options) -> Ints:
+        """Search for changes by which rules are met."""
+        return repaired(compiled, counts, options)
+
+
+class FirstFit(RepairedRule):
     """Operators by decreasing load, each replica on the first node of the document that has room.
 
     `greedy` fits too, but differs in all three choices: it takes operators in topological order, tries nodes by
@@ -44,11 +55,11 @@ class FirstFit(PlacementRule):
         keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
         for operator in np.lexsort(keys).tolist():
             nodes, count = compiled.candidates(operator), int(replicas[operator])
-            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
+            filling.add(operator, nodes, count, first_fit_shares)
         return filling
 
 
-class LargestNode(PlacementRule):
+class LargestNode(RepairedRule):
     """Use as few nodes as possible, the largest first, and as few replicas as keep operators stable.
 
     Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
@@ -65,7 +76,7 @@ class LargestNode(PlacementRule):
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
             nodes, count = order[compiled.candidate[operator, order]], int(replicas[operator])
-            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
+            filling.add(operator, nodes, count, first_fit_shares)
         return filling
 
 
@@ -110,8 +121,9 @@ class Even(PlacementRule):
     executors as keep it stable; what runs now plays no part, as when Storm rebalances an application.
 
     Candidates, which Storm does not know, are respected: a node that may not run the operator is passed over, and the
-    deal goes on behind the node that was served last. Resources are ignored, as in Storm, so that the answer may be
-    that there is none, with what the deal breaks; with `skip_full` full nodes are passed over too.
+    deal goes on behind the node that was served last. Resources are ignored, as in Storm, and so are rules of the problem
+    that do not narrow candidates, so that the answer may be that there is none, with what the deal breaks; with `skip_full`
+    nodes are passed over too that are full, or to which a rule allows no further replica.
     """
 
     name = "even"
@@ -127,12 +139,16 @@ class Even(PlacementRule):
             count = int(replicas[operator])
             turn = np.roll(np.arange(slots.size), -position)
             turn = turn[compiled.candidate[operator, slots[turn]]]
-            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, count)
-            shares = even_shares(np.zeros(turn.size, np.int64), room, count)
-            filling.add(operator, slots[turn], shares, count)
+            filling.add(operator, slots[turn], count, partial(_in_turn, filling.counts[operator], slots[turn], parameters))
+            shares = filling.counts[operator, slots[turn]]
             if shares.any():
                 position = int(turn[np.flatnonzero(shares == shares.max())[-1]]) + 1
         return filling
+
+
+def _in_turn(counts: Ints, nodes: Ints, parameters: EvenParameters, room: Ints, replicas: int) -> Ints:
+    """Deal replicas to nodes in turn, to full ones too unless they are to be skipped."""
+    return even_shares(counts[nodes], room if parameters.skip_full else np.full(nodes.size, replicas), replicas)
 
 
 def _by_name(names: tuple[str, ...]) -> list[int]:

@@ -66,6 +66,16 @@ class DeploymentEngine(SearchEngine):
         self.units, self.scale = evaluation_units(compiled), self.arrays.scale
         self.ant_units = self.units * (1.0 + ANT_NODE_UNITS * len(compiled.nodes) * int(self.arrays.max_replicas.sum()))
 
+    def ignore_objective(self) -> None:
+        """Compare deployments by the limits and rules that they break alone."""
+        arrays = self.arrays
+        self.arrays = arrays._replace(
+            weights=np.zeros_like(arrays.weights),
+            shared=arrays.shared._replace(weights=np.zeros_like(arrays.shared.weights)),
+            rules=arrays.rules._replace(penalty=np.where(np.isinf(arrays.rules.penalty), np.inf, 0.0)),
+            tie_cost=0.0,
+        )
+
     def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit."""
         self.has_start = start is not None

@@ -14,6 +14,7 @@ from edrp.heuristics.placement.deployment_metrics import measure
 from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import strain
+from edrp.heuristics.placement.rule_rows import judge_rules
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
 MAX_CHANGES = 4_096
@@ -100,11 +101,11 @@ class DeploymentSearch(NamedTuple):
 @inlined
 def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_rule: int, value: np.ndarray) -> None:
     """Write the value of the present deployment; nodes are checked only if some may be `overloaded`."""
-    objective, used = measure(t, d), d.counts.used
-    violations, overload = 0.0, 0.0
+    broken, overload, price = judge_rules(t.rules, d.counts.replicas)
+    objective, used, violations = measure(t, d) + price, d.counts.used, float(broken)
     for u in range(used.shape[0] if overloaded else 0):
-        broken, over = strain(t.capacity, used, u, LIMIT_SLACK)
-        violations += broken
+        overloads, over = strain(t.capacity, used, u, LIMIT_SLACK)
+        violations += overloads
         overload += over
     for k in range(5 + t.shared.weights.size):
         metric = d.values[k] if k < 5 else d.values[FIRST_PEAK_VALUE + k - 5]
@@ -119,7 +120,9 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
 
 @inlined
 def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
-    """Whether any node is overloaded."""
+    """Whether any node is overloaded, or a rule that must be met is broken: then changes need not fit."""
+    if judge_rules(t.rules, d.counts.replicas)[0] > 0:
+        return True
     for u in range(d.counts.used.shape[0]):
         if strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[0] > 0:
             return True

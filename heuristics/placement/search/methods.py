@@ -58,8 +58,8 @@ class SearchMethod(Method):
     kinds = ("edrp", "latency-aware")
 
     def refusal(self, problem: Any) -> str | None:
-        """Refuse deployments of very many replicas."""
-        if problem.kind != "edrp":
+        """Refuse deployments of very many replicas, where they are not counted by node."""
+        if problem.kind != "edrp" and not problem.rules:
             return None
         return too_many_pairs(compile_problem(problem))
 
@@ -109,7 +109,7 @@ class SearchMethod(Method):
 
 
 def make_engine(compiled: Compiled) -> SearchEngine:
-    """Choose the engine for a problem: counts where co-location decides the objective, else whole deployments.
+    """Choose the engine for a problem: counts where co-location decides the objective, else or with rules whole deployments.
 
     Examples
     --------
@@ -120,7 +120,8 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     >>> [*engine.climb("repaired")][-1] < first
     True
     """
-    if compiled.problem.kind == "edrp" or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
+    whole = compiled.problem.kind == "edrp" or len(compiled.rules) > 0
+    if whole or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
         return DeploymentEngine(compiled)
     return CountEngine(compiled)
 
