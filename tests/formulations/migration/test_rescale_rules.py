@@ -29,7 +29,7 @@ def test_the_program_agrees_with_brute_force(seed):
     assert solution.status == ("optimal" if seed in BINDING else "infeasible")
     assert (optimum is None) == (seed in CLASHING)
     if optimum is None:
-        assert any(clash.startswith("rule '") for clash in solution.clashes)
+        assert any("rule '" in clash for clash in solution.clashes)
     else:
         assert solution.objective == pytest.approx(optimum, abs=1e-7)
 
