@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,13 @@ def _ruled(
     rows, closed = rules.closed(np.zeros_like(candidate) if current is None else current > 0)
     narrowed = candidate & ~closed
     return (narrowed, rules.without(rows)) if narrowed.any(axis=1).all() else (candidate, rules)
+
+
+def with_all_rule_rows(compiled: Compiled) -> Compiled:
+    """The same with rows for all rules, also for those that narrow the candidates otherwise: what explains clashes sees them."""
+    problem = compiled.problem
+    candidate = _candidates([problem.application.by_name[name] for name in compiled.operators], compiled.nodes)
+    return replace(compiled, candidate=candidate, rules=record_rules(problem.rules, problem, compiled.operators, compiled.nodes))
 
 
 def _candidates(operators: list[Any], nodes: tuple[str, ...]) -> Bools:

@@ -154,7 +154,7 @@ def measure(t: PlacementArrays, d: DeploymentState) -> float:
 @inlined
 def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
     """Compute the objective plus penalties for broken limits and rules; write the metrics to `d.values`."""
-    broken, breach, price = judge_rules(t.rules, d.counts)
+    broken, breach, price = judge_rules(t.rules, d.counts.replicas)
     total = measure(t, d) + EXCESS_PENALTY * overload + price
     if broken > 0:
         total += (RULE_PENALTY + t.rules.max_penalty) * breach + BREACH_PENALTY * broken

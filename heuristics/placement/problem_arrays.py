@@ -10,7 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
-from edrp.heuristics.placement.rule_rows import RuleRows, rule_rows
+from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows
 from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
@@ -27,9 +27,6 @@ CHUNK_UNITS = 0.02
 STEP_UNITS, PART_UNITS, PAIR_UNITS = 1.5e-7, 3e-9, 1.5e-9
 """Units of work of a change: fixed, per operator and stream, and per pair of nodes examined.
 Fitted to iterated local search on layered applications of 10, 20 and 60 operators, processor time over units 0.8 to 1.0."""
-
-RULE_UNITS = 5.5e-9
-"""Units of work of a change per coefficient of rules, which are all evaluated again. Measured on 504 rows of 20 operators."""
 
 
 class SharedUse(NamedTuple):

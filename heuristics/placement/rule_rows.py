@@ -10,8 +10,10 @@ from scipy import sparse
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.replica_counts import ReplicaCounts
 from edrp.placement.compiled import Compiled
+
+RULE_UNITS = 5.5e-9
+"""Units of work of a change per coefficient of rules, which are all evaluated again."""
 
 
 class RuleRows(NamedTuple):
@@ -69,15 +71,18 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
 
 
 @inlined
-def judge_rules(r: RuleRows, c: ReplicaCounts) -> tuple[int, float, float]:
-    """How many times rules that must be met are broken, by how much in all, and what the violation of others costs."""
+def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
+    """How many times rules that must be met are broken, by how much in all, and what the violation of others costs.
+
+    `counts` holds the replicas of operators on nodes.
+    """
     broken, breach, price, worst = 0, 0.0, 0.0, 0.0
     for k in range(r.lower.size):
         value = 0.0
         for x in range(r.row_start[k], r.row_start[k + 1]):
             replicas = 0
             for y in range(r.term_start[x], r.term_start[x + 1]):
-                replicas += c.replicas[r.operator[y], r.node[y]]
+                replicas += counts[r.operator[y], r.node[y]]
             value += r.coefficient[x] * (min(replicas, 1) if r.joined[x] else replicas)
         worst = max(worst, r.lower[k] - value, value - r.upper[k])
         if r.last[k]:

@@ -179,8 +179,19 @@ class _RescaleSearch:
             if depth + 1 < len(self.tables):
                 self.extend(grown.take(keep[np.argsort(objective[keep], kind="stable")]))
             else:
-                first = int(keep[np.argmin(objective[keep])])
-                self.best, self.best_row = float(objective[first]), grown.choice[first]
+                self._complete(grown.choice[keep], objective[keep])
+
+    def _complete(self, choice: Ints, objective: Floats) -> None:
+        """Keep the best of some complete deployments, cheapest first, that meets the rules, their penalties added."""
+        for row in np.argsort(objective, kind="stable").tolist():
+            if objective[row] >= self.best:
+                return
+            chosen = {name: self.tables[i].replicas[k] for i, (name, k) in enumerate(zip(self.order, choice[row], strict=True))}
+            placed = KeyedDeployment(chosen)
+            violated = [(rule, rule.evaluate(self.problem, placed)) for rule in self.problem.rules]
+            price = sum((rule.penalty or 0.0) * violation for rule, violation in violated)
+            if objective[row] + price < self.best and not any([*rule.broken(violation)] for rule, violation in violated):
+                self.best, self.best_row = float(objective[row]) + price, choice[row]
 
     def _grow(self, partial: _PartialRescaling, rows: Ints, new: Ints, depth: int) -> _PartialRescaling:
         table, base = self.tables[depth], partial.take(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from edrp.core.arrays import Floats
@@ -16,9 +16,10 @@ from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions
 from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits
 from edrp.formulations.placement.infeasibility import LOOSE
-from edrp.migration.rescale.arrays import compile_rescale
+from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
+from edrp.placement.compilation import with_all_rule_rows
 
 LIMITS = "limits."
 """Begins the sentence of a limit, before the name of its metric."""
@@ -52,15 +53,19 @@ def formulate_rescale(problem: RescaleProblem, name: str) -> RescaleFormulation:
         Where there are too many ranges.
     """
     started = perf_counter()
-    expressions = RangeExpressions(compile_rescale(problem))
+    return _formulation(compile_rescale(problem), name, started)
+
+
+def _formulation(arrays: KeyedArrays, name: str, started: float) -> RescaleFormulation:
+    expressions = RangeExpressions(arrays)
     add_capacity_rows(expressions)
     add_objective_and_limits(expressions)
     program = expressions.program
-    return RescaleFormulation(problem, name, program, program.objective, perf_counter() - started, expressions)
+    return RescaleFormulation(arrays.problem, name, program, program.objective, perf_counter() - started, expressions)
 
 
 def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, ...]:
-    """Name limits and resources that cannot be met together, such that leaving any one of them out helps.
+    """Name limits, resources and rules that cannot be met together, such that leaving any one of them out helps.
 
     Operators that are overloaded or find no room on their nodes are reported alone. For each limit, the sentence says how far
     it would have to be loosened.
@@ -74,15 +79,17 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     if alone := problem.clashes():
         return alone
     try:
-        formulation = formulate_rescale(problem, "ranges")
+        arrays = compile_rescale(problem)
+        formulation = _formulation(replace(arrays, compiled=with_all_rule_rows(arrays.compiled)), "ranges", perf_counter())
     except ProblemTooLargeError:
         return ()
     demands = limit_demands(formulation)
     clashing = Question(formulation.program, demands, "highs", deadline).filtered(demands)
-    texts = [demand.text for demand in clashing if demand.text.startswith(LIMITS)]
-    limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts}
-    remedies = {text: text + _best_value(problem, name, limits, deadline) for name, text in limits.items()}
-    return tuple(remedies.get(demand.text, demand.text) for demand in clashing)
+    texts = [demand.text for demand in clashing]
+    limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts if text.startswith(LIMITS)}
+    needed = problem.replace(rules=tuple(rule for rule in problem.rules if rule.demand in texts))
+    remedies = {text: text + _best_value(needed, name, limits, deadline) for name, text in limits.items()}
+    return tuple(remedies.get(text, text) for text in texts)
 
 
 def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadline: float) -> str:

@@ -26,6 +26,7 @@ from edrp.heuristics.migration.rescale.range_state import (
     refresh_operator,
     refresh_streams,
 )
+from edrp.heuristics.placement.rule_rows import RULE_UNITS
 
 MOVES_PER_CHECK = 5_000
 """Moves between two checks of the clock."""
@@ -137,7 +138,9 @@ class RangeSearch:
         Under a limit a run is as long as the rest of it allows, so that it ends cold.
         """
         hot, cold = temperatures
+        rules = self.arrays.rules
         move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
+        move += RULE_UNITS * (rules.operator.size + rules.coefficient.size)
         for run in range(runs):
             length = max(1, int(steps * FIRST_RUN_SHARES[run])) if run < len(FIRST_RUN_SHARES) else steps
             if options.limit < np.inf:

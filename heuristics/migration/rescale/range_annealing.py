@@ -20,6 +20,7 @@ from edrp.heuristics.migration.rescale.range_starts import (
     sequential_starts,
 )
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
+from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment
@@ -89,12 +90,16 @@ def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
-    """Collect starts: the given deployment, the current one as it is and repaired, and few to many replicas."""
+    """Collect starts: the given deployment, the current one as it is and repaired, and few to many replicas.
+
+    Those that break rules are changed until they break none, as far as single replicas help.
+    """
     deployments = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
     filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
     distinct: list[Replicas] = []
-    for start in [*deployments, *filled, *repaired_starts(arrays)]:
-        if start is not None and start not in distinct:
+    ruled = [meet_rules(arrays, start) for start in (*deployments, *filled) if start is not None]
+    for start in [*ruled, *repaired_starts(arrays)]:
+        if start not in distinct:
             distinct.append(start)
     return distinct
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.heuristics.placement.rule_rows import RuleRows, rule_rows
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
@@ -85,6 +86,7 @@ class RangeArrays(NamedTuple):
     shared: Floats
     weights: Floats
     limits: Floats
+    rules: RuleRows
 
 
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
@@ -120,6 +122,7 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         shared=shared,
         weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
         limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
+        rules=rule_rows(compiled, 1.0),
     )
 
 

@@ -11,6 +11,7 @@ from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIAL, QUEUE, RangeArrays
+from edrp.heuristics.placement.rule_rows import judge_rules
 from edrp.placement.latency import MAX_LATENCY
 
 OBJECTIVE_VALUE, VIOLATION_VALUE = 5, 6
@@ -253,7 +254,8 @@ def add_up(t: RangeArrays, s: RangeState) -> None:
             objective += t.weights[p] * s.values[p]
         if s.values[p] > t.limits[p] * (1 + LIMIT_SLACK):
             violation += 0.01 + s.values[p] / t.limits[p] - 1
-    s.values[OBJECTIVE_VALUE], s.values[VIOLATION_VALUE] = objective, violation
+    _, breach, price = judge_rules(t.rules, s.counts)
+    s.values[OBJECTIVE_VALUE], s.values[VIOLATION_VALUE] = objective + price, violation + breach
 
 
 @inlined

@@ -17,6 +17,7 @@ from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import spend, units_left
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_starts import Replicas, boundaries, present_start
+from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import possible_replicas, range_fits
@@ -69,7 +70,7 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
     present
         Deployment to repair, such as the current one; None to start from scratch.
     target
-        Maximum utilisation of a replica, kept where possible.
+        Maximum utilisation of a replica, kept where possible; rules come first.
     """
     pieces: list[RangePiece] = []
     for index in range(len(arrays.tasks)):
@@ -77,7 +78,7 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
         if cut is None:
             return None
         pieces += cut
-    return _place_ranges(arrays, pieces)
+    return meet_rules(arrays, _place_ranges(arrays, pieces))
 
 
 def _operator_ranges(

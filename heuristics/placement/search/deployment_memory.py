@@ -101,7 +101,7 @@ class DeploymentSearch(NamedTuple):
 @inlined
 def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_rule: int, value: np.ndarray) -> None:
     """Write the value of the present deployment; nodes are checked only if some may be `overloaded`."""
-    broken, overload, price = judge_rules(t.rules, d.counts)
+    broken, overload, price = judge_rules(t.rules, d.counts.replicas)
     objective, used, violations = measure(t, d) + price, d.counts.used, float(broken)
     for u in range(used.shape[0] if overloaded else 0):
         overloads, over = strain(t.capacity, used, u, LIMIT_SLACK)
@@ -121,7 +121,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
 @inlined
 def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
     """Whether any node is overloaded, or a rule that must be met is broken: then changes need not fit."""
-    if judge_rules(t.rules, d.counts)[0] > 0:
+    if judge_rules(t.rules, d.counts.replicas)[0] > 0:
         return True
     for u in range(d.counts.used.shape[0]):
         if strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[0] > 0:

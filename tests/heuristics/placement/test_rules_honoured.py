@@ -20,7 +20,6 @@ from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.placement.deployment_starts import given_starts, random_fit
 from edrp.heuristics.placement.filling import Filling
 from edrp.heuristics.placement.problem_arrays import evaluation_units
-from edrp.heuristics.placement.replica_counts import ReplicaCounts
 from edrp.heuristics.placement.rule_rows import judge_rules, rule_rows
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
@@ -72,7 +71,7 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     compiled = compile_problem(tiny(seed))
     counts = np.random.default_rng(draw).integers(0, 3, compiled.candidate.shape)
     rows = rule_rows(compiled, 2.0)
-    broken, breach, price = judge_rules.function(rows, ReplicaCounts.from_matrix(compiled.demand, counts))
+    broken, breach, price = judge_rules.function(rows, counts)
     rules = compiled.rules
     violated = rules.violations(counts)
     hard = np.isinf(rules.penalty) & (violated > rules.slack)

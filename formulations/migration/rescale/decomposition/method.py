@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
+from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
@@ -41,6 +43,12 @@ PRICE_EVALUATIONS, MAX_PRICE_EVALUATIONS = 400, 1_000_000
 
 PARTS = (1.0, 0.5, 0.25)
 """Parts of the gap, from below, of which all alternatives are listed; the next one where they are too many."""
+
+MAX_RULED = 20_000
+"""Deployments within a part of the gap up to which these are evaluated under rules, which leave many of them out."""
+
+EVALUATION_UNITS = 5e-4
+"""Units of work per deployment that is evaluated under rules."""
 
 TAKEN_OVER = "prices raised the bound no further; the program over ranges took over"
 
@@ -157,14 +165,18 @@ class _BoundedSearch:
     def _complete(self, ascent: PriceAscent) -> None:
         """Look at all that the gap leaves open, or at what is in the lower part of it."""
         for part in PARTS if self.decision is not None else ():
-            least = ascent.bound + part * (self._aim() - ascent.bound)
+            least, told = ascent.bound + part * (self._aim() - ascent.bound), count(1)
 
-            def improve(replicas: list[Replicas], least: float = least) -> float:
+            def improve(replicas: list[Replicas], least: float = least, told: Iterator[int] = told) -> float:
                 self._hold(ascent.model.arrays.deployment(replicas))
+                if self.problem.rules:
+                    spend(EVALUATION_UNITS)
+                    if next(told) > MAX_RULED:
+                        return -np.inf
                 return min(least, self._aim())
 
             reached = complete(ascent.relaxation, ascent.blocks, ascent.best, least, improve)
-            if reached is not None:
+            if reached is not None and reached > -np.inf:
                 self.bound = max(self.bound, min(reached, self.keeping))
                 self._report()
                 return
