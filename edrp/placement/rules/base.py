@@ -154,7 +154,7 @@ def check_operators(names: Sequence[str], problem: RuledProblem, place: tuple[st
 
 def check_per(per: str, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
     """Note that no node has the zone or label by which places are told apart."""
-    known = {NODE: None, **dict.fromkeys(key for node in problem.network.nodes for key in node.labels)}
+    known = {NODE: None, **dict.fromkeys(key for node in problem.network.nodes for key in node.labels if key != ZONE)}
     if any(node.zone is not None for node in problem.network.nodes):
         known[ZONE] = None
     if per == ZONE and per not in known:
