@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from edrp.datasets.families.family import Family
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import places
 
@@ -23,6 +26,21 @@ PENALTIES = (0.05, 0.5)
 
 TENANTS = ("none", "none", "acme", "globex")
 """Values of the label `tenant`."""
+
+RULED, RULED_KINDS = "-rules", ("edrp", "latency-aware", "rescale")
+"""End of the names of families with rules, and the kinds that have them: one for each family."""
+
+
+def ruled_family(family: Family) -> Family:
+    """The family with random rules for each of its instances; its name ends in "-rules"."""
+    summary = f"{family.summary.rstrip('.')}, with one to four random rules"
+    return replace(family, name=f"{family.name}{RULED}", summary=summary, make=partial(_ruled, family))
+
+
+def _ruled(family: Family, size: int, random: np.random.Generator) -> StreamPlacement:
+    problem = family.make(size, random)
+    assert isinstance(problem, StreamPlacement), family.kind
+    return with_rules(problem, int(random.integers(2**32)))
 
 
 def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> PlacementType:
