@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from common import PROVEN, SAME, agrees, is_proven, objective
 from rich.console import Console
+from ruled_answers import ruled_answers, tiny_ruled_problem
 
 import edrp
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
@@ -29,7 +30,6 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.oracles.judges import JUDGES, disagreements, tiny_problems
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
-from edrp.validation.oracles.placement.ruled_optima import ruled_answers, tiny_ruled_problem
 
 SHAPES = (
     {"keyed": (1, 2), "tasks": (3, 6), "nodes": (2, 3)},

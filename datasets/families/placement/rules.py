@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.family import Family
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import places
@@ -27,8 +29,22 @@ PENALTIES = (0.05, 0.5)
 TENANTS = ("none", "none", "acme", "globex")
 """Values of the label `tenant`."""
 
+GAPS = 0.25
+"""Share of nodes that lose their zone, and of those that lose their label."""
+
 RULED, RULED_KINDS = "-rules", ("edrp", "latency-aware", "rescale")
 """End of the names of families with rules, and the kinds that have them: one for each family."""
+
+
+def with_gaps(problem: PlacementType, seed: int) -> PlacementType:
+    """The problem without the zones and labels of some nodes, unless a rule refers to what is gone."""
+    random = np.random.default_rng([seed, 38])
+    network = problem.network
+    lost = {"zone": None, "labels": {}}
+    nodes = [node.replace(**{name: lost[name] for name in lost if random.random() < GAPS}) for node in network.nodes]
+    with suppress(InvalidInstanceError):
+        return problem.replace(network=network.replace(nodes=tuple(nodes)))
+    return problem
 
 
 def ruled_family(family: Family) -> Family:

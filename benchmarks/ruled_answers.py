@@ -19,10 +19,10 @@ from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
+from edrp.datasets.families.placement.rules import with_gaps, with_rules
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.placement.application import InstancedOperator
 from edrp.placement.deployment import Deployment
-from edrp.validation.oracles.placement.rule_faces import ruled_problem
 
 MAX_DECISIONS = 1500.0
 """Number of decisions of a tiny problem, about."""
@@ -31,9 +31,11 @@ MAX_DECISIONS = 1500.0
 def tiny_ruled_problem(kind: str, seed: int) -> Any:
     """A problem of kind `edrp`, `latency-aware` or `rescale` with one to four random rules."""
     if kind == "rescale":
-        return ruled_problem(random_rescale(seed, keyed=(1, 2), tasks=(2, 3), nodes=(2, 3)), seed)
-    draw: Any = random_problem if kind == "edrp" else random_latency_aware_problem
-    return ruled_problem(draw(seed, operators=(2, 3), nodes=(3, 4), combinations_limit=MAX_DECISIONS), seed)
+        problem: Any = random_rescale(seed, keyed=(1, 2), tasks=(2, 3), nodes=(2, 3))
+    else:
+        draw: Any = random_problem if kind == "edrp" else random_latency_aware_problem
+        problem = draw(seed, operators=(2, 3), nodes=(3, 4), combinations_limit=MAX_DECISIONS)
+    return with_gaps(with_rules(problem, seed), seed)
 
 
 def ruled_optimum(problem: Any) -> float | None:
