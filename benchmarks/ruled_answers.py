@@ -6,11 +6,11 @@ Rules are judged by the checker of certificates, everything else by the evaluati
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, product
 from typing import Any
 
 from edrp.certificates import checker
-from edrp.check_problems.migration.rescale_brute_force import configurations
+from edrp.check_problems.migration.rescale_brute_force import keyed_deployments
+from edrp.check_problems.placement.enumeration import deployments
 from edrp.core.errors import EdrpError
 from edrp.core.methods import get_method
 from edrp.core.solution import Solution
@@ -20,9 +20,6 @@ from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_gaps, with_rules
-from edrp.migration.rescale.deployment import KeyedDeployment
-from edrp.placement.application import InstancedOperator
-from edrp.placement.deployment import Deployment
 
 MAX_DECISIONS = 1500.0
 """Number of decisions of a tiny problem, about."""
@@ -41,28 +38,16 @@ def tiny_ruled_problem(kind: str, seed: int) -> Any:
 def ruled_optimum(problem: Any) -> float | None:
     """Least objective over all decisions; None where none is feasible."""
     unruled, rules = problem.replace(rules=()), checker.read_rules(checker.parse(problem.model_dump_json()))
-    names, values = list(problem.application.by_name), []
-    kind = KeyedDeployment if problem.kind == "rescale" else Deployment
-    for chosen in product(*(list(_choices(problem, operator)) for operator in problem.application.operators)):
-        decision = dict(zip(names, chosen, strict=True))
-        nodes = {name: [getattr(replica, "node", replica) for replica in replicas] for name, replicas in decision.items()}
+    listed, values = keyed_deployments if problem.kind == "rescale" else deployments, []
+    for decision in listed(problem):
+        nodes = {name: list(decision.replicas(name).elements()) for name in problem.application.by_name}
         try:
             penalty = float(checker.penalties(rules, nodes))
         except checker.Refused:
             continue
-        evaluation = unruled.evaluate(kind(decision))
+        evaluation = unruled.evaluate(decision)
         values += [evaluation.objective + penalty] if evaluation.feasible else []
     return min(values, default=None)
-
-
-def _choices(problem: Any, operator: Any) -> Iterator[tuple[Any, ...]]:
-    """What an operator may be: nodes of its replicas, with ranges of tasks where the problem is a rescaling."""
-    if problem.kind == "rescale":
-        return configurations(problem, operator)
-    fixed = isinstance(operator, InstancedOperator)
-    least, most = (operator.instances, operator.instances) if fixed else (operator.min_replicas, operator.max_replicas)
-    nodes = operator.candidates or tuple(problem.network.by_name)
-    return (chosen for count in range(least, most + 1) for chosen in combinations_with_replacement(nodes, count))
 
 
 def ruled_answers(problem: Any, methods: tuple[str, ...], work_limit: float = 5.0) -> Iterator[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 
 from edrp.core.problem import Evaluation
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem
+from edrp.placement.problem import PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class Enumerated:
     evaluation: Evaluation
 
 
-def feasible_deployments(problem: EdrpProblem) -> list[Enumerated]:
+def feasible_deployments(problem: PlacementProblem) -> list[Enumerated]:
     """List every feasible deployment of a problem with its metrics."""
     judged = (Enumerated(deployment, problem.evaluate(deployment)) for deployment in deployments(problem))
     return [entry for entry in judged if entry.evaluation.feasible]
 
 
-def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
+def deployments(problem: PlacementProblem) -> Iterator[Deployment]:
     """Yield every deployment that keeps to the candidates and the numbers of replicas."""
     everywhere = tuple(problem.network.by_name)
     choices = []
