@@ -40,7 +40,7 @@ def with_gaps(problem: PlacementType, seed: int) -> PlacementType:
     """The problem without the zones and labels of some nodes, unless a rule refers to what is gone."""
     random = np.random.default_rng([seed, 38])
     network = problem.network
-    lost = {"zone": None, "labels": {}}
+    lost: dict[str, Any] = {"zone": None, "labels": {}}
     nodes = [node.replace(**{name: lost[name] for name in lost if random.random() < GAPS}) for node in network.nodes]
     with suppress(InvalidInstanceError):
         return problem.replace(network=network.replace(nodes=tuple(nodes)))

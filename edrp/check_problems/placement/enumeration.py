@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 from edrp.core.problem import Evaluation
 from edrp.placement.deployment import Deployment
@@ -27,11 +28,11 @@ def feasible_deployments(problem: PlacementProblem) -> list[Enumerated]:
 
 def deployments(problem: PlacementProblem) -> Iterator[Deployment]:
     """Yield every deployment that keeps to the candidates and the numbers of replicas."""
-    everywhere = tuple(problem.network.by_name)
+    everywhere, operators = tuple(problem.network.by_name), tuple[Any, ...](problem.application.operators)
     choices = []
-    for operator in problem.application.operators:
+    for operator in operators:
         nodes, degrees = operator.candidates or everywhere, range(operator.min_replicas, operator.max_replicas + 1)
         choices.append([chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)])
-    names = [operator.name for operator in problem.application.operators]
+    names = [operator.name for operator in operators]
     for chosen in product(*choices):
         yield Deployment(dict(zip(names, chosen, strict=True)))
