@@ -50,7 +50,7 @@ def ruled_optimum(problem: Any) -> float | None:
     return min(values, default=None)
 
 
-def ruled_answers(problem: Any, methods: tuple[str, ...], work_limit: float = 5.0) -> Iterator[tuple[str, str, str]]:
+def ruled_answers(problem: Any, methods: tuple[str, ...], work_limit: float = 0.1) -> Iterator[tuple[str, str, str]]:
     """For each method its name, what it says (a status or "refused"), and the fault of that, or "".
 
     Exact methods have to prove the optimum or refuse the problem; no other may be better, or break a rule.
