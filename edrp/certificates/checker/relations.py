@@ -47,7 +47,7 @@ def _rise(place: str, values: list[Any], equal: bool = False) -> None:
 
 
 def _sums_to_one(place: str, values: Iterable[Any]) -> None:
-    need(abs(sum(values) - 1) <= SAME, f"{place}: must sum to 1")
+    need(abs(sum(values) - 1) < SAME, f"{place}: must sum to 1")
 
 
 def _check_network(problem: dict[str, Any]) -> dict[str, Any]:
