@@ -4,6 +4,7 @@
     python benchmarks/agreement.py special --count 300    # rescalings without tasks against EDRP, of one operator against SSM
     python benchmarks/agreement.py judges --count 500     # leased hosts, maps, shared links: all methods against judges
     python benchmarks/agreement.py clusters --count 1000  # proofs on clusters of equal nodes against brute force: two minutes
+    python benchmarks/agreement.py rules --count 500      # all methods on problems with rules of all types, against enumeration
 
 Exit code 1 if a single answer differs.
 """
@@ -17,6 +18,7 @@ from typing import Annotated
 import typer
 from common import PROVEN, SAME, agrees, is_proven, objective
 from rich.console import Console
+from ruled_answers import ruled_answers, tiny_ruled_problem
 
 import edrp
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
@@ -25,6 +27,7 @@ from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.oracles.judges import JUDGES, disagreements, tiny_problems
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 
@@ -77,6 +80,29 @@ def judges(
                 wrong += 1
                 console.print(f"{name}, seed {seed}: {what}")
         console.print(f"{name}: {count} problems, {wrong} answers so far that a judge refuses")
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def rules(
+    count: Count = 500,
+    first: First = 0,
+    kind: Annotated[list[str] | None, typer.Option(help="Default: edrp, latency-aware and rescale, in turn.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Default: all that need no parameters, and auto.")] = None,
+) -> None:
+    """All methods on tiny problems with one to four rules, against all decisions; each of a kind refuses, or is right."""
+    said, wrong, kinds = Counter[tuple[str, str, str]](), 0, kind or ["edrp", "latency-aware", "rescale"]
+    for seed in range(first, first + count):
+        name = kinds[seed % len(kinds)]
+        methods = tuple(method or ("auto", *methods_for(name)))
+        for one, status, fault in ruled_answers(tiny_ruled_problem(name, seed), methods):
+            said[name, one, status] += 1
+            if fault:
+                wrong += 1
+                console.print(f"{name}, seed {seed}, {one}: {fault}")
+    for (name, one, status), number in sorted(said.items()):
+        console.print(f"{name}, {one}: {number} {status}")
+    console.print(f"{count} problems, {wrong} answers are wrong")
     sys.exit(wrong > 0)
 
 

@@ -13,6 +13,7 @@ from edrp.core.plugins import added
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
 from edrp.datasets.families.family import Family
+from edrp.datasets.families.placement.rules import RULED, RULED_KINDS, ruled_family
 
 
 def own_families() -> dict[str, dict[str, Family]]:
@@ -39,7 +40,7 @@ def all_families() -> dict[str, dict[str, Family]]:
 
 
 def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
-    """Choose families of a kind by names or patterns ("diamond-*").
+    """Choose families of a kind by names or patterns ("diamond-*"); of placement also with rules ("diamond-*-rules").
 
     Without names: all that the kind brings along, so that what is made does not depend on what else is installed; for a
     kind without any, all there are.
@@ -63,7 +64,10 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     chosen: dict[str, Family] = {}
     faults = []
     for pattern in names:
-        fitting = {name: family for name, family in of_kind.items() if fnmatchcase(name, pattern)}
+        fitting = _fitting(of_kind, pattern)
+        if not fitting and kind in RULED_KINDS and pattern.endswith(RULED):
+            ruled = [ruled_family(family) for family in _fitting(of_kind, pattern.removesuffix(RULED)).values()]
+            fitting = {family.name: family for family in ruled}
         if not fitting:
             faults.append(Fault("family", pattern, f"fits no family of kind {kind!r}{suggestion(pattern, sorted(of_kind))}"))
         chosen |= fitting
@@ -72,6 +76,10 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     if faults:
         raise InvalidInstanceError(faults)
     return list(chosen.values())
+
+
+def _fitting(families: dict[str, Family], pattern: str) -> dict[str, Family]:
+    return {name: family for name, family in families.items() if fnmatchcase(name, pattern)}
 
 
 def generate(
@@ -90,7 +98,8 @@ def generate(
     seed
         The same seed gives the same instances.
     families
-        Names or patterns, such as "diamond-*"; default: all families of the kind.
+        Names or patterns, such as "diamond-*", or "diamond-*-rules" for placements with random rules; default: all families
+        of the kind, without rules.
     size
         Size of every instance; the family says which quantity it counts. Default: the family's own.
 

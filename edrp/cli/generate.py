@@ -28,7 +28,11 @@ def generate_instances(
     ] = None,
     family: Annotated[
         list[str] | None,
-        typer.Option("--family", help='Name or pattern ("diamond-*") of families; may be repeated; default: all.'),
+        typer.Option(
+            "--family",
+            help='Name or pattern ("diamond-*") of families; may be repeated; default: all. Families of edrp, latency-aware and '
+            'rescale have others with random rules, named "…-rules".',
+        ),
     ] = None,
     size: Annotated[
         int | None,

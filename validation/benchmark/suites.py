@@ -138,6 +138,12 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
 """Every family of some kinds, in several sizes."""
 
 
+def _rules(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Small problems of every kind that has rules."""
+    for kind, count, size in (("edrp", 36, 6), ("latency-aware", 28, 6), ("rescale", 15, 8)):
+        yield from generate(kind, count, 11, families=["*-rules"], size=size)
+
+
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """Single migrations of 64 and 128 tasks, sequences of 20 and 40."""
     for kind, count, sizes in (("migration", 120, (64, 128)), ("migration-sequence", 30, (20, 40))):
@@ -222,6 +228,12 @@ SUITES = (
         time_limit=5.0,
     ),
     Suite(
+        "rules",
+        "random placements and rescalings with one to four rules each: apart, together, spread, forbidden and others",
+        _rules,
+        tuple(dict.fromkeys((*PLACEMENT, *SCORED, *RESCALE))),
+    ),
+    Suite(
         "paper",
         "the sizes of the papers' tables: DEBS 2015 on ANSNET and random networks, 64 tasks of real flights on 8 to 16 nodes",
         paper_instances,
@@ -296,7 +308,7 @@ def all_suites() -> dict[str, Suite]:
     An entry point gives a `Suite` or a list of them; one whose name is taken is left out.
 
     >>> list(all_suites())[:5]
-    ['smoke', 'placement', 'migration', 'rescale', 'paper']
+    ['smoke', 'placement', 'migration', 'rescale', 'rules']
     """
     suites = {suite.name: suite for suite in SUITES}
     for suite in added("edrp.suites"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from edrp.core.instances import schema
 from edrp.datasets.families.family import Family
+from edrp.datasets.families.placement.rules import RULED_KINDS, ruled_family
 from edrp.datasets.families.registry import all_families
 
 INSTANCES_PER_SIZE = 12
@@ -39,14 +40,16 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:
+    """Half of those of kinds with rules have some."""
     names = st.sampled_from([(family.kind, family.name) for family in families])
-    chosen = st.tuples(names, st.integers(0, SIZES - 1), st.integers(0, INSTANCES_PER_SIZE - 1))
+    ruled = st.booleans() if families[0].kind in RULED_KINDS else st.just(False)
+    chosen = st.tuples(names, st.integers(0, SIZES - 1), st.integers(0, INSTANCES_PER_SIZE - 1), ruled)
     return chosen.map(lambda choice: _generated(*choice[0], *choice[1:]))
 
 
 @cache
-def _generated(kind: str, name: str, beyond: int, seed: int) -> dict[str, Any]:
-    family = all_families()[kind][name]
+def _generated(kind: str, name: str, beyond: int, seed: int, ruled: bool) -> dict[str, Any]:
+    family = ruled_family(all_families()[kind][name]) if ruled else all_families()[kind][name]
     problem = family.make(family.least_size + beyond, np.random.default_rng(seed))
     document: dict[str, Any] = problem.model_dump(mode="json")
     return document

@@ -22,7 +22,7 @@ from edrp.core.methods import get_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
-from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, PROVEN_OPTIMA_AGREEMENT
+from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, LIMIT_SLACK, PROVEN_OPTIMA_AGREEMENT
 from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
 
 GRACE = 2.0
@@ -169,12 +169,15 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
 
 
 def _keeps_limits(problem: Problem, solution: Solution) -> bool:
-    """Whether a decision keeps all limits without the slack for rounding, up to a tenth of it.
+    """Whether a decision keeps all limits and rules without the slack for rounding, up to a tenth of it.
 
     What needs a billionth more than a node has is accepted as rounding, and may be cut off by a solver as too much.
     """
     if solution.decision is None:
         return True
+    room = LIMIT_SLACK - FUZZED_LIMIT_NARROWING
+    if any(rule.hard and rule.evaluate(problem, solution.decision) > room * rule.scale for rule in getattr(problem, "rules", ())):
+        return False
     document = json.loads(problem.model_dump_json())
     for holder, names in [(document, ["limits"]), *((node, ["resources", "capacity"]) for node in _nodes(document))]:
         holder.update({name: _narrower(holder[name]) for name in names if name in holder})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.family import Family
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import places
 
@@ -23,6 +28,35 @@ PENALTIES = (0.05, 0.5)
 
 TENANTS = ("none", "none", "acme", "globex")
 """Values of the label `tenant`."""
+
+GAPS = 0.25
+"""Share of nodes that lose their zone, and of those that lose their label."""
+
+RULED, RULED_KINDS = "-rules", ("edrp", "latency-aware", "rescale")
+"""End of the names of families with rules, and the kinds that have them: one for each family."""
+
+
+def with_gaps(problem: PlacementType, seed: int) -> PlacementType:
+    """The problem without the zones and labels of some nodes, unless a rule refers to what is gone."""
+    random = np.random.default_rng([seed, 38])
+    network = problem.network
+    lost: dict[str, Any] = {"zone": None, "labels": {}}
+    nodes = [node.replace(**{name: lost[name] for name in lost if random.random() < GAPS}) for node in network.nodes]
+    with suppress(InvalidInstanceError):
+        return problem.replace(network=network.replace(nodes=tuple(nodes)))
+    return problem
+
+
+def ruled_family(family: Family) -> Family:
+    """The family with random rules for each of its instances; its name ends in "-rules"."""
+    summary = f"{family.summary.rstrip('.')}, with one to four random rules"
+    return replace(family, name=f"{family.name}{RULED}", summary=summary, make=partial(_ruled, family))
+
+
+def _ruled(family: Family, size: int, random: np.random.Generator) -> StreamPlacement:
+    problem = family.make(size, random)
+    assert isinstance(problem, StreamPlacement), family.kind
+    return with_rules(problem, int(random.integers(2**32)))
 
 
 def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> PlacementType:

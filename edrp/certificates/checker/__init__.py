@@ -30,7 +30,8 @@ Header
     and returns what has been proven, in words; its docstring says what they are.
 
 Files
-    `reading` reads documents and numbers, `verdicts` judges a certificate, `fields` and `relations` say what instances are.
+    `reading` reads documents and numbers, `verdicts` judges a certificate, `fields` and `relations` say what instances are, and
+    `rules` by what deployments violate rules.
     Each format has a file of its name (`program_format`, `ssm`, `pmc`, `eliminate`, `column_generation`, `label_setting`), and
     each kind of problem one that evaluates its decisions. No file imports anything but its neighbours and the standard
     library.
@@ -66,6 +67,7 @@ from .reading import (
     read_text,
 )
 from .relations import check_instance
+from .rules import penalties, read_rules
 from .verdicts import DECISION, EVALUATE, FORMATS, KINDS, UNCHECKED, check, check_files, exit_code, verdict
 
 __all__ = [
@@ -110,8 +112,10 @@ __all__ = [
     "link_allocation_program",
     "need",
     "parse",
+    "penalties",
     "read_document",
     "read_lines",
+    "read_rules",
     "read_text",
     "stated_program",
     "verdict",

@@ -1,6 +1,6 @@
 """Documents of kind "edrp": the value of a deployment.
 
-Availability, peak loads, priorities and the reconfiguration of Storm are not known.
+Availability, peak loads, priorities, the reconfiguration of Storm and rules in Python are not known.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from .network import Application, by_resource
 from .reading import SLACK, Unknown, fraction, need
+from .rules import penalties
 
 
 class Deployments(Application):
@@ -113,7 +114,7 @@ def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
 
 
 def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
-    """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit."""
+    """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit, and penalties."""
     model, used, finish = Deployments(problem), dict[str, dict[str, Any]](), dict[str, Fraction]()
     metrics = dict.fromkeys(("response_time", "cost", "downtime", "network_usage"), Fraction(0))
     need(decision.keys() == model.operators.keys(), "other operators than those of the application")
@@ -141,4 +142,4 @@ def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
         need(metrics[name] <= limit * SLACK, f"{name} is {float(metrics[name])!r} against {float(limit)!r}")
     for node, amounts in used.items():
         need(not model.excess(node, amounts), f"node {node}: too much of a resource")
-    return sum((model.factor(name) * value for name, value in metrics.items()), Fraction(0))
+    return sum((model.factor(name) * value for name, value in metrics.items()), penalties(model.rules, decision))

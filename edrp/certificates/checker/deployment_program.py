@@ -17,6 +17,7 @@ def deployment_program(problem: dict[str, Any]) -> Program:
     """EDRP's program (eqs. 12–23): a column for each operator and multiset of nodes, and for each pair of them along a stream.
 
     In place of a row for each path (eq. 13) every operator has a column for the time by which it is done.
+    Rows of rules follow last.
     """
     model, program, used = Deployments(problem), Program(), dict[Any, list[tuple[int, Any]]]()
     limit = {name: fraction(value) * SLACK for name, value in model.limits.items()}
@@ -76,4 +77,6 @@ def deployment_program(problem: dict[str, Any]) -> Program:
         free = model.nodes[node].get("resources")
         if free is not None:
             program.row(entries, None, fraction(by_resource(free).get(resource, 0)) * SLACK)
+    for rule in model.rules:
+        rule.add_to(program, placed)
     return program

@@ -8,13 +8,15 @@ A place is a list of `field:form`, and a form is read from its end:
     X^              two X
     X%              an object of X by name
     X~              a number X, or an object of such numbers by name
-    text flag       text of 1 to 200 characters, true or false
-    string          any text
+    text words flag text of 1 to 200 characters, text of any length, true or false
     =a|b            one of these words
     #1..9           a whole number from 1 to 9
     .               an object, whose fields are those of the place below
+    .rule           the same, of the place below that its field `rule` names
+    any             anything
     lonlat          longitude and latitude in degrees
     signed          a number from −10⁹ to 10⁹
+    either-sign     a number of either sign whose magnitude is one of the unit "1"
     share below-1   a number from 0 to 1, or from 0 to less than 1
     s bytes/s …     a number of at least 0 in the unit: 0, or in the range that `RANGES` has for it
     >s >share …     the same without 0
@@ -41,6 +43,7 @@ RANGES = {
     "money/h-per-tuple/s": ("1e-15", "1e9"),
     "money/bytes": ("1e-18", "1e3"),
     "1": ("1e-9", "1e15"),
+    "either-sign": ("1e-9", "1e15"),
     "units/s": ("1e-9", "1e15"),
     "units/tuple": ("1e-15", "1e12"),
     "needs": ("1e-9", "1e15"),
@@ -60,12 +63,28 @@ _GRAPH = {
     "application": "operators:.+! streams:.*",
     "application.streams": ("source:text! target:text! rate:tuples/s? partitioning:=forward|hash|rebalance usage:units/tuple%"),
 }
+_CHOICE = "nodes:text* zones:text* labels:text*%"
+_RULE, _GROUPING = "name:text! reason:words penalty:1?", "operators:text+! per:text"
+_RULES = {
+    "rules.apart": f"rule:=apart! {_RULE} {_GROUPING} between:=replicas|operators",
+    "rules.together": f"rule:=together! {_RULE} {_GROUPING} beside:text*",
+    "rules.spread": (
+        f"rule:=spread! {_RULE} {_GROUPING} most:#0..1000000? share:share? max_skew:#1..1000000? min_domains:#1..1000000"
+    ),
+    "rules.at_least_zones": f"rule:=at_least_zones! {_RULE} {_GROUPING} zones:#1..1000000!",
+    "rules.forbidden": f"rule:=forbidden! {_RULE} {_CHOICE} operators:text*",
+    "rules.required": f"rule:=required! {_RULE} {_CHOICE} operators:text*",
+    "rules.linear": f"rule:=linear! {_RULE} terms:.+! lower:either-sign? upper:either-sign?",
+    "rules.linear.terms": f"operator:text! coefficient:either-sign count:=replicas|nodes {_CHOICE}",
+    "rules.python": f"rule:=python! {_RULE} type:text! parameters:any%",
+}
 _PLACED = {
     **_GRAPH,
+    **_RULES,
     "network": "nodes:.+! links:.* symmetric:flag routed:flag store:. within_zone:.? between_zones:.?",
     "network.nodes": (
         "name:text! coordinates:lonlat? resources:1~? capacity:>units/s% speedup:>1 spawn_time:s availability:>share zone:text? "
-        "store_delay:s? store_bandwidth:>bytes/s?"
+        "labels:text% store_delay:s? store_bandwidth:>bytes/s?"
     ),
     "network.links": f"source:text! target:text! {_ZONE}",
     "network.within_zone": _ZONE,
@@ -87,14 +106,14 @@ _CONTAINERS = {
     ),
     "host_types": "name:text! resources:needs~! price:money! billing_time:>s! start_up:s^ limit:#0..1000000?",
 }
-_RULE = "name:text! reason:string"
+_RULE = "name:text! reason:words"
 _TASKS = "work:1+! state_size:B+! intervals:#0..1000000^+! nodes:#1..10000! tolerance:1! allow_empty:flag"
 FIELDS: dict[str, dict[str, str]] = {
     "edrp": {
         **_PLACED,
         "": (
             "kind:=edrp! application:.! network:.! current:text+%? weights:. limits:. synchronisation_time:s "
-            "reconfiguration:=pause-and-resume|storm priorities:.*"
+            "reconfiguration:=pause-and-resume|storm priorities:.* rules:.rule*"
         ),
         "application.operators": (f"{_OPERATOR} latency:.? cost:money/h~ max_replicas:#1..10000 min_replicas:#1..10000 usage:.%"),
         "application.operators.latency": (
@@ -114,7 +133,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "latency-aware": {
         **_PLACED,
-        "": "kind:=latency-aware! application:.! network:.! current:text+%? weights:. utilisation:>share%",
+        "": "kind:=latency-aware! application:.! network:.! current:text+%? weights:. utilisation:>share% rules:.rule*",
         "application.operators": f"{_OPERATOR} instances:#1..10000",
         "weights": "latency:1/ms supervisors:1 colocation:1 events:1",
     },
@@ -207,8 +226,10 @@ def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
     for part in parts:
         if size:
             _check(known, inner, part, place)
-        elif form == ".":
-            check_fields(known, part, place)
+        elif form[0] == ".":
+            named = f"{place}.{part.get(form[1:])}" if form[1:] and isinstance(part, dict) else place
+            need(named in known, f"{place}: {_shown(part)} is of none of the types that there are")
+            check_fields(known, part, named)
         else:
             _need(_is_of(form, part), part, place)
 
@@ -234,10 +255,8 @@ def _is_of(form: str, value: Any) -> bool:
     """Whether a value is of a form without a sign at its end."""
     if form == "lonlat":
         return isinstance(value, list) and len(value) == 2 and all(map(_is_degrees, value, (180, 90)))
-    if form in ("text", "flag"):
-        return _is_text(value) if form == "text" else isinstance(value, bool)
-    if form == "string":
-        return isinstance(value, str)
+    if form in ("any", "words", "text", "flag"):
+        return form == "any" or (_is_text(value) if form == "text" else isinstance(value, bool if form == "flag" else str))
     if form[0] == "=":
         return isinstance(value, str) and value in form[1:].split("|")
     if not _is_number(value):
@@ -248,6 +267,8 @@ def _is_of(form: str, value: Any) -> bool:
     if form == "signed":
         return bool(abs(value) <= 10**9)
     smallest, largest = _range(form)
+    if form == "either-sign":
+        value = abs(value)
     inside = value >= smallest and (value < largest if form.endswith("below-1") else value <= largest)
     return bool(inside or (value == 0 and form[0] != ">"))
 

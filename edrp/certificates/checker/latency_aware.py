@@ -9,6 +9,7 @@ from typing import Any
 from .network import Application, by_resource
 from .program import Bound
 from .reading import SLACK, fraction, need
+from .rules import penalties
 
 
 class Instances(Application):
@@ -37,10 +38,10 @@ class Instances(Application):
 
 
 def evaluate_latency_aware(problem: dict[str, Any], decision: Any) -> Fraction:
-    """Nodes in use, streams and tuples between nodes, and the slowest path through instances (latency-aware placement, eq. 1)."""
+    """Nodes in use, streams and tuples between nodes, slowest path (latency-aware placement, eq. 1), and penalties of rules."""
     model, used, arrival = Instances(problem), dict[Any, Any](), dict[str, dict[str, Fraction]]()
     need(decision.keys() == model.operators.keys(), "other operators than those of the application")
-    value = sum(model.cut.values(), Fraction(0))
+    value = sum(model.cut.values(), penalties(model.rules, decision))
     for name in model.order:
         need(len(decision[name]) == model.count[name], f"{name}: wrong number of instances")
         model.choices(name, decision[name])

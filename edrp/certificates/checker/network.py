@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .reading import Unknown, fraction, need, unique
+from .rules import read_rules
 
 
 def read_network(problem: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -96,11 +97,12 @@ class Graph:
 
 
 class Application(Graph):
-    """Operators, streams with their rates, and links between nodes of a placement problem."""
+    """Operators, streams with their rates, links between nodes and rules of a placement problem."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         super().__init__(problem)
         self.network, self.links, self.nodes = problem["network"], read_pairs(problem), read_network(problem)[1]
+        self.rules = read_rules(problem)
 
     def find_link(self, u: str, v: str) -> Any:
         """The link between two nodes: listed, else what holds for their zones, or None."""

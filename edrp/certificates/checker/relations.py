@@ -10,6 +10,7 @@ from typing import Any
 from .fields import FIELDS, check_fields
 from .network import Graph, by_resource, find_link, read_network, read_pairs
 from .reading import SAME, SLACK, Refused, Unknown, fraction, need, unique
+from .rules import nodes_by_place
 
 MAX_RATE, MAX_NEED, MAX_INSTANCES = 10**12, 10**15, 10**5
 """Largest load of an operator (tuples/s), rate and need of a task, and number of instances of an operator."""
@@ -46,7 +47,7 @@ def _rise(place: str, values: list[Any], equal: bool = False) -> None:
 
 
 def _sums_to_one(place: str, values: Iterable[Any]) -> None:
-    need(abs(sum(values) - 1) <= SAME, f"{place}: must sum to 1")
+    need(abs(sum(values) - 1) < SAME, f"{place}: must sum to 1")
 
 
 def _check_network(problem: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +97,7 @@ def _check_placement(problem: dict[str, Any]) -> None:
         for name, used in current.items():
             _known("current", used, operators[name].get("candidates") or nodes)
             _known("current", used, nodes)
+    _check_rules(problem, nodes, operators)
     try:
         _check_graph(problem, nodes)
     except Unknown:  # of streams in a cycle, about which nothing but a stated program is proven
@@ -105,6 +107,51 @@ def _check_placement(problem: dict[str, Any]) -> None:
     for stream in () if everywhere or len(arcs) == len(nodes) * (len(nodes) - 1) else application.get("streams", []):
         for u, v in product(pools[stream["source"]], pools[stream["target"]]):
             need(u == v or find_link(network, arcs, nodes, u, v), f"network.links: there is no link {u} → {v}")
+
+
+def _check_rules(problem: dict[str, Any], nodes: dict[str, Any], operators: dict[str, Any]) -> None:
+    """Rules have names of their own, and are about operators, nodes, zones and labels that there are."""
+    rules, labels = problem.get("rules", []), dict[str, set[str]]()
+    for key, value in chain.from_iterable(node.get("labels", {}).items() for node in nodes.values()):
+        labels.setdefault(key, set()).add(value)
+    zones = {node["zone"] for node in nodes.values() if node.get("zone") is not None}
+    _differ("rules", (rule["name"] for rule in rules))
+    for rule in rules:
+        place, terms, counted = f"rules.{rule['rule']}", rule.get("terms", []), rule["rule"] == "at_least_zones"
+        for names in (rule.get("operators", ()), rule.get("beside", ())):
+            _known(f"{place}.operators", _differ(place, names), operators)
+        _known(f"{place}.terms.operator", (term["operator"] for term in terms), operators)
+        kept = {"node", *labels} - {"zone"} | ({"zone"} if zones else set())
+        _known(f"{place}.per", [rule.get("per", "zone" if counted else "node")], kept)
+        for choice in [*terms, *([] if counted else [rule])]:
+            _known(f"{place}.nodes", choice.get("nodes", ()), nodes)
+            _known(f"{place}.zones", choice.get("zones", ()), zones)
+            for key, values in choice.get("labels", {}).items():
+                _known(f"{place}.labels", [key], labels)
+                _known(f"{place}.labels.{key}", values, labels[key])
+        need(
+            _is_complete(problem, rule), f"{place}: {rule['name'][:40]!r} lacks a field, has one too many, or contradicts itself"
+        )
+
+
+def _is_complete(problem: dict[str, Any], rule: dict[str, Any]) -> bool:
+    """Whether the fields of a rule go together."""
+    match rule["rule"]:
+        case "apart":
+            return rule.get("between") != "operators" or len(rule["operators"]) > 1
+        case "together":
+            return bool(rule.get("beside")) or len(rule["operators"]) > 1
+        case "spread":
+            given = [rule.get(name) is not None for name in ("most", "share", "max_skew")]
+            return sum(given) == 1 and (given[2] or rule.get("min_domains", 1) == 1)
+        case "at_least_zones":
+            return bool(rule["zones"] <= len(nodes_by_place(problem, rule.get("per", "zone"), loners=False)))
+        case "forbidden" | "required":
+            return any(rule.get(name) for name in ("nodes", "zones", "labels"))
+        case "linear":
+            ends = [rule[name] for name in ("lower", "upper") if rule.get(name) is not None]
+            return bool(ends) and ends == sorted(ends)
+    return True
 
 
 def _check_edrp(problem: dict[str, Any]) -> None:

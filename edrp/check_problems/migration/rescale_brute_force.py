@@ -90,6 +90,13 @@ def configurations(problem: RescaleProblem, operator: KeyedOperator) -> Iterator
                 yield tuple(KeyRange(node=node, tasks=(a, b)) for node, a, b in zip(chosen, ends, ends[1:], strict=False))
 
 
+def keyed_deployments(problem: RescaleProblem) -> Iterator[KeyedDeployment]:
+    """Every deployment of a tiny problem that its operators' documents allow."""
+    names = [operator.name for operator in problem.application.operators]
+    for chosen in product(*(list(configurations(problem, operator)) for operator in problem.application.operators)):
+        yield KeyedDeployment(dict(zip(names, chosen, strict=True)))
+
+
 class _NothingStableError(Exception):
     """Raised when no configuration of some operator is stable."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 from edrp.core.problem import Evaluation
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem
+from edrp.placement.problem import PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +20,19 @@ class Enumerated:
     evaluation: Evaluation
 
 
-def feasible_deployments(problem: EdrpProblem) -> list[Enumerated]:
+def feasible_deployments(problem: PlacementProblem) -> list[Enumerated]:
     """List every feasible deployment of a problem with its metrics."""
     judged = (Enumerated(deployment, problem.evaluate(deployment)) for deployment in deployments(problem))
     return [entry for entry in judged if entry.evaluation.feasible]
 
 
-def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
+def deployments(problem: PlacementProblem) -> Iterator[Deployment]:
     """Yield every deployment that keeps to the candidates and the numbers of replicas."""
-    everywhere = tuple(problem.network.by_name)
+    everywhere, operators = tuple(problem.network.by_name), tuple[Any, ...](problem.application.operators)
     choices = []
-    for operator in problem.application.operators:
+    for operator in operators:
         nodes, degrees = operator.candidates or everywhere, range(operator.min_replicas, operator.max_replicas + 1)
         choices.append([chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)])
-    names = [operator.name for operator in problem.application.operators]
+    names = [operator.name for operator in operators]
     for chosen in product(*choices):
         yield Deployment(dict(zip(names, chosen, strict=True)))

@@ -10,29 +10,39 @@ from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.core.instances import loads
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
+from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.placement.latency_aware_test_bed import random_problem as random_paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.placement.metrics.peak_load import shared_resources
 
+RULED_DEPLOYMENTS, CONTRADICTION = (4, 6, 9, 17), 6
+"""Seeds of problems of kind `edrp` with rules that can be met, and with rules that cannot."""
+
+UNRULED = 16
+"""First seed of problems of other kinds with rules."""
+
 
 class EdrpCheckProblems(CheckProblems):
     """Kind `edrp`."""
 
     def feasible(self) -> dict[str, Any]:
-        """Random problems, on networks of unequal nodes and on clusters."""
+        """Random problems, on networks of unequal nodes and on clusters, some with rules."""
         drawn = {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)}
         drawn |= {f"cluster {seed}": random_cluster(seed, max_combinations=2e4) for seed in (0, 11, 25)}
+        drawn |= {f"rules {seed}": with_rules(_deployment(seed), seed) for seed in RULED_DEPLOYMENTS}
         return drawn | {"fixed tasks": _fixed_tasks()}
 
     def infeasible(self) -> dict[str, Any]:
-        """Return random infeasible problems."""
-        return {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
+        """Return random infeasible problems, the last one because of its rules."""
+        infeasible = {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
+        return infeasible | {"rules": with_rules(_deployment(CONTRADICTION), CONTRADICTION, hard=True)}
 
     def degenerate(self) -> dict[str, Any]:
         """Return edge cases: one node, one operator, no traffic, equal costs, no room."""
@@ -81,11 +91,18 @@ class EdrpCheckProblems(CheckProblems):
 
 def _best(problem: EdrpProblem) -> tuple[float | None, Deployment]:
     """Least objective over all deployments, and one that has it."""
-    if not shared_resources(problem.application):
+    if not shared_resources(problem.application) and not problem.rules:
         objective, deployments = brute_force(problem)
         return objective, Deployment({}) if objective is None else deployments[0]
-    best = min(feasible_deployments(problem), key=lambda listed: listed.evaluation.objective)
-    return best.evaluation.objective, best.deployment
+    return _best_listed(problem.model_dump_json())
+
+
+@cache
+def _best_listed(text: str) -> tuple[float | None, Deployment]:
+    """The same for the problem in a text, by the plain evaluation of every deployment."""
+    listed = feasible_deployments(loads(text))
+    best = min(listed, key=lambda entry: entry.evaluation.objective, default=None)
+    return (None, Deployment({})) if best is None else (best.evaluation.objective, best.deployment)
 
 
 def _fixed_tasks() -> EdrpProblem:
@@ -142,13 +159,21 @@ def _deployment(seed: int) -> EdrpProblem:
 class LatencyAwareCheckProblems(EnumeratedCheckProblems):
     """Kind `latency-aware`, some with cycles, candidates, several instances of an operator."""
 
-    seeds = range(16)
-    brute_force = staticmethod(lambda problem: brute_force_latency_aware(problem)[0])
+    seeds = range(20)
+
+    @staticmethod
+    def brute_force(problem: LatencyAwareProblem) -> float | None:
+        """Least objective; with rules of the plain evaluation of every placement."""
+        if problem.rules:
+            return min((listed.evaluation.objective for listed in feasible_deployments(problem)), default=None)
+        return brute_force_latency_aware(problem)[0]
 
     @staticmethod
     def draw(seed: int) -> LatencyAwareProblem:
-        """Every third one with a placement that is there already, whether it fits or not."""
+        """Every third one with a placement that is there already, whether it fits or not, the last with rules."""
         problem = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
+        if seed >= UNRULED:
+            return with_rules(random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4), combinations_limit=5e2), seed)
         if seed % 3:
             return problem
         nodes = tuple(problem.network.by_name)

@@ -255,6 +255,26 @@ def test_another_package_adds_families_but_not_to_our_mix(monkeypatch):
     assert choose_families("migration", ["zipf"]) == [FAMILIES["migration"]["zipf"]]
 
 
+@pytest.mark.parametrize(("kind", "pattern"), [("edrp", "fat-*"), ("latency-aware", "continuum*"), ("rescale", "zipf-tasks-*")])
+def test_families_of_placements_have_others_with_rules(kind, pattern):
+    plain = choose_families(kind, [pattern])
+    assert [family.name for family in choose_families(kind, [f"{pattern}-rules"])] == [f"{family.name}-rules" for family in plain]
+    ((identifier, ruled),) = generate(kind, 1, 5, families=[f"{plain[0].name}-rules"], size=plain[0].least_size + 2)
+    ((_, problem),) = generate(kind, 1, 5, families=[plain[0].name], size=plain[0].least_size + 2)
+    assert identifier == f"{kind}-000000-{plain[0].name}-rules"
+    assert 1 <= len(ruled.rules) <= 4
+    assert edrp.loads(ruled.model_dump_json()) == ruled
+    assert ruled.application == problem.application
+    assert problem.rules == ()
+
+
+def test_rules_are_for_placements_and_asked_for_by_name():
+    assert not any(name.endswith("-rules") for families in FAMILIES.values() for name in families)
+    for kind, pattern in (("migration", "zipf-rules"), ("edrp", "hourglass-rules")):
+        with pytest.raises(edrp.errors.InvalidInstanceError, match=f"fits no family of kind '{kind}'.*got {pattern}"):
+            choose_families(kind, [pattern])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

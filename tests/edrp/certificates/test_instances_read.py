@@ -4,7 +4,7 @@ import copy
 import json
 from fractions import Fraction
 from functools import reduce
-from operator import getitem
+from operator import getitem, or_
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,6 +110,11 @@ def form(described, unit, definitions, below):
             return form(inner, unit, definitions, below)
         below.append(inner)
         return "."
+    if described.get("discriminator", {}).get("propertyName") == "rule":
+        below += [definitions[choice["$ref"].rpartition("/")[2]] for choice in described["oneOf"]]
+        return ".rule"
+    if not described:
+        return "any"
     if "oneOf" in described:
         below += [definitions[choice["$ref"].rpartition("/")[2]] for choice in described["oneOf"]]
         return "."
@@ -131,8 +136,10 @@ def form(described, unit, definitions, below):
             return form(described["additionalProperties"], unit, definitions, below) + "%"
         case "integer":
             return f"#{described.get('minimum', '')}..{described['maximum']}"
-        case "boolean" | "string" as kind:
-            return {"boolean": "flag", "string": "text" if "maxLength" in described else "string"}[kind]
+        case "boolean":
+            return "flag"
+        case "string":
+            return "text" if described.get("minLength") else "words"
     return number(described, unit)
 
 
@@ -141,6 +148,11 @@ UNITS = {"as the operators' needs": "needs", "money/h per tuple/s": "money/h-per
 
 def number(described, unit):
     """A number, whose range must be the one that the checker has for it."""
+    if "minimum" in described and described["minimum"] < 0 and "not" in described:
+        smallest, largest = map(float, checker.RANGES["either-sign"])
+        assert (described["minimum"], described["maximum"]) == (-largest, largest)
+        assert described["not"] == {"exclusiveMinimum": -smallest, "exclusiveMaximum": smallest}
+        return "either-sign"
     if "minimum" in described and described["minimum"] < 0:
         assert (described["minimum"], described["maximum"]) == (-(10**9), 10**9)
         return "signed"
@@ -155,7 +167,10 @@ def number(described, unit):
 
 
 def forms_by_place(objects, definitions, place=""):
-    """Fields of objects at a place and below, of which there are several where they are told apart by `model`."""
+    """Fields of objects at a place and below, of which there are several where they are told apart by `model` or `rule`."""
+    if place == "rules":
+        named = {f"rules.{described['properties']['rule']['const']}": described for described in objects}
+        return reduce(or_, (forms_by_place([described], definitions, here) for here, described in named.items()))
     found, fields = {}, {}
     for described in objects:
         for name, field in described["properties"].items():
