@@ -69,7 +69,7 @@ _RULES = {
     "rules.apart": f"rule:=apart! {_RULE} {_GROUPING} between:=replicas|operators",
     "rules.together": f"rule:=together! {_RULE} {_GROUPING} beside:text*",
     "rules.spread": (
-        f"rule:=spread! {_RULE} {_GROUPING} most:#0..1000000? share:share? max_skew:#1..1000000? min_domains:#1..1000000"
+        f"rule:=spread! {_RULE} {_GROUPING} most:#1..1000000? share:>share? max_skew:#1..1000000? min_domains:#1..1000000"
     ),
     "rules.at_least_zones": f"rule:=at_least_zones! {_RULE} {_GROUPING} zones:#1..1000000!",
     "rules.forbidden": f"rule:=forbidden! {_RULE} {_CHOICE} operators:text*",
@@ -106,7 +106,7 @@ _CONTAINERS = {
     ),
     "host_types": "name:text! resources:needs~! price:money! billing_time:>s! start_up:s^ limit:#0..1000000?",
 }
-_RULE = "name:text! reason:words"
+_HARD_RULE = "name:text! reason:words"
 _TASKS = "work:1+! state_size:B+! intervals:#0..1000000^+! nodes:#1..10000! tolerance:1! allow_empty:flag"
 FIELDS: dict[str, dict[str, str]] = {
     "edrp": {
@@ -139,7 +139,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "migration": {
         "": f"kind:=migration! {_TASKS} rules:.*",
-        "rules": f"{_RULE} rule:=forbidden|required! tasks:#0..1000000^+! nodes:#0..1000000+!",
+        "rules": f"{_HARD_RULE} rule:=forbidden|required! tasks:#0..1000000^+! nodes:#0..1000000+!",
     },
     "migration-policy": {"": f"kind:=migration-policy! {_TASKS} node_counts:#..10000+! transitions:share*+! discount:below-1!"},
     "link-allocation": {
@@ -156,7 +156,7 @@ FIELDS: dict[str, dict[str, str]] = {
             "kind:=mapping! network:.! task:.! max_empty_hops:#0..1000 empty_hops:=per_edge|total "
             "bandwidth:=cumulative|per_edge cost:=additive|load-balance|public-hops|public-hops-links public_cost:money rules:.*"
         ),
-        "rules": f"{_RULE} rule:=apart|together! components:text+!",
+        "rules": f"{_HARD_RULE} rule:=apart|together! components:text+!",
         "task": "source:text! delivery:text! components:.*64! bandwidths:bytes/s*? rate:bytes/s? price:money/bytes",
         "task.components": "name:text! shrinkage:>1 capacity:1 cpu_factor:s/bytes service:text?",
     },
@@ -166,7 +166,7 @@ FIELDS: dict[str, dict[str, str]] = {
             "kind:=enactment! application:.! host_types:.+! queues:1% horizon:>s utilisation:>share? penalty:money weights:. "
             "current:.* rules:.*"
         ),
-        "rules": f"{_RULE} rule:=apart! operators:text+!",
+        "rules": f"{_HARD_RULE} rule:=apart! operators:text+!",
         "weights": "host_cost:1/money free_resources:1 violations:1/money",
         "current": "name:text! type:text! instances:#0..1000000% images:text*",
     },

@@ -231,7 +231,7 @@ def _check_task_rules(problem: dict[str, Any]) -> None:
         need(max(rule["nodes"]) < nodes, "rules.nodes: one is no current node")
 
 
-def _check_rules(problem: dict[str, Any], field: str, there: Any) -> None:
+def _check_named_rules(problem: dict[str, Any], field: str, there: Any) -> None:
     """Rules have names of their own, and each is about two at least that there are."""
     rules = problem.get("rules", [])
     _differ("rules", (rule["name"] for rule in rules))
@@ -278,7 +278,7 @@ def _check_mapping(problem: dict[str, Any]) -> None:
     if None not in offered:
         services = (part["service"] for part in parts if part.get("service") is not None)
         _known("task.components.service", services, set(chain.from_iterable(offered)))
-    _check_rules(problem, "components", {part["name"] for part in parts})
+    _check_named_rules(problem, "components", {part["name"] for part in parts})
 
 
 def _check_containers(problem: dict[str, Any]) -> None:
@@ -301,7 +301,7 @@ def _check_containers(problem: dict[str, Any]) -> None:
     _differ("hosts", (host["name"] for host in hosts))
     _known("hosts", (host["type"] for host in hosts), types)
     _known("hosts", chain.from_iterable((*host.get("instances", ()), *host.get("images", ())) for host in hosts), loads)
-    _check_rules(problem, "operators", loads)
+    _check_named_rules(problem, "operators", loads)
 
 
 def fits(operator: dict[str, Any], host: dict[str, Any], count: int) -> bool:

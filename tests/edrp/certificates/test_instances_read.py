@@ -168,7 +168,7 @@ def number(described, unit):
 
 def forms_by_place(objects, definitions, place=""):
     """Fields of objects at a place and below, of which there are several where they are told apart by `model` or `rule`."""
-    if place == "rules":
+    if place == "rules" and len(objects) > 1:
         named = {f"rules.{described['properties']['rule']['const']}": described for described in objects}
         return reduce(or_, (forms_by_place([described], definitions, here) for here, described in named.items()))
     found, fields = {}, {}
