@@ -48,12 +48,11 @@ class Stated(str):
 def is_built(problem: dict[str, Any]) -> bool:
     """Whether the checker builds the program of a problem by itself: it knows the kind, and all that is in the problem.
 
-    Rules are in none of its programs, which are therefore no more than bounds where there are some.
+    Rules are in its programs of deployments alone; other programs are no more than bounds where there are some.
     """
-    if problem["kind"] not in PROGRAMS or problem.get("rules"):
-        return False
     try:
-        return problem["kind"] != "edrp" or Deployments(problem) is not None
+        deployments = problem["kind"] == "edrp" and Deployments(problem) is not None
+        return deployments or (problem["kind"] in PROGRAMS and problem["kind"] != "edrp" and not problem.get("rules"))
     except Unknown:
         return False
 

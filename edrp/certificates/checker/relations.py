@@ -10,7 +10,7 @@ from typing import Any
 from .fields import FIELDS, check_fields
 from .network import Graph, by_resource, find_link, read_network, read_pairs
 from .reading import SAME, SLACK, Refused, Unknown, fraction, need, unique
-from .rules import nodes_by_place
+from .rules import chosen, nodes_by_place
 
 MAX_RATE, MAX_NEED, MAX_INSTANCES = 10**12, 10**15, 10**5
 """Largest load of an operator (tuples/s), rate and need of a task, and number of instances of an operator."""
@@ -124,11 +124,12 @@ def _check_rules(problem: dict[str, Any], nodes: dict[str, Any], operators: dict
         kept = {"node", *labels} - {"zone"} | ({"zone"} if zones else set())
         _known(f"{place}.per", [rule.get("per", "zone" if counted else "node")], kept)
         for choice in [*terms, *([] if counted else [rule])]:
-            _known(f"{place}.nodes", choice.get("nodes", ()), nodes)
-            _known(f"{place}.zones", choice.get("zones", ()), zones)
+            _known(f"{place}.nodes", _differ(place, choice.get("nodes", ())), nodes)
+            _known(f"{place}.zones", _differ(place, choice.get("zones", ())), zones)
             for key, values in choice.get("labels", {}).items():
                 _known(f"{place}.labels", [key], labels)
-                _known(f"{place}.labels.{key}", values, labels[key])
+                _known(f"{place}.labels.{key}", _differ(place, values), labels[key])
+            need(chosen(problem, choice), f"{place}: no node meets all that is given")
         need(
             _is_complete(problem, rule), f"{place}: {rule['name'][:40]!r} lacks a field, has one too many, or contradicts itself"
         )
