@@ -111,12 +111,11 @@ def test_rules_that_an_own_row_clashes_with_are_named_too_those_without_rows_las
     closed = {"rule": "forbidden", "name": "closed", "operators": ["counter"], "nodes": ["edge"]}
     harmless = {"rule": "spread", "name": "harmless", "operators": ["reader"], "most": 3}
     formulation = edrp.formulate(word_count.replace(rules=[apart, harmless]))
-    together = formulation.placed("splitter", "cloud") + formulation.placed("counter", "cloud")
-    formulation.program.add_row("both in the cloud", together, lower=2)
-    rule = "rule 'apart': replicas of splitter and counter are on different nodes"
+    formulation.add(formulation.on[["splitter", "counter"], "cloud"].sum() >= 2, "both in the cloud")
+    rule = "rule 'apart': replicas of splitter and counter run on different nodes"
     assert edrp.solve_formulation(formulation).clashes == (rule, own("row 'both in the cloud'"))
     folded = edrp.formulate(word_count.replace(rules=[harmless, closed]))
-    folded.program.add_row("counter on the edge", folded.placed("counter", "edge"), lower=1)
+    folded.add(folded.on["counter", "edge"] >= 1, "counter on the edge")
     assert edrp.solve_formulation(folded).clashes == (
         own("row 'counter on the edge'"),
         "rule 'closed': no replicas of counter on node edge (it closes nodes, which may play a part)",

@@ -78,10 +78,10 @@ def test_the_page_the_terminal_and_the_metrics_show_rules():
     tables = {part.caption: part for part in explanation_parts(ruled, solution, None) if hasattr(part, "rows")}
     assert [row[:5] for row in tables["Rules"].rows][:2] == [
         ("tenant", "no replicas of parse on node cheap", "acme wants to be alone", "must be met", "met"),
-        ("apart", "replicas of read and parse are on different nodes", "", "0.01 per unit", "violated by 1, adds 0.01"),
+        ("apart", "replicas of read and parse run on different nodes", "", "0.01 per unit", "violated by 1, adds 0.01"),
     ]  # fmt: skip
     assert ("penalties", "0.01", "1", "", "1") in next(p for p in deployment_parts(ruled, solution) if "weight" in p.columns).rows
-    told = "• rule 'apart': replicas of read and parse are on different nodes: violated by 1"
+    told = "• rule 'apart': replicas of read and parse run on different nodes: violated by 1"
     assert told in list(deployment_parts(ruled, solution))
     page = explorer_page(ruled, solution)
     for text in ("acme wants to be alone", "violated by 1, adds 0.01", '"rack"'):

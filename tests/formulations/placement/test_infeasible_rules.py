@@ -42,7 +42,7 @@ def classic(rules, needs=(0.5, 0.5), **limits):
         (
             [Apart(name="apart", operators=("read", "parse"), per="zone")],
             (0.5, 0.5),
-            ["rule 'apart': replicas of read and parse are in different zones"],
+            ["rule 'apart': replicas of read and parse run in different zones"],
         ),
         (
             [
@@ -52,8 +52,8 @@ def classic(rules, needs=(0.5, 0.5), **limits):
             ],
             (0.5, 0.5),
             [
-                "rule 'nodes': replicas of parse are on different nodes",
-                "rule 'home': replicas of parse only on zone north",
+                "rule 'nodes': replicas of parse run on different nodes",
+                "rule 'home': replicas of parse only on nodes in zone north",
                 "rule 'tenant': no replicas of parse on nodes with tenant acme",
             ],
         ),
@@ -89,7 +89,7 @@ def test_without_any_one_demand_that_is_named_there_is_a_deployment(make):
         (
             [Required(name="home", operators=("parse",), zones=("south",)), Forbidden(name="closed", nodes=("c",))],
             (0.5, 0.5),
-            "parse: rule 'home' (replicas of parse only on zone south) and rule 'closed' (no replicas on node c) leave no node",
+            "parse: rule 'home' (replicas of parse only on nodes in zone south) and rule 'closed' (no replicas on node c) leave no node",
         ),
         (
             [Forbidden(name="closed", nodes=("c",)), Forbidden(name="acme", labels={"tenant": ("acme",)})],
@@ -108,7 +108,7 @@ def test_rules_and_limits_that_clash_are_named_together_with_how_far_the_limit_i
     problem = classic(rules, response_time=0.004)
     assert edrp.solve(problem, "highs").clashes == (
         "min_replicas of parse: 2",
-        "rule 'zones': replicas of parse are in different zones",
+        "rule 'zones': replicas of parse run in different zones",
         "limits.response_time: 0.004 s; it is at least 0.01 s",
     )
 

@@ -195,7 +195,7 @@ def test_the_seed_decides(method: str) -> None:
 
 
 def test_a_price_that_dwarfs_the_objective_does_not_pass_for_infeasible() -> None:
-    problem = spread_out([{"name": "s", "penalty": 1e6, "rule": "spread", "operators": ["read"], "per": "node", "most": 0}])
+    problem = spread_out([{"name": "dear", "penalty": 1e6, "rule": "forbidden", "zones": ["z0", "z1"]}])
     answer = answered("annealing", problem)
     assert answer.status == "feasible"
     assert answer.objective >= 1e6
