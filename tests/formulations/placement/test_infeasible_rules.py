@@ -89,7 +89,8 @@ def test_without_any_one_demand_that_is_named_there_is_a_deployment(make):
         (
             [Required(name="home", operators=("parse",), zones=("south",)), Forbidden(name="closed", nodes=("c",))],
             (0.5, 0.5),
-            "parse: rule 'home' (replicas of parse only on nodes in zone south) and rule 'closed' (no replicas on node c) leave no node",
+            "parse: rule 'home' (replicas of parse only on nodes in zone south) and rule 'closed' (no replicas on node c) "
+            "leave no node",
         ),
         (
             [Forbidden(name="closed", nodes=("c",)), Forbidden(name="acme", labels={"tenant": ("acme",)})],
