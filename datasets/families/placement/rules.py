@@ -130,8 +130,8 @@ def _some(names: list[str], generator: np.random.Generator, count: int) -> list[
 
 
 def _zones(problem: StreamPlacement) -> list[str]:
-    return list(places(problem.network, "zone", alone=False))
+    return [zone for _, zone in places(problem.network, "zone", alone=False)]
 
 
 def _some_labels(problem: StreamPlacement, generator: np.random.Generator) -> list[str]:
-    return _some(list(places(problem.network, "tenant", alone=False)), generator, 1)
+    return _some([tenant for _, tenant in places(problem.network, "tenant", alone=False)], generator, 1)

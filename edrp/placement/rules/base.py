@@ -21,6 +21,9 @@ from edrp.placement.network import Network, Node
 NODE, ZONE = "node", "zone"
 """What a place is, unless it is the value of a label: the node itself, or its zone."""
 
+Place = tuple[bool, str]
+"""Whether a place is a node that has no zone or label, and the name of the place or of that node, which may be equal."""
+
 
 class RuledProblem(Protocol):
     """The part of a problem that rules read."""
@@ -50,7 +53,7 @@ def place_of(node: Node, per: str) -> str | None:
     return node.name if per == NODE else node.zone if per == ZONE else node.labels.get(per)
 
 
-def places(network: Network, per: str, *, alone: bool) -> dict[str, list[str]]:
+def places(network: Network, per: str, *, alone: bool) -> dict[Place, list[str]]:
     """Nodes of each place, in the order of the document.
 
     Parameters
@@ -64,13 +67,13 @@ def places(network: Network, per: str, *, alone: bool) -> dict[str, list[str]]:
     --------
     >>> network = Network(nodes=[Node(name="a", zone="east"), Node(name="b")])
     >>> places(network, "zone", alone=True), places(network, "zone", alone=False)
-    ({'east': ['a'], 'b, alone': ['b']}, {'east': ['a']})
+    ({(False, 'east'): ['a'], (True, 'b'): ['b']}, {(False, 'east'): ['a']})
     """
-    found: dict[str, list[str]] = {}
+    found: dict[Place, list[str]] = {}
     for node in network.nodes:
         place = place_of(node, per)
         if place is not None or alone:
-            found.setdefault(f"{node.name}, alone" if place is None else place, []).append(node.name)
+            found.setdefault((True, node.name) if place is None else (False, place), []).append(node.name)
     return found
 
 
@@ -121,7 +124,7 @@ class RuleModel:
         self.memberships += np.split(members, target.matrix.indptr[1:-1])[: target.size]
         return Expression.of_columns(np.arange(first, first + target.size).reshape(target.shape))
 
-    def places(self, per: str, *, alone: bool = True) -> dict[str, list[str]]:
+    def places(self, per: str, *, alone: bool = True) -> dict[Place, list[str]]:
         """Nodes of each place; `per` is "node", "zone" or the key of a label (see `edrp.placement.rules.base.places`)."""
         return places(self.problem.network, per, alone=alone)
 

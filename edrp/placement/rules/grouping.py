@@ -11,7 +11,7 @@ from edrp.core.document import Faults, Name, Probability
 from edrp.core.errors import numbered
 from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated, listed
-from edrp.placement.rules.base import NODE, ZONE, Placed, Rule, RuledProblem, RuleModel, check_operators, check_per, places
+from edrp.placement.rules.base import NODE, ZONE, Place, Placed, Rule, RuledProblem, RuleModel, check_operators, check_per, places
 
 Operators = Annotated[tuple[Name, ...], Field(min_length=1)]
 
@@ -33,7 +33,7 @@ class _GroupingRule(Rule):
 
     def _replicas(
         self, problem: RuledProblem, deployment: Placed, operators: Sequence[str] = (), *, alone: bool = True
-    ) -> dict[str, dict[str, int]]:
+    ) -> dict[Place, dict[str, int]]:
         """Replicas of each operator of the rule, and of further ones, at each place."""
         by_operator = {name: deployment.replicas(name) for name in (*self.operators, *operators)}
         return {
@@ -213,7 +213,7 @@ class Spread(_GroupingRule):
         emptiest = 0 if len(eligible) < self.min_domains else min((counts[place] for place in eligible), default=0)
         return float(max(0, max(counts.values()) - emptiest - self.max_skew) + outside)
 
-    def _eligible(self, problem: RuledProblem) -> list[str]:
+    def _eligible(self, problem: RuledProblem) -> list[Place]:
         """Places with a candidate node of any of the operators."""
         candidates = [problem.application.by_name[name].candidates for name in self.operators]
         found = places(problem.network, self.per, alone=False)

@@ -141,3 +141,10 @@ NODES_OF_PARSER = {"operator": "parser", "count": "nodes", "coefficient": 2}
 def test_violation_of_each_type(stated, violation):
     problem = placed(NODES, [stated], {name: {} for name in NAMES})
     assert violations(problem, DEPLOYMENT) == pytest.approx([violation])
+
+
+@pytest.mark.parametrize("zone", ["lone", "lone, alone"])
+def test_a_node_without_a_zone_is_no_part_of_a_zone_whatever_its_name(zone):
+    nodes = [{"name": "lone"}, {"name": "other", "zone": zone}]
+    problem = placed(nodes, [rule("apart", ["parser"], per="zone")], {name: {} for name in NAMES})
+    assert violations(problem, {name: ["lone", "other"] for name in NAMES}) == [0.0]
