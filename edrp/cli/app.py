@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "edrp.cli.explain:explain_file",
-        "Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best.",
+        "Explain a deployment: critical path, cost, reconfiguration, limits, rules, and the distance to the second best.",
     ),
     "explore": Command(
         "edrp.cli.explore:explore_file",

@@ -62,7 +62,7 @@ ExplainedWork = Annotated[
         "--work-limit",
         min=0,
         callback=finite,
-        help="Units of work to solve the instance, and again to find the second best; default: none, and 2 for the second best.",
+        help="Units of work to solve the instance, to find the second best, and to leave out rules; default: none, 2 and 2.",
     ),
 ]
 BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
