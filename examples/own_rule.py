@@ -42,6 +42,12 @@ print(f"one licence {hard.objective:.4f}:", {name: hard.deployment[name] for nam
 assert len({node for name in vendor for node in hard.deployment[name]}) == 1
 assert hard.objective > plain.objective
 
+# Searches know the rule too.
+found = edrp.solve(free.replace(rules=[licensed]), "iterated-local-search", kicks=20)
+print(f"by a search {found.objective:.4f}: {found.objective / hard.objective - 1:.2%} from the optimum")
+assert len({node for name in vendor for node in found.deployment[name]}) == 1
+assert found.objective >= hard.objective - 1e-9
+
 # At a price instead: every further licence adds 0.001 to the objective.
 priced = edrp.solve(free.replace(rules=[{**licensed, "penalty": 0.001}]), "highs")
 print(f"at a price {priced.objective:.4f}, of which penalties {priced.metrics['penalties']:.4f}")
