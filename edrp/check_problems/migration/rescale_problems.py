@@ -26,7 +26,7 @@ class RescaleCheckProblems(EnumeratedCheckProblems):
     @staticmethod
     def draw(seed: int) -> RescaleProblem:
         """A small problem, the last ones with rules and even smaller."""
-        small = {"keyed": (1, 1), "tasks": (3, 4), "nodes": (2, 3)}
+        small: dict[str, Any] = {"keyed": (1, 1), "tasks": (3, 4), "nodes": (2, 3)}
         return random_rescale(seed) if seed < UNRULED else with_rules(random_rescale(seed, **small), seed)
 
     @staticmethod

@@ -10,7 +10,6 @@ from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
-from edrp.core.instances import loads
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -100,7 +99,7 @@ def _best(problem: EdrpProblem) -> tuple[float | None, Deployment]:
 @cache
 def _best_listed(text: str) -> tuple[float | None, Deployment]:
     """The same for the problem in a text, by the plain evaluation of every deployment."""
-    listed = feasible_deployments(loads(text))
+    listed = feasible_deployments(EdrpProblem.model_validate_json(text))
     best = min(listed, key=lambda entry: entry.evaluation.objective, default=None)
     return (None, Deployment({})) if best is None else (best.evaluation.objective, best.deployment)
 
