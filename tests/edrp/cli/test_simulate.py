@@ -10,7 +10,7 @@ from edrp.cli import simulate
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 
-SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 12, "flow": "expected"}
+SMALL = {"rate": 60.0, "servers": 8, "links": 6, "services": 6, "tasks": 4, "flow": "expected"}
 
 
 @pytest.fixture(scope="module")
