@@ -15,7 +15,7 @@ SMALL = {"rate": 60.0, "servers": 8, "links": 6, "services": 6, "tasks": 4, "flo
 
 @pytest.fixture(scope="module")
 def scenario():
-    return manufacturing_scenario("random-walk-1", seed=4, duration=150.0)
+    return manufacturing_scenario("random-walk-1", seed=4, duration=60.0)
 
 
 @pytest.fixture

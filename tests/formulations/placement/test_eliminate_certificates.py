@@ -93,9 +93,7 @@ def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
     )
 
 
-@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 8), marks=pytest.mark.slow)], ids=["first", "others"])
-def test_no_change_makes_a_false_claim_of_eliminate_pass(seeds):
-    solved = (problem for problem in map(covered, seeds) if solve(problem, "eliminate").status == "optimal")
-    refused, passed = change_certified(solved, "eliminate", 30)
-    assert refused > 40
+def test_no_change_makes_a_false_claim_of_eliminate_pass():
+    refused, passed = change_certified(map(covered, (2, 4, 5, 6, 7)), "eliminate", 30)
+    assert refused > 80
     assert passed < refused
