@@ -51,6 +51,12 @@ PARTS = {"cvxpy": slice(0, None, 3), "pyomo": slice(1, None, 3), "scipy": slice(
 Where no optimum is compared, of a third of the kinds.
 """
 
+HALVES = {"cvxpy": slice(3, None, 6), "pyomo": slice(4, None, 6), "scipy": slice(2, None, 6)}
+"""Every second one of these problems, some with rules among them, which is what the default tests solve of the feasible ones."""
+
+LONG = ("feasible_problems", "work_limit")
+"""Clauses that `make test-slow` checks on all problems, and with the work limits of the package."""
+
 
 @cache
 def shared_problems(kind: str) -> CheckProblems:
@@ -70,17 +76,40 @@ def shared_problems(kind: str) -> CheckProblems:
     return problems
 
 
+@pytest.fixture
+def keep(tmp_path, monkeypatch):
+    """Check a clause on a method; on a part of what it is about unless it is `whole`."""
+
+    def check(name: str, clause: str, *, whole: bool) -> None:
+        part = PARTS.get(name, slice(None))
+        kinds = slice(None) if clause == "described" or clause.endswith("problems") else part
+        if not whole:
+            part = HALVES.get(name, slice(0, None, 2)) if clause == "feasible_problems" else part
+            monkeypatch.setattr(testing, "WORK_LIMITS", (testing.WORK_LIMITS[0], 0.03))
+        monkeypatch.setattr(testing, "PART", part)
+        monkeypatch.setattr(testing, "CHANGING", 1)
+        monkeypatch.setattr(testing, "SEARCHED", 0.03)
+        monkeypatch.setattr(testing, "_check_problems", lambda method: map(shared_problems, method.kinds[kinds]))
+        CHECKS[clause](WITH_PARAMETERS[name](tmp_path) if name in WITH_PARAMETERS else methods()[name])
+
+    return check
+
+
+NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()]
+"""All clauses of one method are for one worker, which loads its kernels once."""
+
+
 @pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()])
-def test_method_keeps_the_contract(name, clause, tmp_path, monkeypatch):
-    """All clauses of one method are for one worker, which loads its kernels once."""
-    part = PARTS.get(name, slice(None))
-    kinds = slice(None) if clause == "described" or clause.endswith("problems") else part
-    monkeypatch.setattr(testing, "PART", part)
-    monkeypatch.setattr(testing, "CHANGING", 1)
-    monkeypatch.setattr(testing, "SEARCHED", 0.03)
-    monkeypatch.setattr(testing, "_check_problems", lambda method: map(shared_problems, method.kinds[kinds]))
-    CHECKS[clause](WITH_PARAMETERS[name](tmp_path) if name in WITH_PARAMETERS else methods()[name])
+@pytest.mark.parametrize("name", NAMES)
+def test_method_keeps_the_contract(name, clause, keep):
+    keep(name, clause, whole=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clause", LONG)
+@pytest.mark.parametrize("name", NAMES)
+def test_method_keeps_the_long_clauses_in_full(name, clause, keep):
+    keep(name, clause, whole=True)
 
 
 class Cheat(Method):

@@ -198,6 +198,7 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
         assert best.energy[0] == pytest.approx(found.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
     solution = edrp.solve(many(300, "largeCluster03"), work_limit=0.5)
     assert solution.status == "feasible"

@@ -10,12 +10,12 @@ from edrp.cli import simulate
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 
-SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 12, "flow": "expected"}
+SMALL = {"rate": 60.0, "servers": 8, "links": 6, "services": 6, "tasks": 4, "flow": "expected"}
 
 
 @pytest.fixture(scope="module")
 def scenario():
-    return manufacturing_scenario("random-walk-1", seed=4, duration=150.0)
+    return manufacturing_scenario("random-walk-1", seed=4, duration=60.0)
 
 
 @pytest.fixture

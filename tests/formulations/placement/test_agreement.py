@@ -15,7 +15,7 @@ from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.edrp import EdrpProblem
 
-INSTANCES, QUICK = 300, 60
+INSTANCES, QUICK = 300, 40
 """Random instances; those from `QUICK` on are for `pytest -m slow`."""
 
 BLOCK = 20

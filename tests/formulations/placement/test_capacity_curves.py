@@ -102,7 +102,7 @@ class TestMethods:
         assert len(edrp.solve(alone(LEVEL, 5.0)).deployment["work"]) == 1
 
     @pytest.mark.parametrize("draw", [random_problem, random_cluster])
-    @pytest.mark.parametrize("first", range(0, 30, 10))
+    @pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (10, 20))])
     def test_exact_methods_equal_brute_force(self, draw, first):
         for seed in range(first, first + 10):
             limited = {"combinations_limit": 5e3} if draw is random_problem else {"max_combinations": 5e3}

@@ -92,8 +92,9 @@ def test_streams_that_form_cycles_are_left_to_programs():
         certify_column_generation(cyclic, solution)
 
 
-def test_no_change_makes_a_false_claim_pass():
-    solved = [problem for problem in (made(number, 4) for number in range(6)) if solve(problem).status == "optimal"]
+@pytest.mark.parametrize("numbers", [range(3), pytest.param(range(3, 6), marks=pytest.mark.slow)], ids=["first", "others"])
+def test_no_change_makes_a_false_claim_pass(numbers):
+    solved = [problem for problem in (made(number, 4) for number in numbers) if solve(problem).status == "optimal"]
     refused, passed = change_certified(solved, "column-generation", 40)
-    assert refused > 80
+    assert refused > 40
     assert passed < refused

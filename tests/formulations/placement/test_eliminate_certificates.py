@@ -25,8 +25,8 @@ def covered(seed):
 
 
 def quick_and_slow(seeds):
-    """Three of four are for `pytest -m slow`."""
-    return [pytest.param(seed, marks=[pytest.mark.slow] * (place % 4 > 0)) for place, seed in enumerate(seeds)]
+    """Seven of eight are for `pytest -m slow`."""
+    return [pytest.param(seed, marks=[pytest.mark.slow] * (place % 8 != 4)) for place, seed in enumerate(seeds)]
 
 
 @pytest.mark.parametrize("seed", quick_and_slow(range(40)))
@@ -82,7 +82,7 @@ def test_bounds_above_the_optimum_and_false_infeasibility_have_no_certificate(se
 
 
 def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
-    problem = debs2015(105.0, geometric(8, 1))
+    problem = debs2015(105.0, geometric(4, 1))
     quickest = solve(problem.replace(weights={"response_time": 1.0}), "eliminate").metrics["response_time"]
     cheapest = solve(problem.replace(weights={"cost": 1.0}), "eliminate").metrics["cost"]
     limited = problem.replace(limits={"response_time": 1.001 * quickest, "cost": 1.001 * cheapest})
@@ -94,7 +94,6 @@ def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
 
 
 def test_no_change_makes_a_false_claim_of_eliminate_pass():
-    solved = (problem for problem in map(covered, range(8)) if solve(problem, "eliminate").status == "optimal")
-    refused, passed = change_certified(solved, "eliminate", 30)
+    refused, passed = change_certified(map(covered, (2, 4, 5, 6, 7)), "eliminate", 30)
     assert refused > 80
     assert passed < refused
