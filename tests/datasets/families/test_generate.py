@@ -63,7 +63,7 @@ def utilisation(problem) -> float:
     return max(application.load(o.name) / (o.max_replicas * o.latency.service_rate) for o in application.operators)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(family=st.sampled_from(EVERY_FAMILY), extra=st.integers(0, 12), seed=st.integers(0, 2**70))
 def test_every_instance_is_a_document_with_short_numbers(family, extra, seed):
     kind, name = family
@@ -99,7 +99,7 @@ def test_neighbours_in_the_mix_of_placements_have_other_shapes_and_networks():
     assert [name.removesuffix("-" + network) for name, network in zip(names, networks.NETWORKS, strict=False)] == list(SHAPES)
 
 
-@pytest.mark.parametrize("kind", ["edrp", "migration"])
+@pytest.mark.parametrize("kind", ["edrp", pytest.param("migration", marks=pytest.mark.slow)])
 def test_sets_are_the_same_byte_for_byte_in_another_process(kind, run, tmp_path):
     (tmp_path / "again").mkdir()
     for name in FORMATS:

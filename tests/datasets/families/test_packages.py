@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from edrp.datasets.families.registry import all_families
 
 WITHOUT = """
@@ -57,6 +59,7 @@ print(json.dumps(said))
                 assert what == "1"
 
 
+@pytest.mark.slow
 def test_generate_takes_the_families_that_need_nothing_and_says_so(tmp_path):
     out = tmp_path / "instances.parquet"
     command = "from edrp.cli import main\nmain(sys.argv[1:])"

@@ -176,6 +176,7 @@ def test_on_clusters_with_limits_on_peak_loads_classes_of_nodes_go_before_small_
     assert edrp.methods()["auto"].resolve(problem).stages[0].method.name == "equal-nodes"
 
 
+@pytest.mark.slow
 def test_on_thousands_of_nodes_a_simple_rule_goes_first():
     """Whatever others are at when time is up, something is held."""
     nodes = [edrp.Node(name=f"n{number}", zone="z", resources=4) for number in range(2_500)]

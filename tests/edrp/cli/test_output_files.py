@@ -174,7 +174,7 @@ def test_kernels_for_a_wheel_do_not_replace_a_folder_of_something_else(run, tmp_
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["set.parquet", "set"])
+@pytest.mark.parametrize("name", [pytest.param("set.parquet", marks=pytest.mark.slow), "set"])
 def test_on_a_full_disk_nothing_half_written_is_left(tmp_path, name):
     """A limit on the size of files, with which every write beyond it fails as on a full disk."""
     done = subprocess.run(

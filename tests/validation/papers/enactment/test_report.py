@@ -118,6 +118,7 @@ def test_samples_with_a_seed_missing_are_refused(enacted):
         samples_by_cell(enacted[1:])
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(enacted, tmp_path, monkeypatch, capsys, links_of):
     from edrp.cli import main
 
