@@ -11,7 +11,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_gaps, with_rules
 from edrp.placement.rules.arrays import record_rules
-from edrp.placement.rules.own import register_rule
+from edrp.placement.rules.own import registered_rules
 
 NODES = [
     {"name": "a", "zone": "east", "labels": {"rack": "r1"}},
@@ -199,8 +199,8 @@ class AtMostOneHere:
         return model.replicas[:, "a"].sum() <= 1
 
 
-def test_of_a_rule_in_python_only_a_stated_program_is_proven():
-    register_rule("one-here", AtMostOneHere, replace=True)
+def test_of_a_rule_in_python_only_a_stated_program_is_proven(monkeypatch):
+    monkeypatch.setitem(registered_rules(), "one-here", AtMostOneHere)
     document = ruled({"rule": "python", "type": "one-here"}, max_replicas=1)
     with pytest.raises(checker.Unknown, match="the checker does not know what rules in Python say, such as 'rule 0'"):
         evaluated(document, {"read": ["a"], "work": ["c"]})
