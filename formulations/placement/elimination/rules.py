@@ -54,7 +54,8 @@ class RuleSums:
         ends = [rules.members.indices[first:end] // nodes for first, end in pairwise(rules.members.indptr)]
         self.owner = np.array([each[0] if each.size and (each == each[0]).all() else -1 for each in ends], np.int64)
         """Operator of each join; -1 where it crosses operators."""
-        self.crossing = np.flatnonzero((self.owner < 0) & (np.diff(self.joined.indptr) > 0))
+        several = (self.owner < 0) & (np.diff(rules.members.indptr) > 0)  # a join of no cells is 0
+        self.crossing = np.flatnonzero(several & (np.diff(self.joined.indptr) > 0))
         self.crossed = self.joined.tocsr()[:, self.crossing]
         """Coefficients of joins that cross operators, shape (rows, crossing joins)."""
 

@@ -23,6 +23,7 @@ from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.handover import RULES_LEFT_OUT, without_rules
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import count_configurations
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.node_classes import node_classes
 
 METHODS = ("eliminate", "equal-nodes", "fixed-tasks", "column-generation", "auto")
@@ -184,3 +185,19 @@ def test_proofs_with_rules_begin_with_a_method_that_takes_them():
     weights = {"response_time": 0.5, "availability": 0.5}
     limits = on_cluster().limits.replace(availability=0.5)
     assert proofs(on_cluster(*rules, weights=weights, limits=limits))
+
+
+def test_a_zone_that_no_operator_can_use_counts_for_nothing():
+    queue = {"model": "mm1", "service_rate": 10.0}
+    work = {"name": "work", "latency": queue, "external_rate": 5.0, "max_replicas": 2, "candidates": ["a", "b"]}
+    problem = EdrpProblem(
+        application={"operators": [work]},
+        network={"nodes": [{"name": name, "zone": f"zone of {name}"} for name in "abc"]},
+        rules=[
+            {"rule": "at_least_zones", "name": "survive", "operators": ["work"], "zones": 2},
+            {"rule": "spread", "name": "even", "operators": ["work"], "per": "zone", "max_skew": 1, "penalty": 0.1},
+        ],
+        weights={"cost": 1.0},
+        limits={"cost": 10.0},
+    )
+    assert edrp.solve(problem, "eliminate").deployment == {"work": ["a", "b"]}
