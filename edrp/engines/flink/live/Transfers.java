@@ -1,0 +1,158 @@
+package edrp.live;
+
+import java.io.*;
+import java.net.*;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.function.Consumer;
+import org.apache.flink.runtime.taskmanager.TaskManagerRuntimeInfo;
+
+/** Sends states of tasks to other workers, one after the other and at a pace, and receives them; addresses are on the board. */
+final class Transfers implements Closeable {
+    private static final int PIECE = 1 << 16;
+    private static final int TRIES = 200;
+    private static final int TIMEOUT_MS = 60_000;
+    private final String name;
+    private final int worker;
+    private final long token = new java.security.SecureRandom().nextLong(); // others cannot hand in states
+    private final Board board;
+    private final ServerSocket server;
+    private final Consumer<Parcel> arrived;
+    private final Consumer<Exception> failed;
+    private final ExecutorService sender;
+    private volatile boolean closed;
+
+    /** The state of a task on its way, with what was counted of it. */
+    record Parcel(long version, long[] load, List<byte[]> chunks) {
+        long bytes() {
+            return chunks.stream().mapToLong(chunk -> chunk.length).sum();
+        }
+    }
+
+    Transfers(String name, int worker, TaskManagerRuntimeInfo manager, Board board, Consumer<Parcel> arrived, Consumer<Exception> failed)
+            throws IOException {
+        this.name = name;
+        this.worker = worker;
+        this.board = board;
+        this.arrived = arrived;
+        this.failed = failed;
+        server = new ServerSocket(0, 50, InetAddress.getByName(manager.getTaskManagerBindAddress()));
+        sender = Executors.newSingleThreadExecutor(task -> daemon(task, "live-send"));
+        daemon(this::accept, "live-accept").start();
+        board.write(place(worker), manager.getTaskManagerExternalAddress() + " " + server.getLocalPort() + " " + token);
+    }
+
+    private String place(int number) {
+        return "worker " + name + " " + number;
+    }
+
+    private Thread daemon(Runnable task, String role) {
+        Thread thread = new Thread(task, role + " " + name + " " + worker);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    /** Sends in the background; the copy is kept until the other side has it. */
+    void send(int target, double pace, Parcel parcel) {
+        sender.execute(() -> {
+            Exception last = null;
+            for (int tries = 0; tries < TRIES && !closed; tries++) {
+                try {
+                    sendOnce(target, pace, parcel);
+                    return;
+                } catch (IOException error) {
+                    last = error; // the other worker may be about to start
+                }
+                pause(50);
+            }
+            if (!closed) {
+                failed.accept(new IOException(name + ": worker " + worker + " cannot hand a task to worker " + target, last));
+            }
+        });
+    }
+
+    private void sendOnce(int target, double pace, Parcel parcel) throws IOException {
+        String address = board.read().get(place(target));
+        if (address == null) {
+            throw new IOException("worker " + target + " has no address yet");
+        }
+        String[] words = address.split(" ");
+        try (Socket socket = new Socket(words[0], Integer.parseInt(words[1]))) {
+            socket.setSoTimeout(TIMEOUT_MS);
+            DataOutputStream out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), PIECE));
+            out.writeLong(Long.parseLong(words[2]));
+            out.writeLong(parcel.version);
+            out.writeInt(parcel.load.length);
+            for (long number : parcel.load) {
+                out.writeLong(number);
+            }
+            out.writeInt(parcel.chunks.size());
+            long began = System.nanoTime();
+            long sent = 0;
+            for (byte[] chunk : parcel.chunks) {
+                out.writeInt(chunk.length);
+                for (int at = 0; at < chunk.length; at += PIECE) {
+                    out.write(chunk, at, Math.min(PIECE, chunk.length - at));
+                    sent += Math.min(PIECE, chunk.length - at);
+                    if (pace > 0) {
+                        out.flush();
+                        pause((long) (1000 * sent / pace) - (System.nanoTime() - began) / 1_000_000);
+                    }
+                }
+            }
+            out.flush();
+            if (socket.getInputStream().read() != 1) {
+                throw new IOException("worker " + target + " has not confirmed");
+            }
+        }
+    }
+
+    private static void pause(long millis) {
+        try {
+            Thread.sleep(Math.max(0, millis));
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void accept() {
+        while (!closed) {
+            try {
+                Socket socket = server.accept();
+                daemon(() -> receive(socket), "live-receive").start();
+            } catch (IOException error) {
+                return; // closed
+            }
+        }
+    }
+
+    private void receive(Socket socket) {
+        try (socket) {
+            socket.setSoTimeout(TIMEOUT_MS);
+            DataInputStream in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), PIECE));
+            if (in.readLong() != token) {
+                return;
+            }
+            long version = in.readLong();
+            long[] load = new long[in.readInt()];
+            for (int i = 0; i < load.length; i++) {
+                load[i] = in.readLong();
+            }
+            List<byte[]> chunks = new ArrayList<>();
+            for (int left = in.readInt(); left > 0; left--) {
+                chunks.add(new byte[in.readInt()]);
+                in.readFully(chunks.get(chunks.size() - 1));
+            }
+            arrived.accept(new Parcel(version, load, chunks));
+            socket.getOutputStream().write(1);
+        } catch (IOException error) {
+            // the sender tries again, or fails
+        }
+    }
+
+    @Override public void close() throws IOException {
+        closed = true;
+        sender.shutdownNow();
+        server.close();
+    }
+}

@@ -1,0 +1,491 @@
+package edrp.live;
+
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.stream.Collectors;
+import org.apache.flink.api.common.operators.MailboxExecutor;
+import org.apache.flink.api.common.state.*;
+import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.metrics.*;
+import org.apache.flink.runtime.execution.Environment;
+import org.apache.flink.runtime.state.*;
+import org.apache.flink.runtime.state.internal.InternalValueState;
+import org.apache.flink.streaming.api.operators.*;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.types.Either;
+import org.apache.flink.util.function.ThrowingRunnable;
+
+/**
+ * Holds tasks, and hands them over when markers say so: after OUT of all routers the old owner sends the state; from the first IN on
+ * the new one keeps values of the task waiting, and installs the state when it has come, never before the first IN.
+ *
+ * <p>Aligned barriers come before or after a move at all routers alike. So a snapshot, which waits for states on their way, holds
+ * each task once and no value in waiting; restoring and rescaling are Flink's own.
+ */
+final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
+        implements OneInputStreamOperator<Tuple2<TaskKey, Either<I, Move.Marker>>, O>, Triggerable<TaskKey, K> {
+    private static final long serialVersionUID = 1;
+    private static final int SAMPLED = 16; // one of so many writes is measured
+    private final LiveFunction<I, K, S, O> function;
+    private final LiveSettings settings;
+    private final MailboxExecutor mailbox;
+    private final Environment environment;
+    private final int[] hashes;
+    private final Map<Long, Integer> outs = new HashMap<>(); // OUT markers by version
+    private final Map<Long, Waiting<I>> arrivals = new HashMap<>(); // by version, from the first IN on
+    private final Map<Long, Transfers.Parcel> early = new HashMap<>(); // states before the first IN
+    private final Map<TaskKey, Waiting<I>> waiting = new HashMap<>();
+    private final Map<TaskKey, Load> loads = new ConcurrentHashMap<>();
+    private final ScheduledExecutorService reporter = Executors.newSingleThreadScheduledExecutor();
+    private int departures;
+    private Move pause;
+    private Watermark delayed;
+    private volatile long longestMillis;
+    private transient TaskState<K, S> state;
+    private transient ValueState<long[]> counted;
+    private transient InternalTimerService<K> timers;
+    private transient InternalTimerService<VoidNamespace> sweeps;
+    private transient TimestampedCollector<O> results;
+    private transient DataOutputSerializer scratch;
+    private transient Transfers transfers;
+    private transient Board board;
+    private transient Counter moves;
+    private transient Counter bytesOut;
+    private transient Counter held;
+
+    /** Values of a task that wait for its state, or for the end of a pause. */
+    private static final class Waiting<I> {
+        final TaskKey key;
+        final Deque<StreamRecord<I>> values = new ArrayDeque<>();
+        final long since = System.nanoTime();
+        Move move; // null in a pause
+        Transfers.Parcel parcel;
+        boolean installed;
+        boolean reported;
+        int kept;
+
+        Waiting(TaskKey key) {
+            this.key = key;
+        }
+    }
+
+    /** What was measured of a task: it travels with its state. */
+    private static final class Load {
+        long tuples;
+        long nanos;
+        long keys;
+        double size;
+
+        Load() {}
+
+        Load(long[] numbers) {
+            tuples = numbers[0];
+            nanos = numbers[1];
+            keys = numbers[2];
+            size = numbers[3];
+        }
+
+        long[] numbers() {
+            return new long[] {tuples, nanos, keys, Math.round(size)};
+        }
+
+        String text(int task) {
+            return task + ":" + tuples + ":" + nanos / 1000 + ":" + Math.round(size * keys) + ":" + keys;
+        }
+    }
+
+    Worker(StreamOperatorParameters<O> parameters, LiveFunction<I, K, S, O> function, LiveSettings settings) {
+        super(parameters);
+        this.function = function;
+        this.settings = settings;
+        mailbox = parameters.getMailboxExecutor();
+        environment = parameters.getContainingTask().getEnvironment();
+        hashes = TaskKey.hashes(settings.groups);
+    }
+
+    @SuppressWarnings("unchecked")
+    @Override public void open() throws Exception {
+        super.open();
+        Live.refuseCheckpointsOutOfLine(environment.getJobConfiguration());
+        TypeSerializer<K> keys = function.keyType().createSerializer(getExecutionConfig().getSerializerConfig());
+        TypeSerializer<S> states = function.stateType().createSerializer(getExecutionConfig().getSerializerConfig());
+        timers = getInternalTimerService("timers", keys, this);
+        sweeps = getInternalTimerService("sweeps", VoidNamespaceSerializer.INSTANCE, new Sweep());
+        InternalValueState<TaskKey, K, S> values = (InternalValueState<TaskKey, K, S>)
+                this.<K, ValueState<S>, S>getOrCreateKeyedState(keys, new ValueStateDescriptor<>("values", states));
+        state = new TaskState<>(getKeyedStateStore(), values, keys, states, timers, settings.timeToLive);
+        counted = getRuntimeContext().getState(new ValueStateDescriptor<>("loads", long[].class));
+        List<TaskKey> known;
+        try (var stored = this.<TaskKey>getKeyedStateBackend().getKeys("loads", VoidNamespace.INSTANCE)) {
+            known = stored.collect(Collectors.toList());
+        }
+        for (TaskKey key : known) {
+            setCurrentKey(key);
+            loads.put(key, new Load(counted.value()));
+        }
+        results = new TimestampedCollector<>(output);
+        scratch = new DataOutputSerializer(1 << 10);
+        board = new Board(environment.getGlobalAggregateManager());
+        transfers = new Transfers(settings.name, number(), environment.getTaskManagerInfo(), board,
+                parcel -> mailbox.execute(() -> arrived(parcel), "a task arrives"),
+                error -> mailbox.execute(() -> { throw error; }, "a task cannot be sent"));
+        metrics(getMetricGroup().addGroup("live"));
+        function.open(getRuntimeContext());
+    }
+
+    private void metrics(MetricGroup live) {
+        live.gauge("operator", (Gauge<String>) () -> settings.name);
+        live.gauge("tasks", (Gauge<Integer>) () -> settings.tasks);
+        live.gauge("groups", (Gauge<Integer>) () -> settings.groups);
+        live.gauge("waiting", (Gauge<Integer>) waiting::size);
+        live.gauge("wait", (Gauge<Long>) () -> longestMillis);
+        live.gauge("loads", (Gauge<String>) () ->
+                loads.entrySet().stream().map(entry -> entry.getValue().text(entry.getKey().task)).collect(Collectors.joining(";")));
+        moves = live.counter("moves");
+        bytesOut = live.counter("bytes");
+        held = live.counter("held");
+    }
+
+    private int number() {
+        return getRuntimeContext().getTaskInfo().getIndexOfThisSubtask();
+    }
+
+    @Override public void processElement(StreamRecord<Tuple2<TaskKey, Either<I, Move.Marker>>> record) throws Exception {
+        TaskKey key = record.getValue().f0;
+        Either<I, Move.Marker> content = record.getValue().f1;
+        if (content.isRight()) {
+            take(content.right(), key);
+            return;
+        }
+        StreamRecord<I> value = new StreamRecord<>(content.left());
+        if (record.hasTimestamp()) {
+            value.setTimestamp(record.getTimestamp());
+        }
+        Waiting<I> task = pause == null ? waiting.get(key) : waiting.computeIfAbsent(key, Waiting::new);
+        if (task == null) {
+            process(value, key);
+        } else {
+            task.values.add(value);
+        }
+    }
+
+    private void take(Move.Marker marker, TaskKey key) throws Exception {
+        Move move = marker.move;
+        if (move.task < 0) {
+            suspend(move);
+        } else if (marker.in) {
+            arrivals.keySet().removeIf(version -> version < move.first);
+            early.keySet().removeIf(version -> version < move.first);
+            if (!arrivals.containsKey(move.version)) {
+                Waiting<I> task = waiting.computeIfAbsent(key, Waiting::new);
+                task.move = move;
+                task.parcel = early.remove(move.version);
+                arrivals.put(move.version, task);
+                if (task.parcel != null) {
+                    install(task, 0);
+                }
+            }
+        } else if (outs.merge(move.version, 1, Integer::sum) == marker.routers) {
+            outs.remove(move.version);
+            depart(move, key);
+        }
+    }
+
+    private void depart(Move move, TaskKey key) throws Exception {
+        Waiting<I> task = waiting.remove(key);
+        if (task != null) { // it has come a moment ago, or there is a pause: what came before the markers belongs here
+            for (StreamRecord<I> value; (value = task.values.poll()) != null; ) {
+                process(value, key);
+            }
+            report(task);
+        }
+        fire(key, delayed == null ? timers.currentWatermark() : delayed.getTimestamp());
+        departures++;
+        proceed(move, key, state.new Departure());
+    }
+
+    private void proceed(Move move, TaskKey key, TaskState<K, S>.Departure departure) throws Exception {
+        setCurrentKey(key);
+        if (!departure.proceed()) {
+            mailbox.execute(() -> proceed(move, key, departure), "a task departs");
+            return;
+        }
+        counted.clear();
+        Load load = loads.remove(key);
+        var parcel = new Transfers.Parcel(move.version, (load == null ? new Load() : load).numbers(), departure.chunks);
+        bytesOut.inc(parcel.bytes());
+        int workers = getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks();
+        int target = KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup(settings.groups, workers, move.to);
+        if (target == number()) {
+            mailbox.execute(() -> arrived(parcel), "a task arrives");
+        } else {
+            transfers.send(target, move.pace > 0 ? move.pace : settings.bytesPerSecond, parcel);
+        }
+        departures--;
+        releaseWatermark();
+    }
+
+    private void arrived(Transfers.Parcel parcel) throws Exception {
+        Waiting<I> task = arrivals.get(parcel.version());
+        if (task == null) { // it may belong behind a barrier that has not come yet
+            early.put(parcel.version(), parcel);
+        } else if (task.parcel == null) { // else it was sent twice
+            task.parcel = parcel;
+            install(task, 0);
+        }
+    }
+
+    private void install(Waiting<I> task, int chunk) throws Exception {
+        setCurrentKey(task.key);
+        if (chunk < task.parcel.chunks().size()) {
+            state.install(task.parcel.chunks().get(chunk));
+            mailbox.execute(() -> install(task, chunk + 1), "a task is installed");
+            return;
+        }
+        Load load = new Load(task.parcel.load());
+        loads.put(task.key, load);
+        counted.update(load.numbers());
+        sweepLater();
+        task.installed = true;
+        fire(task.key, timers.currentWatermark()); // due before all that waits
+        if (pause == null) {
+            drain(task);
+        } else {
+            report(task);
+        }
+    }
+
+    /** Processes what waits, value by value, so that others do not wait for all of it. */
+    private void drain(Waiting<I> task) throws Exception {
+        StreamRecord<I> value = task.values.poll();
+        if (value != null) {
+            process(value, task.key);
+            task.kept++;
+            mailbox.execute(() -> drain(task), "values have waited");
+        } else if (pause == null && waiting.remove(task.key, task)) {
+            report(task);
+            releaseWatermark();
+        }
+    }
+
+    private void report(Waiting<I> task) {
+        if (task.move != null && !task.reported) {
+            task.reported = true;
+            long millis = (System.nanoTime() - task.since) / 1_000_000;
+            long count = task.kept + task.values.size();
+            longestMillis = Math.max(longestMillis, millis);
+            moves.inc();
+            held.inc(count);
+            Move move = task.move;
+            long bytes = task.parcel.bytes();
+            task.parcel = new Transfers.Parcel(move.version, null, List.of()); // free the copy
+            reporter.execute(() -> tell(() -> board.done(move, bytes, count, millis, 0)));
+        }
+    }
+
+    private void tell(ThrowingRunnable<Exception> note) {
+        try {
+            note.run();
+        } catch (Exception error) {
+            LOG.warn("The JobManager does not take a note of a move; if it has ended, the job starts again.", error);
+        }
+    }
+
+    /** Suspends everything until all tasks of a step are installed (section 5.1 of the paper). */
+    private void suspend(Move step) {
+        if (pause == null || pause.first < step.first) {
+            pause = step;
+            reporter.schedule(() -> lookForEnd(step), 0, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void lookForEnd(Move step) {
+        tell(() -> {
+            if (Board.isOver(board.read(), step)) {
+                mailbox.execute(() -> resume(step), "the end of a pause");
+            } else {
+                reporter.schedule(() -> lookForEnd(step), 5, TimeUnit.MILLISECONDS);
+            }
+        });
+    }
+
+    private void resume(Move step) throws Exception {
+        if (pause == step) {
+            pause = null;
+            for (Waiting<I> task : List.copyOf(waiting.values())) {
+                if (task.move == null || task.installed) {
+                    drain(task);
+                }
+            }
+            releaseWatermark();
+        }
+    }
+
+    private void process(StreamRecord<I> value, TaskKey task) throws Exception {
+        setCurrentKey(task);
+        Long timestamp = value.hasTimestamp() ? value.getTimestamp() : null;
+        K key = function.key(value.getValue());
+        step(task, key, timestamp, (before, context) -> function.process(key, before, value.getValue(), context));
+    }
+
+    private interface Next<S, O> {
+        S of(S before, LiveFunction.Context<O> context) throws Exception;
+    }
+
+    private void step(TaskKey task, K key, Long timestamp, Next<S, O> next) throws Exception {
+        long began = System.nanoTime();
+        results.eraseTimestamp();
+        if (timestamp != null) {
+            results.setAbsoluteTimestamp(timestamp);
+        }
+        Load load = loads.get(task);
+        if (load == null) {
+            load = new Load();
+            loads.put(task, load);
+            counted.update(load.numbers());
+        }
+        S before = state.get(key);
+        S after = next.of(before, new Around(key, timestamp));
+        load.keys += state.put(key, before, after);
+        if (after != null && load.tuples++ % SAMPLED == 0) {
+            load.size += (state.size(key, after, scratch) - load.size) / Math.min(SAMPLED, 1 + load.tuples / SAMPLED);
+        }
+        if (before == null) {
+            sweepLater();
+        }
+        load.nanos += System.nanoTime() - began;
+    }
+
+    private final class Around implements LiveFunction.Context<O> {
+        private final K key;
+        private final Long timestamp;
+
+        Around(K key, Long timestamp) {
+            this.key = key;
+            this.timestamp = timestamp;
+        }
+
+        @Override public void collect(O result) {
+            results.collect(result);
+        }
+
+        @Override public Long timestamp() {
+            return timestamp;
+        }
+
+        @Override public long watermark() {
+            return timers.currentWatermark();
+        }
+
+        @Override public long processingTime() {
+            return timers.currentProcessingTime();
+        }
+
+        @Override public void registerEventTimer(long time) throws Exception {
+            state.register(key, time, true);
+        }
+
+        @Override public void registerProcessingTimer(long time) throws Exception {
+            state.register(key, time, false);
+        }
+
+        @Override public void deleteEventTimer(long time) throws Exception {
+            state.unregister(key, time, true);
+        }
+
+        @Override public void deleteProcessingTimer(long time) throws Exception {
+            state.unregister(key, time, false);
+        }
+    }
+
+    @Override public void onEventTime(InternalTimer<TaskKey, K> timer) throws Exception {
+        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), true);
+    }
+
+    @Override public void onProcessingTime(InternalTimer<TaskKey, K> timer) throws Exception {
+        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), false);
+    }
+
+    private void fire(TaskKey task, K key, long time, boolean event) throws Exception {
+        if (state.unregister(key, time, event)) {
+            step(task, key, event ? time : null, (before, context) -> function.onTimer(key, before, time, context));
+        }
+    }
+
+    /** Fires the event timers of a task that are due; what they register for a time that is due fires as well. */
+    private void fire(TaskKey task, long until) throws Exception {
+        setCurrentKey(task);
+        for (List<Map.Entry<K, Long>> due; !(due = state.dueTimers(until)).isEmpty(); ) {
+            for (Map.Entry<K, Long> timer : due) {
+                fire(task, timer.getKey(), timer.getValue(), true);
+            }
+        }
+    }
+
+    /** Of the current task: states are looked at whether their time is over, once in each such time. */
+    private void sweepLater() throws Exception {
+        if (settings.timeToLive > 0 && !state.isEmpty()) {
+            long turn = sweeps.currentProcessingTime() / settings.timeToLive + 2;
+            sweeps.registerProcessingTimeTimer(VoidNamespace.INSTANCE, turn * settings.timeToLive);
+        }
+    }
+
+    private final class Sweep implements Triggerable<TaskKey, VoidNamespace> {
+        @Override public void onEventTime(InternalTimer<TaskKey, VoidNamespace> timer) {}
+
+        @Override public void onProcessingTime(InternalTimer<TaskKey, VoidNamespace> timer) throws Exception {
+            Load load = loads.get(timer.getKey());
+            if (load != null) { // else it has departed
+                load.keys -= state.expire();
+                sweepLater();
+            }
+        }
+    }
+
+    private boolean isBusy() {
+        return !waiting.isEmpty() || departures > 0 || pause != null;
+    }
+
+    /** A watermark waits for states on their way: their timers, and the values that wait for them, come before it. */
+    @Override public void processWatermark(Watermark watermark) throws Exception {
+        if (isBusy()) {
+            delayed = watermark;
+        } else {
+            super.processWatermark(watermark);
+        }
+    }
+
+    private void releaseWatermark() throws Exception {
+        if (delayed != null && !isBusy()) {
+            Watermark watermark = delayed;
+            delayed = null;
+            super.processWatermark(watermark);
+        }
+    }
+
+    /** A snapshot waits for states on their way. Nobody waits for another in a circle: who has come to a barrier has sent all. */
+    @Override public void prepareSnapshotPreBarrier(long checkpoint) throws Exception {
+        finish();
+        for (Map.Entry<TaskKey, Load> load : loads.entrySet()) {
+            setCurrentKey(load.getKey());
+            counted.update(load.getValue().numbers());
+        }
+    }
+
+    @Override public void finish() throws Exception {
+        while (isBusy()) {
+            mailbox.yield();
+        }
+    }
+
+    @Override public void close() throws Exception {
+        reporter.shutdownNow();
+        if (transfers != null) {
+            transfers.close();
+        }
+        super.close();
+    }
+}
