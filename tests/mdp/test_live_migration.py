@@ -35,10 +35,10 @@ class Job:
     before it is complete. The version of a move is the number of owners up to it; `installed` is the last complete one.
     """
 
-    def __init__(self, routers: int, keys: str, log: str, mutant: str = "") -> None:
+    def __init__(self, routers: int, keys: str, log: str, variant: str = "") -> None:
         self.routers = [f"r{router}" for router in range(routers)]
         self.workers = sorted(set(log) - {BARRIER})
-        self.log, self.mutant = log, mutant
+        self.log, self.variant = log, variant
         self.unsent = {router: [Item(router, *numbered) for numbered in enumerate(keys)] for router in self.routers}
         self.expected = [item for unsent in self.unsent.values() for item in unsent]
         self.sent: dict[str, list[Item]] = {router: [] for router in self.routers}
@@ -115,6 +115,7 @@ class Forwarder(Job):
     """Section 5.2 as printed. Workers learn of a move at times of their own, as routers do.
 
     To its advantage, a state and the tuples forwarded after it share one channel, and tuples take no time to process.
+    In the variant "repair", a worker holds the tuples of a task that it has never had, as far as it knows.
     """
 
     def readers(self) -> list[str]:
@@ -130,7 +131,7 @@ class Forwarder(Job):
         if reader == before:
             self.channels[reader, now].append((len(self.owners(reader)), self.states.pop(reader)))
         elif reader == now:
-            self.held[reader] = []
+            self.held.setdefault(reader, [])
 
     def receive(self, sender: str, worker: str, message: Any) -> None:
         *earlier, owner = self.owners(worker)
@@ -140,6 +141,8 @@ class Forwarder(Job):
             self.held[worker].append(message)
         elif worker in earlier and worker != owner:
             self.channels[worker, owner].append(message)
+        elif worker != owner and self.variant == "repair":
+            self.held[worker] = [message]
         else:  # "it simply processes the tuple as usual"
             self.process(worker, message)
 
@@ -167,7 +170,7 @@ class Markers(Job):
             return
         *_, before, now = owners = self.owners(reader)
         line = self.channels[reader, before]
-        line.insert(0 if self.mutant == "markers overtake tuples" else len(line), ("OUT", len(owners), now))
+        line.insert(0 if self.variant == "markers overtake tuples" else len(line), ("OUT", len(owners), now))
         self.channels[reader, now].append(("IN", len(owners), None))
 
     def receive(self, sender: str, worker: str, message: Any) -> None:
@@ -179,7 +182,7 @@ class Markers(Job):
             self.held[worker].append(message)
         else:
             self.process(worker, message)
-        waits = worker in self.held and self.mutant != "the barrier does not wait"
+        waits = worker in self.held and self.variant != "the barrier does not wait"
         if len(self.blocked[worker]) == len(self.routers) and not waits:
             self.snapshots[self.aligned[worker]] += self.states.get(worker, [])
             self.aligned[worker] += 1
@@ -188,16 +191,16 @@ class Markers(Job):
     def hand_over(self, worker: str, kind: str, version: int, content: Any) -> None:
         if kind == "OUT":
             self.outs[version] += 1
-            if self.outs[version] == (1 if self.mutant == "the first OUT suffices" else len(self.routers)):
+            if self.outs[version] == (1 if self.variant == "the first OUT suffices" else len(self.routers)):
                 self.channels[worker, content].append(("state", version, self.states.pop(worker, [])))
         elif kind == "IN" and version > self.begun[worker]:
             self.begun[worker] = version
             if version in self.early:
                 self.install(worker, version, self.early.pop(version))
-            elif self.installed < version and self.mutant != "tuples are not held":
+            elif self.installed < version and self.variant != "tuples are not held":
                 self.held[worker] = []
         elif kind == "state":
-            if version <= self.begun[worker] or self.mutant == "installed before the first IN":
+            if version <= self.begun[worker] or self.variant == "installed before the first IN":
                 self.install(worker, version, content)
             else:
                 self.early[version] = content
@@ -311,6 +314,8 @@ KEYS, OWNERS, LOG = "xyxxyx", "ABCA", "A|B|C|A|"
 def test_random_schedules_break_the_forwarder_and_never_the_markers(routers: int) -> None:
     printed = [faults(run(Forwarder(routers, KEYS, OWNERS), at_random(seed))) for seed in SEEDS]
     assert set().union(*printed) == {"lost", "reordered", "sink"}
+    repaired = [faults(run(Forwarder(routers, KEYS, OWNERS, "repair"), at_random(seed))) for seed in SEEDS]
+    assert set().union(*repaired) == {"reordered"}
     assert [seed for seed in SEEDS if faults(run(Markers(routers, KEYS, LOG), at_random(seed)))] == []
 
 
