@@ -1,4 +1,4 @@
-"""A cluster whose job has live operators: it follows the control log whenever it is asked, takes checkpoints, and can be killed."""
+"""A cluster whose job has live operators: it follows the control log when it is asked, takes checkpoints, and can be killed."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -51,7 +51,7 @@ class Position:
 
 @dataclass
 class FakeLive(FakeFlink):
-    """The cluster; a question for the job lets its control source go on by one step."""
+    """The cluster; questions for the job let its control source go on by one step."""
 
     log: Path = Path()
     live: list[FakeLiveOperator] = field(default_factory=lambda: [FakeLiveOperator("count", 12)])
@@ -60,6 +60,7 @@ class FakeLive(FakeFlink):
     position: Position = field(default_factory=Position)
     installed: list[str] = field(default_factory=list)
     """Steps as `live.steps` tells them, since the job last started."""
+    questions_per_step: int = 1
     checkpoint_every: int = 3
     """Steps between two checkpoints."""
     kills: list[int] = field(default_factory=list)
@@ -72,7 +73,9 @@ class FakeLive(FakeFlink):
     """Identifier of the job after a kill; as before without."""
     stuck: bool = False
     uri: str = ""
+    questions: int = 0
     ticks: int = 0
+    address: str = "http://127.0.0.1:8081"
     saved: Any = None
     shown: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -102,9 +105,10 @@ class FakeLive(FakeFlink):
         text = self.log.read_text() if self.log.exists() else ""
         lines = text[: text.rfind("\n") + 1].splitlines()
         for number, line in enumerate(lines):
-            if line.startswith("end "):
-                key = line.split()[1]
-                first = max(i for i in range(number) if lines[i].startswith(f"plan {key} "))
+            key = line.removeprefix("end ")
+            starts = [i for i in range(number) if lines[i].startswith(f"plan {key} ")]
+            if line.startswith("end ") and starts:
+                first = max(starts)
                 steps: list[list[tuple[str, int, int, int]]] = []
                 for row in lines[first + 1 : number]:
                     if row.startswith("step "):
@@ -124,6 +128,9 @@ class FakeLive(FakeFlink):
             if at.plan + 1 < len(plans):
                 self.position = Position(at.plan + 1, 0, "running")
                 self.installed = []
+            return
+        self.questions += 1
+        if self.questions % self.questions_per_step:
             return
         self.ticks += 1
         if self.ticks in self.kills:

@@ -26,6 +26,8 @@ IDENTIFIER = 12
 
 DRIVER = "# driver "
 
+NO_DRIVER = ("", "", "")
+
 
 @dataclass(slots=True)
 class LoggedPlan:
@@ -100,8 +102,9 @@ def read_log(content: bytes) -> Log:
     >>> log.plans[0].steps, log.version, log.mend
     (((TaskMove(operator='count', task=3, source=0, target=7),),), 1, b'#\n')
     """
-    log, known = Log(), {}
-    driver: list[str] = []
+    log = Log()
+    known: dict[str, LoggedPlan] = {}
+    host, process, origin = NO_DRIVER
     opened: LoggedPlan | None = None
     *lines, tail = content.split(b"\n")
     for line in lines:
@@ -109,11 +112,10 @@ def read_log(content: bytes) -> Log:
         words = text.split(" ")
         try:
             if text.startswith(DRIVER):
-                driver = words[2:5]
+                host, process, origin = words[2:5]
             elif words[0] == "plan" and len(words[1]) == IDENTIFIER:
-                opened = LoggedPlan(words[1], int(words[4]), words[5], *driver)
-                known[opened.key] = opened
-                driver = []
+                opened = known[words[1]] = LoggedPlan(words[1], int(words[4]), words[5], unquote(host), process, origin)
+                host, process, origin = NO_DRIVER
             elif words[0] == "step" and opened is not None:
                 opened.moves.append([])
             elif words[0] == "move":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edrp.engines.clock import Clock
-from edrp.engines.errors import EngineError, JobGoneError, StoppedError
+from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError, StoppedError
 from edrp.engines.flink.capturing import ENDED, check_job, find_job
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.flink.migrating.metrics import (
@@ -161,16 +161,15 @@ class LiveReader:
         EngineError
             No Flink, no job or several, no live operator, or metrics that do not come.
         """
-        job = self._find()
         began = self.clock.time()
         rounds = 0
         while True:
             try:
-                live = self._read_whole(job)
+                live = self._read_whole(self._find())
                 rounds += 1
                 if rounds > 1:
                     return live
-            except _UnknownYetError as error:
+            except (_UnknownYetError, NoAnswerError) as error:
                 if self.clock.time() - began >= METRICS_PATIENCE:
                     raise EngineError(error.place, error.why) from None
             if self.clock.stopping is not None:

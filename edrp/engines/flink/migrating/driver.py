@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from edrp.core.errors import numbered
@@ -174,11 +175,10 @@ def take_back(reader: LiveReader, control: ControlLog, job: LiveJob, note: Note)
     if not plan.aborted:
         control.append_abort(plan)
         note("abort", plan=plan.key)
-        state = Follower(reader, plan, (), note).follow()
-        job = _settled(reader, plan, tables_after(_tables(job), plan.steps[: state.done]))
-    elif job.plan is not None and job.plan.plan == plan.key:
-        Follower(reader, plan, (), note).follow()
-        job = reader.discover()
+    done = 0
+    with suppress(UnseenError):  # a job may pass over what is aborted before it begins
+        done = Follower(reader, plan, (), note).follow().done
+    job = _settled(reader, plan, tables_after(_tables(job), plan.steps[:done]))
     back = reversed_steps(plan.steps, _tables(job))
     mode: Mode = "pause" if plan.mode == "pause" else "live"
     return carry_out(reader, control, job, back, REVERSE + plan.key, Transfer(plan.pace, mode), note)
