@@ -55,7 +55,7 @@ public final class LiveJob {
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         return environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader").setParallelism(1)
                 .partitionCustom((key, count) -> key % count, record -> record.key) // all of a key behind one router
-                .map(record -> record).returns(RECORD).name("splitter").uid("splitter")
+                .map(new Splitter(parameters.getRequired("folder") + "/fail")).returns(RECORD).name("splitter").uid("splitter")
                 .setParallelism(parameters.getInt("routers", 2));
     }
 
