@@ -83,8 +83,8 @@ class LiveJobSettings:
     def arguments(self, folder: Path) -> list[str]:
         """Options of the program, whose files are in a folder."""
         words: dict[str, object] = {"rates": folder / "rates.txt", "folder": folder, "control": (folder / "control").as_uri()}
-        for name in ("keys", "state_bytes", "tasks", "groups", "workers", "used", "routers", "operators", "micros", "checkpoint_ms"):
-            words[name.replace("_", "-")] = getattr(self, name)
+        same = ("keys", "state_bytes", "tasks", "groups", "workers", "used", "routers", "operators", "micros", "checkpoint_ms")
+        words |= {name.replace("_", "-"): getattr(self, name) for name in same}
         return [part for name, value in {**words, **self.more}.items() for part in (f"--{name}", str(value))]
 
 
@@ -232,13 +232,19 @@ class LiveRun:
 
     # What came out.
 
-    def finish(self, seconds: float = PATIENCE) -> Verdict:
-        """Let the stream end after whole rounds of all keys, wait for what was sent, and judge; what has not come then is lost."""
+    def stop_stream(self) -> int:
+        """Let the stream end after whole rounds of all keys; how many records each key has had then."""
         unit = 1000 * self.settings.keys // math.gcd(1000 * self.settings.keys, self.settings.rate)  # ms of whole rounds
         begun = self._rates[-1][0]
         self.set_rate(0, begun + ((now_ms() + LEAD_MS - begun) // unit + 1) * unit)
-        sent = round(sum(rate * (after - at) / 1000 for (at, rate), (after, _) in zip(self._rates, self._rates[1:], strict=False)))
-        each = dict.fromkeys(range(self.settings.keys), sent // self.settings.keys)
+        (_, rate), (end, _) = self._rates[-2:]
+        return rate * (end - begun) // (1000 * self.settings.keys)
+
+    def finish(self, seconds: float = PATIENCE) -> Verdict:
+        """Let the stream end, wait for what was sent, and judge; what has not come then is lost."""
+        rounds = self.stop_stream()
+        each = dict.fromkeys(range(self.settings.keys), rounds)
+        sent = rounds * self.settings.keys
         end = time.monotonic() + seconds
         verdict = self.judge(each)
         while verdict.records < sent and time.monotonic() < end and not verdict.wrong:
