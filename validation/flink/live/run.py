@@ -28,7 +28,7 @@ RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN
 LEAD_MS = 200
 """Time between the writing of a rate and its begin."""
 
-PATIENCE = 300.0
+PATIENCE = 120.0
 """Seconds to wait for what must come, on a machine that does much else."""
 
 Steps = Sequence[Sequence[TaskMove]]
@@ -149,6 +149,12 @@ class LiveRun:
     def holders(self, operator: str = "counter") -> list[str]:
         """The nodes on which an operator runs, each once."""
         return sorted(set(self.job.places().get(operator, [])))
+
+    def restarts(self) -> int:
+        """How often Flink has started the job again since it was submitted; 0 while it does not run with all its subtasks."""
+        self.job.wait_until_running()
+        metrics = self.flink.rest.get(f"/jobs/{self.job.key}/metrics?get=numRestarts")
+        return int(metrics[0]["value"]) if metrics else 0
 
     def completed_checkpoints(self) -> int:
         """Number of checkpoints of this start of the program."""

@@ -178,6 +178,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             report(task);
         }
         fire(key, delayed == null ? timers.currentWatermark() : delayed.getTimestamp());
+        if (settings.timeToLive > 0 && loads.containsKey(key)) {
+            loads.get(key)[KEYS] -= state.expire(); // what moves more often than it is swept
+        }
         departing.add(key);
         proceed(move, key, state.new Departure());
     }
