@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -14,11 +13,11 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.metrics import read_loads
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
+from edrp.validation.flink.live.timers import Fired, windows
 
 pytestmark = ON_REAL_FLINK
 
 ROCKS = {"state.backend.type": "rocksdb"}
-SIZE, SLIDE = 1000, 500
 
 
 @pytest.fixture(scope="module")
@@ -42,34 +41,6 @@ def run(flink):
             each.job.cancel()
 
 
-def windows(keys: int, rounds: int) -> dict[tuple[int, int], int]:
-    """Sums of the windows that end before the watermark does, by key and end, from how `TimerJob` says that time goes."""
-    sums: dict[tuple[int, int], int] = defaultdict(int)
-    for key in range(keys):
-        for number in range(1, rounds + 1):
-            at = number * 100 + key * 7 % 100
-            for end in range(at // SLIDE * SLIDE + SIZE, at, -SLIDE):
-                sums[key, end] += number
-    return {place: total for place, total in sums.items() if place[1] <= rounds * 100 - 300}
-
-
-class Fired:
-    """What the timers of a run have said: different results of each window and tick, over all repetitions after restarts."""
-
-    def __init__(self, run: LiveRun) -> None:
-        self.windows: dict[tuple[int, int], set[int]] = defaultdict(set)
-        self.ticks: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
-        self.late = 0
-        for line in (run.folder / "results.txt").read_text(encoding="ascii").splitlines():
-            if len(words := line.split()) == 5:
-                _, due, key, number, more = map(int, words)
-                if due < 0:
-                    self.ticks[key][number].add(more)
-                else:
-                    self.windows[key, due].add(number)
-                    self.late += more
-
-
 def timer_job(**changes) -> LiveJobSettings:
     return replace(LiveJobSettings(entry="edrp.lab.TimerJob", keys=48, tasks=6, rate=480), **changes)
 
@@ -85,8 +56,8 @@ def moves_and_restarts(run: LiveRun, choice: random.Random, plans: int, *, resta
 
 def every_window_fires_once(run: LiveRun) -> None:
     expected = windows(run.settings.keys, run.stop_stream())
-    wait_until(lambda: expected.keys() <= Fired(run).windows.keys() or None, PATIENCE, "does not fire all windows", "timers")
-    fired = Fired(run)
+    wait_until(lambda: expected.keys() <= Fired(run.results).windows.keys() or None, PATIENCE, "does not fire all windows", "timers")
+    fired = Fired(run.results)
     assert {place: sums for place, sums in fired.windows.items() if place in expected} == {
         place: {total} for place, total in expected.items()
     }
@@ -95,13 +66,13 @@ def every_window_fires_once(run: LiveRun) -> None:
 
 def ticks_go_on(job: LiveRun) -> None:
     """Ticks have come one after the other, and come now."""
-    seen = {key: max(ticks) for key, ticks in Fired(job).ticks.items()}
+    seen = {key: max(ticks) for key, ticks in Fired(job.results).ticks.items()}
 
     def all_go_on() -> bool | None:
-        return all(max(ticks) > seen[key] + 5 for key, ticks in Fired(job).ticks.items()) or None
+        return all(max(ticks) > seen[key] + 5 for key, ticks in Fired(job.results).ticks.items()) or None
 
     wait_until(all_go_on, PATIENCE, "stops ticking", "timers")
-    ticks = Fired(job).ticks
+    ticks = Fired(job.results).ticks
     assert len(ticks) == job.settings.keys
     for key, times in ticks.items():
         assert sorted(times) == list(range(1, len(times) + 1)), key

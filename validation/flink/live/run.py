@@ -108,6 +108,7 @@ class LiveRun:
         self.folder = Path(mkdtemp(prefix="live-", dir=flink.folder))
         self.control = self.folder / "control"
         self.control.touch()
+        self.results = self.folder / "results.txt"
         self.tables = {name: settings.first_table() for name in settings.names}
         self._rates: list[tuple[int, int]] = [(now_ms(), 0)]
         self._write_rates()
@@ -260,15 +261,13 @@ class LiveRun:
 
     def judge(self, sent: dict[int, int] | None = None) -> Verdict:
         """What the judge says now."""
-        results = self.folder / "results.txt"
-        return judge_file(results, sent) if results.exists() else Verdict()
+        return judge_file(self.results, sent) if self.results.exists() else Verdict()
 
     def wait_for_results(self, more: int) -> None:
         """Wait until so many more lines of results are there."""
-        results = self.folder / "results.txt"
 
         def lines() -> int:
-            return results.read_bytes().count(b"\n") if results.exists() else 0
+            return self.results.read_bytes().count(b"\n") if self.results.exists() else 0
 
         before = lines()
         wait_until(lambda: lines() >= before + more or None, PATIENCE, f"writes no {more} results", f"job {self.job.key}")

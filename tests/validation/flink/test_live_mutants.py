@@ -1,0 +1,153 @@
+"""Faults in the live library are caught, each by what makes it matter, and the library itself stands all of that: `make test-flink`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from live_mutants import MUTANTS, patched_jar, provoked
+from real_flink import ON_REAL_FLINK
+
+from edrp.engines.flink.local import LocalFlink
+from edrp.engines.flink.local.rest import wait_until
+from edrp.engines.flink.migrating.moves import TaskMove
+from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
+from edrp.validation.flink.live.timers import Fired, windows
+
+pytestmark = ON_REAL_FLINK
+
+SETTINGS = LiveJobSettings(keys=48, tasks=12, rate=480)
+SECONDS_OF_A_STALL = 1.0
+"""Of stream that piles up; keys have several records in it."""
+
+LOST_PATIENCE = 15.0
+"""Seconds after which what has not come does not come, where nothing is in its way."""
+
+
+@pytest.fixture(scope="module")
+def flink():
+    with LocalFlink({"a": 1, "b": 1}, settings=RETAINED) as cluster:
+        yield cluster
+
+
+def there(run: LiveRun) -> list[list[TaskMove]]:
+    """A step of all tasks of worker 0 to worker 1."""
+    half = run.settings.groups // 2
+    moves = [TaskMove("counter", task, group, half + task) for task, group in enumerate(run.tables["counter"]) if group < half]
+    return [moves]
+
+
+def stall(run: LiveRun, worker: int) -> None:
+    (run.flink.folder / f"stall-{worker}").touch()
+
+
+def go_on(run: LiveRun, worker: int) -> None:
+    (run.flink.folder / f"stall-{worker}").unlink(missing_ok=True)
+
+
+def is_exact(run: LiveRun) -> bool:
+    return run.finish(LOST_PATIENCE).exactly_once
+
+
+def restart_in_flight(run: LiveRun) -> bool:
+    """The job starts again from a checkpoint while states are on their way, or from one that has waited for them."""
+    run.send(there(run), pace=2000)
+    run.wait_for_checkpoints(2)
+    run.fail()
+    run.wait_for_results(2 * run.settings.rate)
+    return is_exact(run)
+
+
+def stalled_worker(run: LiveRun, worker: int) -> bool:
+    """The markers of one router come to a worker before values that another has sent under the old table."""
+    steps = there(run)
+    stall(run, worker)
+    time.sleep(SECONDS_OF_A_STALL)
+    run.send(steps)
+    time.sleep(SECONDS_OF_A_STALL)
+    go_on(run, worker)
+    run.wait_for_results(2 * run.settings.rate)
+    return is_exact(run)
+
+
+def other_arguments(run: LiveRun) -> bool:
+    """The job goes on from a savepoint with another number of workers that are in use at first."""
+    run.wait_for_results(run.settings.keys)
+    run.restart(replace(run.settings, used=1), run.job.stop_with_savepoint())
+    run.wait_for_results(run.settings.rate)
+    return is_exact(run)
+
+
+def barrier_between(run: LiveRun) -> bool:
+    """A state comes to its new owner before a barrier that comes before the move, and the job starts again from there."""
+    run.wait_for_results(run.settings.keys)  # of windows
+    steps = there(run)
+    stall(run, 1)
+    time.sleep(SECONDS_OF_A_STALL)
+    before = run.completed_checkpoints()
+    run.flink.rest.post(f"/jobs/{run.job.key}/checkpoints", {"checkpointType": "FULL"})
+    time.sleep(SECONDS_OF_A_STALL)
+    run.send(steps)
+
+    def sent() -> bool | None:
+        return any(int(count) for count in run.metrics("bytes").get("counter", {}).get("bytes", {}).values()) or None
+
+    wait_until(sent, PATIENCE, "sends nothing", "worker 0")
+    time.sleep(SECONDS_OF_A_STALL)
+    go_on(run, 1)
+    wait_until(lambda: run.completed_checkpoints() > before or None, PATIENCE, "completes no checkpoint", "job")
+    run.fail()
+    wait_until(lambda: run.restarts() or None, PATIENCE, "does not fail", "job")
+    expected = windows(run.settings.keys, run.stop_stream())
+    wait_until(lambda: expected.keys() <= Fired(run.results).windows.keys() or None, PATIENCE, "does not fire all windows", "timers")
+    found = Fired(run.results).windows
+    return all(found[place] == {total} for place, total in expected.items())
+
+
+TIMERS = replace(SETTINGS, entry="edrp.lab.TimerJob", checkpoint_ms=3_600_000)
+
+SCENARIOS: dict[str, tuple[LiveJobSettings, Callable[[LiveRun], bool]]] = {
+    "barrier does not wait": (replace(SETTINGS, checkpoint_ms=300), restart_in_flight),
+    "state installed before the first IN": (TIMERS, barrier_between),
+    "one OUT dropped": (SETTINGS, lambda run: stalled_worker(run, 0)),
+    "one IN dropped": (SETTINGS, lambda run: stalled_worker(run, 1)),
+    "table from arguments": (SETTINGS, other_arguments),
+    "copy deleted before it is confirmed": (SETTINGS, lambda run: stalled_worker(run, 0)),
+}
+
+
+def holds(flink: LocalFlink, jar, name: str) -> bool:
+    """Whether a jar stands a scenario."""
+    settings, scenario = SCENARIOS[name]
+    run = LiveRun(flink, settings, jar)
+    run.wait_for_results(run.settings.keys)
+    try:
+        return scenario(run)
+    finally:
+        for worker in (0, 1):
+            go_on(run, worker)
+        run.job.cancel()
+
+
+@pytest.fixture(scope="module")
+def without_faults(flink, tmp_path_factory):
+    return patched_jar(tmp_path_factory.mktemp("provoked"), provoked(flink.folder))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_library_stands_what_catches_a_fault(name, flink, without_faults):
+    assert holds(flink, without_faults, name)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_fault_is_caught(name, flink, tmp_path):
+    jar = patched_jar(tmp_path, (*provoked(flink.folder), *MUTANTS[name]))
+    assert not holds(flink, jar, name)
+
+
+def test_a_patch_whose_text_is_not_there_is_an_error(tmp_path):
+    patch = replace(MUTANTS["barrier does not wait"][0], old="no such text")
+    with pytest.raises(ValueError, match=r"Worker.java holds 0 times: no such text"):
+        patched_jar(tmp_path, (patch,))
