@@ -29,6 +29,7 @@ def provoked(folder: Path) -> tuple[Patch, ...]:
 
 ALL_OUT = "== marker.routers)"
 SEND_IN = "out.collect(Tuple2.of(to, Either.Right(move.marker(true, routers))));"
+NUMBER = "getRuntimeContext().getTaskInfo().getIndexOfThisSubtask()"
 COUNTED = "load == null ? new long[4] : load"
 EARLY = "early.put(parcel.version(), parcel);"
 WHERE_TO = "java.util.stream.LongStream.of(move.task, move.to)"
@@ -48,7 +49,7 @@ MUTANTS: dict[str, tuple[Patch, ...]] = {
         Patch("Worker", EARLY, INSTALLED_EARLY),
     ),
     "one OUT dropped": (Patch("Worker", ALL_OUT, "== marker.routers - 1)"),),
-    "one IN dropped": (Patch("Router", SEND_IN, f"if (getRuntimeContext().getTaskInfo().getIndexOfThisSubtask() > 0) {SEND_IN}"),),
+    "one IN dropped": (Patch("Router", SEND_IN, f"if ({NUMBER} > 0) {SEND_IN}"),),
     "table from arguments": (Patch("Router", "group == null ? first[task] : group", "first[task]"),),
     "copy deleted before it is confirmed": (Patch("Transfers", "socket.getInputStream().read() != 1", "socket.isClosed()"),),
 }

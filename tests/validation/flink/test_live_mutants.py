@@ -1,4 +1,4 @@
-"""Faults in the live library are caught, each by what makes it matter, and the library itself stands all of that: `make test-flink`."""
+"""Faults in the live library are caught, each by what makes it matter, and the library stands all of that: `make test-flink`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
-from edrp.validation.flink.live.timers import Fired, windows
+from edrp.validation.flink.live.timers import every_window
 
 pytestmark = ON_REAL_FLINK
 
@@ -100,10 +100,8 @@ def barrier_between(run: LiveRun) -> bool:
     wait_until(lambda: run.completed_checkpoints() > before or None, PATIENCE, "completes no checkpoint", "job")
     run.fail()
     wait_until(lambda: run.restarts() or None, PATIENCE, "does not fail", "job")
-    expected = windows(run.settings.keys, run.stop_stream())
-    wait_until(lambda: expected.keys() <= Fired(run.results).windows.keys() or None, PATIENCE, "does not fire all windows", "timers")
-    found = Fired(run.results).windows
-    return all(found[place] == {total} for place, total in expected.items())
+    keys, rounds = run.settings.keys, run.stop_stream()
+    return wait_until(lambda: every_window(run.results, keys, rounds), PATIENCE, "does not fire all windows", "timers")
 
 
 TIMERS = replace(SETTINGS, entry="edrp.lab.TimerJob", checkpoint_ms=3_600_000)

@@ -1,4 +1,4 @@
-"""Kills processes under live jobs: `python -m edrp.validation.flink.live`; a run that its file of rows holds is not made again."""
+"""Kills processes under live jobs: `python -m edrp.validation.flink.live`; a run that its file of rows holds is not repeated."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def main(
         "kills.jsonl"
     ),
 ) -> None:
-    """Send random plans to live jobs on clusters of this machine, and kill processes with SIGKILL while states are on their way."""
-    runs = [
-        KillSettings(backend, kills // 4, plans // 4, seed, seconds, operators) for backend, operators in product(BACKENDS, (1, 2))
-    ]
+    """Send random plans to live jobs on clusters of this machine, and kill processes (-9) while states are on their way."""
+    kinds = product(BACKENDS, (1, 2))
+    runs = [KillSettings(backend, kills // 4, plans // 4, seed, seconds, operators) for backend, operators in kinds]
     made = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()] if rows.exists() else []
     for settings in runs:
         if not any(row["settings"] == asdict(settings) for row in made):
@@ -54,7 +53,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     sums = (str(sum(int(line[place]) for line in lines[1:])) for place in range(2, len(heads) - 1))
     lines.append(("all", "", *sums, ""))
     widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-    return "".join("  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in lines)
+    padded = ([word.rjust(width) for word, width in zip(line, widths, strict=True)] for line in lines)
+    return "".join("  ".join(line).rstrip() + "\n" for line in padded)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edrp.engines.flink.local import LocalFlink
@@ -31,7 +31,11 @@ WHAT = ("TaskManager", "JobManager", "TaskManager", "command")
 WAITED_MS = 300
 """A checkpoint that took longer has waited for states on their way, or for a machine that did much else."""
 
-APPEND_HALF = "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), sys.argv[2].encode()); os.kill(os.getpid(), 9)"
+APPEND_AND_DIE = """
+import os, sys
+os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), sys.argv[2].encode())
+os.kill(os.getpid(), 9)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class KillRun:
         """A writer that dies in the middle of a plan."""
         text = f"plan {self.choice.getrandbits(48):012x} 2 1 0 live\nstep 0\nmove 999999 counter 1 2 3\nend"
         torn = text[: self.choice.randint(1, len(text))]
-        subprocess.run([sys.executable, "-I", "-S", "-c", APPEND_HALF, str(self.run.control), torn], check=False)
+        subprocess.run([sys.executable, "-I", "-S", "-c", APPEND_AND_DIE, str(self.run.control), torn], check=False)
         self.counts["torn"] += 1
 
     def _command(self) -> None:
@@ -172,7 +176,7 @@ def kill_run(settings: KillSettings, tell: Callable[[str], object] = str) -> dic
     begin, load = time.monotonic(), os.getloadavg()[0]
     options = {**RETAINED, "state.backend.type": settings.backend, "web.checkpoints.history": "1000"}
     with LocalFlink(NODES, settings=options) as flink:
-        job = LiveJobSettings(**{**{name: getattr(SETTINGS, name) for name in SETTINGS.__slots__}, "operators": settings.operators})
+        job = replace(SETTINGS, operators=settings.operators)
         this = KillRun(LiveRun(flink, job), settings)
         this.run.wait_for_checkpoints()
         this.carry_out(tell)

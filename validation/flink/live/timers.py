@@ -23,6 +23,15 @@ def windows(keys: int, rounds: int) -> dict[tuple[int, int], int]:
     return {place: total for place, total in sums.items() if place[1] <= rounds * 100 - BEHIND}
 
 
+def every_window(results: Path, keys: int, rounds: int) -> bool | None:
+    """Whether all windows have fired that had to, each with its sum whenever it is said; None while some are missing."""
+    expected = windows(keys, rounds)
+    fired = Fired(results)
+    if expected.keys() - fired.windows.keys():
+        return None
+    return fired.late == 0 and all(fired.windows[place] == {total} for place, total in expected.items())
+
+
 class Fired:
     """What the timers of a run have said: different results of each window and tick, over all repetitions after restarts."""
 
