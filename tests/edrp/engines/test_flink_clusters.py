@@ -22,7 +22,7 @@ from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.processes import ProcessGroup
 from edrp.engines.flink.local.rest import wait_until
 from edrp.placement.deployment import Deployment
-from edrp.validation.flink.lab.build import ENTRY_CLASS, JAR
+from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 pytestmark = ON_REAL_FLINK
@@ -119,7 +119,7 @@ def test_a_busy_job_is_redeployed_where_its_resources_are(run, started, tmp_path
     words = settings.arguments(next(flink.folder.glob("chain-*")))
     words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
     jar = flink.rest.get("/jars")["files"][0]["id"]
-    program = ("--program", jar, "--entry-class", ENTRY_CLASS, "--savepoints", f"file://{flink.folder}/checkpoints")
+    program = ("--program", jar, "--entry-class", LAB.entry, "--savepoints", f"file://{flink.folder}/checkpoints")
     demands = ("--demand", "Source: reader=reader", "--demand", "writer: Writer=writer")
     arguments = [f"--program-arg={word}" for word in words]
     entries = watch(run, flink, tmp_path / "run.jsonl", "--apply", "redeploy", *program, *demands, *arguments)
@@ -173,7 +173,7 @@ def program_of(flink, settings):
     words = settings.arguments(next(flink.folder.glob("chain-*")))
     words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
     jar = flink.rest.get("/jars")["files"][0]["id"]
-    return Program(jar, f"file://{flink.folder}/checkpoints", ENTRY_CLASS, tuple(words))
+    return Program(jar, f"file://{flink.folder}/checkpoints", LAB.entry, tuple(words))
 
 
 def test_a_job_whose_slots_another_takes_runs_as_before(started):
@@ -213,10 +213,10 @@ def reactive(tmp_path, monkeypatch):
 
     def start_application(self, name, command, *rest):
         """The job and its classes belong to the cluster."""
-        words = [f"{word}:{JAR}" if before == "-cp" else word for before, word in zip(["", *command], command, strict=False)]
+        words = [f"{word}:{LAB.jar}" if before == "-cp" else word for before, word in zip(["", *command], command, strict=False)]
         if JOB_MANAGER in words:
             words[words.index(JOB_MANAGER)] = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"
-            words += ["--job-classname", ENTRY_CLASS, *LabSettings(keys=20).arguments(tmp_path)]
+            words += ["--job-classname", LAB.entry, *LabSettings(keys=20).arguments(tmp_path)]
         return start(self, name, words, *rest)
 
     monkeypatch.setattr(ProcessGroup, "start", start_application)

@@ -16,7 +16,8 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.processes import LOOPBACK
 from edrp.engines.flink.local.proxy import DelayProxies
 from edrp.engines.flink.local.rest import wait_until
-from edrp.validation.flink.lab import build
+from edrp.engines.flink.live import LIBRARY
+from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LabSettings
 
 
@@ -36,8 +37,9 @@ def wait_for(look, seconds=300.0):
     return look()
 
 
-def test_the_jar_was_made_from_the_sources():
-    assert build.jar_hash() == build.sources_hash(), "run: python -m edrp.validation.flink.lab.build"
+def test_the_jars_were_made_from_the_sources():
+    for program, module in ((LIBRARY, "edrp.engines.flink.live"), (LAB, "edrp.validation.flink.lab.build")):
+        assert program.jar_hash() == program.sources_hash(), f"run: python -m {module}"
 
 
 def test_a_machine_without_java_is_told_so(monkeypatch):

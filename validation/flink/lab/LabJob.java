@@ -61,7 +61,7 @@ public final class LabJob {
         RateSchedule schedule = new RateSchedule(parameters.getRequired("rates"), share);
         int keys = parameters.getInt("keys", 1000);
         EventGenerator generator = new EventGenerator(schedule, keys, parameters.getDouble("skew", 0), origin);
-        ScheduledSource source = new ScheduledSource(generator, schedule);
+        ScheduledSource<Event> source = new ScheduledSource<>(generator, schedule, EVENT);
         return placed(environment.fromSource(source, WatermarkStrategy.noWatermarks(), name), name);
     }
 

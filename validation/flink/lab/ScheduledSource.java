@@ -13,26 +13,27 @@ import org.apache.flink.api.connector.source.lib.NumberSequenceSource.NumberSequ
 import org.apache.flink.api.connector.source.util.ratelimit.RateLimitedSourceReader;
 import org.apache.flink.api.connector.source.util.ratelimit.RateLimiter;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
+import org.apache.flink.connector.datagen.source.GeneratorFunction;
 
 /** A source that lets each record go when it is due; until then it is idle, and checkpoints go through. Runs once only. */
-final class ScheduledSource extends DataGeneratorSource<Event> {
+final class ScheduledSource<T> extends DataGeneratorSource<T> {
     private final RateSchedule schedule;
 
-    ScheduledSource(EventGenerator generator, RateSchedule schedule) {
-        super(generator, Long.MAX_VALUE - 1, TypeInformation.of(Event.class));
+    ScheduledSource(GeneratorFunction<Long, T> generator, RateSchedule schedule, TypeInformation<T> type) {
+        super(generator, Long.MAX_VALUE - 1, type);
         this.schedule = schedule;
     }
 
     @Override
-    public SourceReader<Event, NumberSequenceSplit> createReader(SourceReaderContext context) throws Exception {
-        return new Reader(super.createReader(context), new Limiter(schedule));
+    public SourceReader<T, NumberSequenceSplit> createReader(SourceReaderContext context) throws Exception {
+        return new Reader<>(super.createReader(context), new Limiter(schedule));
     }
 
     /** Tells the limiter at which record the source starts or, after a restart, goes on. */
-    private static final class Reader extends RateLimitedSourceReader<Event, NumberSequenceSplit> {
+    private static final class Reader<T> extends RateLimitedSourceReader<T, NumberSequenceSplit> {
         private final Limiter limiter;
 
-        private Reader(SourceReader<Event, NumberSequenceSplit> records, Limiter limiter) {
+        private Reader(SourceReader<T, NumberSequenceSplit> records, Limiter limiter) {
             super(records, limiter);
             this.limiter = limiter;
         }

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local.cluster import LocalFlink
 from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
-from edrp.validation.flink.lab.build import ENTRY_CLASS, JAR
+from edrp.validation.flink.lab.build import LAB
 
 Topology = Literal["chain", "fan-out", "join"]
 
@@ -112,7 +112,7 @@ class LabRun:
         self._folder = Path(mkdtemp(prefix=f"{settings.topology}-", dir=flink.folder))
         self._rates = self._folder / "rates.txt"
         self._rates.write_text(f"{now_ms()} 0\n", encoding="ascii")  # nothing is due before the job runs
-        self.job: RunningJob = submit(flink.rest, JAR, settings.arguments(self._folder), entry_class=ENTRY_CLASS)
+        self.job: RunningJob = submit(flink.rest, LAB.jar, settings.arguments(self._folder))
         self.set_rate(settings.rate)
 
     def set_rate(self, rate: float) -> None:
@@ -132,7 +132,7 @@ class LabRun:
         """Go on from a savepoint, once the job has stopped."""
         self.settings = settings
         arguments = settings.arguments(self._folder)
-        self.job = submit(self._flink.rest, JAR, arguments, entry_class=ENTRY_CLASS, savepoint=savepoint)
+        self.job = submit(self._flink.rest, LAB.jar, arguments, savepoint=savepoint)
 
     def buckets(self, since: int = 0) -> list[Bucket]:
         """Measurements of the writer since a time, in order of time; the newest tenths of a second may be missing."""

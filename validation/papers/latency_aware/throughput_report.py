@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from edrp.report.formatting import NONE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
+from edrp.validation.papers.latency_aware.printed_values import TABLE_2, TABLE_3, PaperTable, Printed
 from edrp.validation.papers.latency_aware.schedulers import (
     EVEN,
     LOADS,
@@ -26,45 +27,6 @@ from edrp.validation.papers.latency_aware.schedulers import (
     factors,
     placements,
 )
-
-Factors = dict[str, dict[str, float | None]]
-"""Factors of throughput, by topology and method."""
-
-_COLUMNS = (*SEARCHES, RESOURCE_AWARE)
-
-TABLE_2: Factors = {
-    topology: dict(zip(_COLUMNS, values, strict=True))
-    for topology, *values in (
-        ("T-M1", 3.35, 4.10, 4.15, 3.45),
-        ("T-M2", 4.32, 2.68, 3.19, 1.94),
-        ("T-M3", 7.24, 5.28, 8.46, 10.44),
-        ("T-R1", 1.79, 1.70, 1.68, 1.81),
-        ("T-R2", 2.19, 2.19, 2.08, 2.91),
-        ("T-R3", 2.04, 1.90, 2.24, 2.37),
-        ("T-R4", 2.60, 2.07, 2.06, 1.80),
-        ("T-R5", 2.10, 1.51, 2.15, 2.13),
-        ("T-R6", 1.80, 1.71, 1.95, 2.09),
-        ("T-R7", 2.08, 1.75, 1.92, 1.63),
-    )
-}
-"""Over the default scheduler, as printed."""
-
-TABLE_3: Factors = {
-    topology: dict(zip((*SEARCHES, EVEN), values, strict=True))
-    for topology, *values in (
-        ("T-M1", 1.45, 1.15, None, 0.29),
-        ("T-M2", 0.89, None, 0.73, None),
-        ("T-M3", 0.89, None, None, 0.10),
-        ("T-R1", 0.98, 1.08, 1.14, 0.70),
-        ("T-R2", 0.61, 0.97, 0.89, 0.34),
-        ("T-R3", 0.94, 0.92, 0.96, 0.42),
-        ("T-R4", 1.11, 0.84, 1.03, 0.83),
-        ("T-R5", 0.68, 0.72, 0.95, 0.98),
-        ("T-R6", 0.87, 0.75, 0.96, 0.42),
-        ("T-R7", 2.61, 0.96, 1.27, 2.31),
-    )
-}
-"""Over the resource-aware scheduler, as printed; None where the paper has no equal placement."""
 
 LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
 """The random topologies with the most and the fewest operators."""
@@ -113,7 +75,7 @@ def run(
 
 
 def table_2(placed: Sequence[SchedulerPlacement]) -> Table:
-    """Throughput over the even scheduler at the same cores: mean ± deviation, the paper's mean in brackets."""
+    """Throughput over the even scheduler at the same cores: mean ± deviation, below it the paper's in brackets."""
     return _table("Table 2: throughput over the even scheduler", placed, EVEN, METHODS, TABLE_2)
 
 
@@ -124,7 +86,7 @@ def table_3(placed: Sequence[SchedulerPlacement]) -> Table:
 
 
 def _table(
-    title: str, placements_made: Sequence[SchedulerPlacement], reference: str, methods: Sequence[str], printed: Factors
+    title: str, placements_made: Sequence[SchedulerPlacement], reference: str, methods: Sequence[str], printed: PaperTable
 ) -> Table:
     present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in placements_made)]
     rows = []
@@ -134,31 +96,31 @@ def _table(
             method: f"{method_factors.mean():.2f} ± {method_factors.std():.2f}" if method_factors.size else NONE
             for method, method_factors in factors_of.items()
         }
-        rows.append((topology, *(text + _in_brackets(printed[topology].get(method)) for method, text in texts.items())))
+        rows.append((topology, *(text + _below(printed[topology].get(method)) for method, text in texts.items())))
     random = [name for name in present if name.startswith("T-R")]
     means = (
-        f"{mean_factor(placements_made, random, method, reference):.2f}"
-        + _in_brackets(_mean(printed[name].get(method) for name in random))
+        f"{mean_factor(placements_made, random, method, reference):.2f}" + _mean_below(printed, random, method)
         for method in methods
     )
     rows.append(("mean of T-R", *means))
     return Table(f"{title}, ours (paper)", ("topology", *methods), tuple(rows))
 
 
-def _in_brackets(printed: float | None) -> str:
-    """The paper's value in brackets."""
-    return "" if printed is None else f" ({printed:.2f})"
+def _below(printed: Printed | None) -> str:
+    """The paper's value in brackets on a line of its own."""
+    return "" if printed is None else f"\n({printed.mean:.2f} ± {printed.deviation:.2f})"
+
+
+def _mean_below(printed: PaperTable, topologies: Sequence[str], method: str) -> str:
+    """The mean of the paper's means in brackets on a line of its own."""
+    means = [printed[name][method].mean for name in topologies if method in printed[name]]
+    return f"\n({np.mean(means):.2f})" if means else ""
 
 
 def mean_factor(placed: Sequence[SchedulerPlacement], topologies: Sequence[str], method: str, reference: str) -> float:
     """Mean over topologies of the mean factor; not a number where there is none."""
     means = [values.mean() for name in topologies if (values := factors(placed, name, method, reference)).size]
     return float(np.mean(means)) if means else float("nan")
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def throughput_statements(placed: Sequence[SchedulerPlacement]) -> tuple[Statement, ...]:

@@ -8,6 +8,7 @@ import pytest
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.validation.papers.latency_aware.printed_values import TABLE_2, TABLE_3
 from edrp.validation.papers.latency_aware.schedulers import EVEN, SchedulerPlacement, factors, placements
 from edrp.validation.papers.latency_aware.throughput_report import table_2, throughput_statements
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
@@ -95,12 +96,23 @@ def test_factors_compare_at_equal_cores():
     assert factors(found, "T-R2", "hybrid", EVEN).size == 0
 
 
+def test_printed_factors_have_the_means_that_the_text_gives():
+    """Section 6.2.1, of the random topologies."""
+    random = [name for name in TABLE_2 if name.startswith("T-R")]
+    over_default = {"hill-climbing": 2.09, "ant-system": 1.83, "hybrid": 2.01, "resource-aware": 2.11}
+    over_resource_aware = {"hill-climbing": 1.11, "ant-system": 0.89, "hybrid": 1.03}
+    for printed, means in ((TABLE_2, over_default), (TABLE_3, over_resource_aware)):
+        for method, mean in means.items():
+            assert np.mean([printed[name][method].mean for name in random]) == pytest.approx(mean, abs=0.0051), method
+
+
 def test_tables_and_verdicts_of_a_small_run():
     found = placements(["T-R2", "T-R7"], loads=[0.3, 0.6], seeds=1, simulated=["T-R2"])
     assert {bound.least is not None for bound in found if bound.topology == "T-R2"} == {True}
     assert {bound.least for bound in found if bound.topology == "T-R7"} == {None}
     table = table_2(found)
     assert list(table.columns[1:4]) == ["hill-climbing", "ant-system", "hybrid"]
-    assert len(table.rows) == 3
+    assert [row[0] for row in table.rows] == ["T-R2", "T-R7", "mean of T-R"]
+    assert [row[3].splitlines()[1] for row in table.rows] == ["(2.08 ± 0.97)", "(1.92 ± 1.00)", "(2.00)"]
     held = {statement.sentence: statement.holds for statement in throughput_statements(found)}
     assert next(holds for sentence, holds in held.items() if sentence.startswith("every scheduler that knows resources"))
