@@ -130,6 +130,37 @@ def test_a_job_that_goes_back_to_a_checkpoint_repeats_its_steps(sent):
     assert [entry["step"] for entry in sent.entries("step")] == [0, 1, 0, 1, 2]
 
 
+def test_a_job_that_restarts_after_a_plan_has_not_forgotten_that_it_is_done(sent):
+    sent("--plan", sent.file, "--apply")
+    sent.flink.save()
+    sent.flink.kill()
+    result = sent("--plan", sent.plan(migration_plan([(0, 1, 0, 1)]), "next.json"), "--apply")
+    assert result.code == 0, result.err
+    assert workers(sent) == [1, *AFTER[1:]]
+
+
+@pytest.mark.parametrize("command", ["--plan", "--abort"])
+def test_a_job_that_restarts_when_the_plan_is_done_does_not_confuse_who_follows(slow, command):
+    """The job dies before the command has seen that the plan is over."""
+    die(slow, "--plan", slow.file, waits=5)
+    clock = LiveClock(slow.flink)
+
+    def sleep(seconds):
+        follows = "abort " in slow.log.read_text() if command == "--abort" else slow.entries("going on")
+        if follows and slow.flink.position.state == "running" and not slow.flink.forgotten:
+            while slow.flink.position.state == "running":
+                slow.flink.follow()
+            slow.flink.save()
+            slow.flink.kill()
+        slow.flink.elapse(seconds)
+
+    clock.sleep = sleep
+    options = ("--abort",) if command == "--abort" else ("--plan", slow.file)
+    result = slow(*options, "--apply", clock=clock)
+    assert result.code == 0, result.err
+    assert workers(slow) == (BEFORE if command == "--abort" else AFTER)
+
+
 def test_a_job_that_does_not_come_back_is_given_up_in_one_line(sent):
     sent.flink.kills = [2]
     clock = LiveClock(sent.flink)

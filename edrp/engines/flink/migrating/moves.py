@@ -67,11 +67,11 @@ def task_moves(plan: PlannedSteps, job: LiveJob, operator: str | None, place: st
         targets |= dict.fromkeys(((named[move.operator].name, task) for task in range(move.first, move.end)), move)
     if all(tables[name].is_on(task, move.target) for (name, task), move in targets.items()):
         return ()
-    return tuple(
-        tuple(tables[named[move.operator].name].move(move, task, place) for move in step for task in range(move.first, move.end))
+    steps = (
+        (tables[named[move.operator].name].move(move, task, place) for move in step for task in range(move.first, move.end))
         for step in plan.steps
-        if step
     )
+    return tuple(filter(None, (tuple(move for move in step if move.source != move.target) for step in steps)))
 
 
 def _operators(plan: PlannedSteps) -> dict[str | None, None]:
@@ -90,6 +90,11 @@ def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperat
         if planned is not None and planned != live.tasks:
             why = f"is a plan for {numbered(planned, 'task')} of {live.name}, which has {live.tasks}; plan again"
             raise EngineError(place, why)
+    for step in plan.steps:
+        moved = Counter((named[move.operator].name, task) for move in step for task in range(move.first, move.end))
+        for (operator, task), times in moved.items():
+            if times > 1:
+                raise EngineError(place, f"moves task {task} of {operator} {times} times in one step; plan again")
     for move in (move for step in plan.steps for move in step):
         live = named[move.operator]
         if move.end > live.tasks:
@@ -123,7 +128,7 @@ class _Table:
         return self._live.worker(self._table[task]) in self._live.workers_at(end)
 
     def move(self, move: PlannedMove, task: int, place: str) -> TaskMove:
-        """Move a task to the key group of its new worker that has the fewest tasks."""
+        """Move a task to the key group of its new worker that has the fewest tasks; it stays where it is there already."""
         live, source = self._live, self._table[task]
         worker = live.worker(source)
         if not self.is_on(task, move.source):
@@ -131,6 +136,8 @@ class _Table:
             if isinstance(there, int):
                 here, there = f"worker {worker}", f"worker {there}"
             raise EngineError(place, f"task {task} of {live.name} is on {here}, the plan moves it from {there}; plan again")
+        if self.is_on(task, move.target):
+            return TaskMove(live.name, task, source, source)
         target_worker = self._receiver(move.target)
         groups = range(*held_groups(target_worker, live.parallelism, live.groups))
         target = min(groups, key=lambda group: (self._tasks_of_group[group], group))
