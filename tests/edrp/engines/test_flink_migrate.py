@@ -133,6 +133,9 @@ def test_a_job_that_restarts_is_waited_for(sent, job_after_kill):
     kinds = [entry["kind"] for entry in sent.entries()]
     assert kinds.count("interrupted") == kinds.count("running again") == 1
     assert [entry["step"] for entry in sent.entries("step")] == [0, 1, 2]
+    assert len(re.findall("what it took was lost in a restart", result.out)) == sum(
+        "seconds" not in entry for entry in sent.entries("step")
+    )
 
 
 def test_a_job_that_goes_back_to_a_checkpoint_repeats_its_steps(sent):
@@ -402,11 +405,15 @@ def test_rescale_plans_all_operators_between_workers_at_once(migrate):
     assert migrate.run("plan", out / "problem.json", out / "solution.json").code == 0
 
 
-def test_oms_and_pmc_prepare_for_later_numbers_of_workers(migrate):
+def test_oms_prepares_for_later_numbers_of_workers(migrate):
     result = migrate("--method", "oms", "--workers", 3, "--then", 2, "--then", 3, "--tolerance", 0.5)
     assert result.code == 0, result.err
     assert "dry run" in result.out
     assert "goes with --method oms" in migrate("--method", "ssm", "--then", 2).err
+
+
+@pytest.mark.slow  # compiles the kernels of policies
+def test_a_stored_policy_decides(migrate):
     problem = {"kind": "migration-policy", "work": [1.0] * TASKS, "state_size": [1.0] * TASKS, "intervals": [[0, TASKS]]}
     problem |= {"nodes": 3, "tolerance": 0.5, "node_counts": [2, 3], "transitions": [[0.0, 1.0], [1.0, 0.0]], "discount": 0.5}
     file = migrate.plan(problem, "problem.json")

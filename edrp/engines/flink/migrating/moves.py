@@ -93,11 +93,6 @@ def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperat
         if planned is not None and planned != live.tasks:
             why = f"is a plan for {numbered(planned, 'task')} of {live.name}, which has {live.tasks}; plan again"
             raise EngineError(place, why)
-    for step in plan.steps:
-        moved = Counter((named[move.operator].name, task) for move in step for task in range(move.first, move.end))
-        for (operator, task), times in moved.items():
-            if times > 1:
-                raise EngineError(place, f"moves task {task} of {operator} {times} times in one step; plan again")
     for move in (move for step in plan.steps for move in step):
         live = named[move.operator]
         if move.end > live.tasks:
@@ -110,6 +105,11 @@ def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperat
                 raise EngineError(place, f"{why}; plan for these, or give the job a higher parallelism first")
             why = f"names {end}, where {live.name} has no worker; its workers are on {', '.join(dict.fromkeys(live.nodes))}"
             raise EngineError(place, f"{why}; plan again")
+    for step in plan.steps:
+        moved = Counter((named[move.operator].name, task) for move in step for task in range(move.first, move.end))
+        for (operator, task), times in moved.items():
+            if times > 1:
+                raise EngineError(place, f"moves task {task} of {operator} {times} times in one step; plan again")
 
 
 class _Table:
@@ -119,6 +119,7 @@ class _Table:
         self._live = live
         self._table = list(live.table)
         self._tasks_of_group = Counter(live.table)
+        self._workers_at: dict[int | str, tuple[int, ...]] = {}
         self._work = Counter[int]()
         for task, worker in enumerate(live.workers):
             self._work[worker] += self._work_of(task)
@@ -126,9 +127,14 @@ class _Table:
     def _work_of(self, task: int) -> int:
         return self._live.loads[task].busy if task in self._live.loads else 0
 
+    def _at(self, end: int | str) -> tuple[int, ...]:
+        if end not in self._workers_at:
+            self._workers_at[end] = self._live.workers_at(end)
+        return self._workers_at[end]
+
     def is_on(self, task: int, end: int | str) -> bool:
         """Whether a task is on a worker, or on a TaskManager."""
-        return self._live.worker(self._table[task]) in self._live.workers_at(end)
+        return self._live.worker(self._table[task]) in self._at(end)
 
     def move(self, move: PlannedMove, task: int, place: str) -> TaskMove:
         """Move a task to the key group of its new worker that has the fewest tasks; it stays where it is there already."""
@@ -152,7 +158,7 @@ class _Table:
         return TaskMove(live.name, task, source, target)
 
     def _receiver(self, target: int | str) -> int:
-        return min(self._live.workers_at(target), key=lambda worker: (self._work[worker], worker))
+        return min(self._at(target), key=lambda worker: (self._work[worker], worker))
 
 
 def forecasts(steps: Steps, job: LiveJob, pace: float) -> tuple[StepForecast, ...]:
