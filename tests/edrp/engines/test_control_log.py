@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.migrating.control_log import ControlLog, control_path, read_log
-from edrp.engines.flink.migrating.metrics import PlanState
+from edrp.engines.flink.migrating.metrics import ControlState, PlanState
 from edrp.engines.flink.migrating.moves import TaskMove
 
 MOVES = st.builds(TaskMove, st.sampled_from(["count", "join it", "ä%/b\n"]), *[st.integers(0, 999)] * 3)
@@ -23,7 +23,7 @@ def read_by_job(path):
 
 
 def read_here(path):
-    return [(plan.key, plain(plan.steps), plan.aborted) for plan in read_log(path.read_bytes()).plans]
+    return [(plan.key, plain(plan.steps), plan.aborted, plan.end) for plan in read_log(path.read_bytes()).plans]
 
 
 def versions(path):
@@ -48,12 +48,12 @@ def check_writer_dies(path, plans, later, sizes):
         ends.append(path.stat().st_size)
     whole, before = path.read_bytes(), read_by_job(path)
     assert before == read_here(path)
-    assert [steps for _, steps, _ in before] == list(map(plain, plans))
+    assert [steps for _, steps, *_ in before] == list(map(plain, plans))
     for size in sizes(len(whole)):
         path.write_bytes(whole[:size])
         added = append(path, later, "1" * 16)
         survived = before[: sum(end <= size for end in ends)]
-        assert read_by_job(path) == [*survived, (added.key, plain(later), False)]
+        assert read_by_job(path) == [*survived, (added.key, plain(later), False, path.stat().st_size)]
         assert read_here(path) == read_by_job(path)
         assert added.origin == "1" * 16
         assert versions(path) == sorted(set(versions(path)))
@@ -95,30 +95,33 @@ def test_only_one_command_holds_a_log(tmp_path):
 
 
 STATES = [
-    (None, False, 0),
-    (("a", 0, "waiting"), False, 0),
-    (("a", 1, "running"), True, 0),
-    (("a", 2, "done"), False, 1),
-    (("a", 1, "aborted"), True, 1),
-    (("b", 1, "running"), False, 1),
-    (("b", 2, "done"), False, None),
-    (("b", 2, "refused"), False, None),
+    (0, None, False, 0),
+    (0, ("a", 1, "running"), False, 0),
+    (0, ("a", 1, "running"), True, 0),
+    (0, ("a", 2, "done"), False, 1),
+    (1, ("a", 2, "done"), False, 1),
+    (1, None, False, 1),
+    (0, None, True, 1),
+    (1, ("a", 1, "aborted"), True, 1),
+    (1, ("b", 1, "running"), False, 1),
+    (2, ("b", 2, "done"), False, None),
+    (2, ("b", 2, "refused"), False, None),
+    (2, None, False, None),
 ]
 
 
-@pytest.mark.parametrize(("state", "aborted", "expected"), STATES)
-def test_the_plan_under_way_is_told_by_log_and_job(tmp_path, state, aborted, expected):
+@pytest.mark.parametrize(("over", "state", "aborted", "expected"), STATES)
+def test_the_plan_under_way_is_told_by_log_and_job(tmp_path, over, state, aborted, expected):
     path = tmp_path / "control.log"
     path.touch()
+    first, second = (append(path, [[TaskMove("count", task, 0, 9)]] * 2, "0" * 16) for task in range(2))
     with ControlLog(path) as control:
-        first = control.append_plan([[TaskMove("count", 0, 0, 9)]] * 2, "0" * 16, 0, "live")
-        control.append_plan([[TaskMove("count", 1, 0, 9)]] * 2, "1" * 16, 0, "live")
         if aborted:
             control.append_abort(first)
         plans = dict(zip("ab", control.log.plans, strict=True))
         told = None if state is None else PlanState(plans[state[0]].key, state[1], 2, state[2])
-        plan = control.log.unfinished(told, "log")
-    assert plan is (None if expected is None else list(plans.values())[expected])
+        plan = control.log.unfinished(ControlState((0, first.end, second.end)[over], told, {}), "log")
+    assert plan is (None if expected is None else plans["ab"[expected]])
 
 
 def test_the_sender_of_a_plan_is_told(tmp_path):
@@ -130,8 +133,10 @@ def test_the_sender_of_a_plan_is_told(tmp_path):
 
 
 def test_a_log_of_another_job_is_refused():
-    with pytest.raises(EngineError, match="another log"):
-        read_log(b"").unfinished(PlanState("0123456789ab", 1, 1, "done"), "log")
+    with pytest.raises(EngineError, match="not the log that the job reads"):
+        read_log(b"").unfinished(ControlState(0, PlanState("0123456789ab", 1, 1, "done"), {}), "log")
+    with pytest.raises(EngineError, match="name the log of the job"):
+        read_log(b"").unfinished(ControlState(1, None, {}), "log")
 
 
 def test_where_the_log_is(tmp_path):

@@ -191,3 +191,22 @@ def test_a_worker_that_gets_its_first_task_under_load_takes_it(run):
     job.wait_for_results(2000)
     steps = [[move for move in job.random_steps(random.Random(seed), 1, 1)[0] if move.target >= 60] for seed in range(20)]
     job.move([next(step for step in steps if step)])
+
+
+def test_plans_that_would_be_taken_for_others_are_refused_and_the_next_is_carried_out(run):
+    job = run(LiveJobSettings())
+    job.move(job.random_steps(random.Random(8), 1, 2), mode="pause")
+    for mode, moves in (
+        ("pause", "move 11 counter 1 {1} 5\nmove 13 counter 2 {2} 5"),  # a pause would wait for a move 12
+        ("live", "move 1 counter 1 {1} 5"),  # workers know a move 1 already
+        ("live", "move 20 counter -1 3 4"),
+        ("live", "move 21 counter 1 {1} 5\nmove 22 counter 1 5 6"),
+    ):
+        key = f"{random.Random(moves).getrandbits(48):012x}"
+        lines = f"plan {key} 1 {moves.count('move')} 0 {mode}\nstep 0\n{moves.format(*job.tables['counter'])}\nend {key}\n"
+        with job.control.open("a", encoding="ascii") as file:
+            file.write(lines)
+        assert job.wait_for_plan(key).state == "refused", moves
+    job.move(job.random_steps(random.Random(9), 1, 2), mode="pause")
+    verdict = job.finish()
+    assert verdict.exactly_once, verdict
