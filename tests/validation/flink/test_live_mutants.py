@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from live_mutants import MUTANTS, patched_jar, provoked
+from live_mutants import MUTANTS, Patch, patched_jar, provoked
 from real_flink import ON_REAL_FLINK
 
 from edrp.engines.flink.local import LocalFlink
@@ -21,6 +21,8 @@ pytestmark = ON_REAL_FLINK
 SETTINGS = LiveJobSettings(keys=48, tasks=12, rate=480)
 SECONDS_OF_A_STALL = 1.0
 """Of stream that piles up; keys have several records in it."""
+
+SECONDS_LATE = 15.0
 
 LOST_PATIENCE = 15.0
 """Seconds after which what has not come does not come, where nothing is in its way."""
@@ -132,6 +134,24 @@ def holds(flink: LocalFlink, jar, name: str) -> bool:
 @pytest.fixture(scope="module")
 def without_faults(flink, tmp_path_factory):
     return patched_jar(tmp_path_factory.mktemp("provoked"), provoked(flink.folder))
+
+
+def test_a_worker_that_starts_late_gets_its_tasks(flink, tmp_path):
+    """It may have much to restore; who sends must not give up meanwhile."""
+    wait = f'while (new java.io.File("{flink.folder}/late-" + number()).exists()) {{ Thread.sleep(10); }}'
+    late = Patch("Worker", "super.open();", f"{wait} super.open();")
+    run = LiveRun(flink, replace(SETTINGS, checkpoint_ms=300), patched_jar(tmp_path, (late,)))
+    run.wait_for_checkpoints()
+    (flink.folder / "late-1").touch()
+    run.fail()
+    steps = there(run)
+    key = run.send(steps)
+    time.sleep(SECONDS_LATE)
+    (flink.folder / "late-1").unlink()
+    run.installed(steps, run.wait_for_plan(key))
+    assert run.restarts() == 1
+    assert is_exact(run)
+    run.job.cancel()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
