@@ -10,6 +10,7 @@ import pytest
 from live_mutants import MUTANTS, Patch, patched_jar, provoked
 from real_flink import ON_REAL_FLINK
 
+from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.moves import TaskMove
@@ -24,7 +25,7 @@ SECONDS_OF_A_STALL = 1.0
 
 SECONDS_LATE = 15.0
 
-LOST_PATIENCE = 15.0
+LOST_PATIENCE = 30.0
 """Seconds after which what has not come does not come, where nothing is in its way."""
 
 
@@ -34,11 +35,11 @@ def flink():
         yield cluster
 
 
-def there(run: LiveRun) -> list[list[TaskMove]]:
-    """A step of all tasks of worker 0 to worker 1."""
+def all_of(run: LiveRun, source: int) -> list[list[TaskMove]]:
+    """A step of all tasks of one of two workers to the other."""
     half = run.settings.groups // 2
-    moves = [TaskMove("counter", task, group, half + task) for task, group in enumerate(run.tables["counter"]) if group < half]
-    return [moves]
+    tasks = [(task, group) for task, group in enumerate(run.tables["counter"]) if group // half == source]
+    return [[TaskMove("counter", task, group, half * (1 - source) + task) for task, group in tasks]]
 
 
 def stall(run: LiveRun, worker: int) -> None:
@@ -55,22 +56,26 @@ def is_exact(run: LiveRun) -> bool:
 
 def restart_in_flight(run: LiveRun) -> bool:
     """The job starts again from a checkpoint while states are on their way, or from one that has waited for them."""
-    run.send(there(run), pace=2000)
+    run.send(all_of(run, 0), pace=2000)
     run.wait_for_checkpoints(2)
     run.fail()
     run.wait_for_results(2 * run.settings.rate)
     return is_exact(run)
 
 
-def stalled_worker(run: LiveRun, worker: int) -> bool:
-    """The markers of one router come to a worker before values that another has sent under the old table."""
-    steps = there(run)
-    stall(run, worker)
-    time.sleep(SECONDS_OF_A_STALL)
-    run.send(steps)
-    time.sleep(SECONDS_OF_A_STALL)
-    go_on(run, worker)
-    run.wait_for_results(2 * run.settings.rate)
+def stalled_worker(run: LiveRun, *, target: bool, rounds: int = 6) -> bool:
+    """A worker takes what one router has sent before it takes the marker of another; which comes first is up to Flink."""
+    for number in range(rounds):
+        source = number % 2
+        steps = all_of(run, source)
+        stall(run, 1 - source if target else source)
+        time.sleep(SECONDS_OF_A_STALL)
+        key = run.send(steps)
+        time.sleep(SECONDS_OF_A_STALL)
+        go_on(run, 1 - source if target else source)
+        run.installed(steps, run.wait_for_plan(key, LOST_PATIENCE))
+        if run.judge().wrong:
+            return False
     return is_exact(run)
 
 
@@ -85,7 +90,7 @@ def other_arguments(run: LiveRun) -> bool:
 def barrier_between(run: LiveRun) -> bool:
     """A state comes to its new owner before a barrier that comes before the move, and the job starts again from there."""
     run.wait_for_results(run.settings.keys)  # of windows
-    steps = there(run)
+    steps = all_of(run, 0)
     stall(run, 1)
     time.sleep(SECONDS_OF_A_STALL)
     before = run.completed_checkpoints()
@@ -111,10 +116,10 @@ TIMERS = replace(SETTINGS, entry="edrp.lab.TimerJob", checkpoint_ms=3_600_000)
 SCENARIOS: dict[str, tuple[LiveJobSettings, Callable[[LiveRun], bool]]] = {
     "barrier does not wait": (replace(SETTINGS, checkpoint_ms=300), restart_in_flight),
     "state installed before the first IN": (TIMERS, barrier_between),
-    "one OUT dropped": (SETTINGS, lambda run: stalled_worker(run, 0)),
-    "one IN dropped": (SETTINGS, lambda run: stalled_worker(run, 1)),
+    "one OUT dropped": (SETTINGS, lambda run: stalled_worker(run, target=False)),
+    "one IN dropped": (SETTINGS, lambda run: stalled_worker(run, target=True)),
     "table from arguments": (SETTINGS, other_arguments),
-    "copy deleted before it is confirmed": (SETTINGS, lambda run: stalled_worker(run, 0)),
+    "copy deleted before it is confirmed": (SETTINGS, lambda run: stalled_worker(run, target=True, rounds=1)),
 }
 
 
@@ -125,6 +130,8 @@ def holds(flink: LocalFlink, jar, name: str) -> bool:
     run.wait_for_results(run.settings.keys)
     try:
         return scenario(run)
+    except EngineError:  # a plan is not carried out, or windows do not fire
+        return False
     finally:
         for worker in (0, 1):
             go_on(run, worker)
@@ -144,7 +151,7 @@ def test_a_worker_that_starts_late_gets_its_tasks(flink, tmp_path):
     run.wait_for_checkpoints()
     (flink.folder / "late-1").touch()
     run.fail()
-    steps = there(run)
+    steps = all_of(run, 0)
     key = run.send(steps)
     time.sleep(SECONDS_LATE)
     (flink.folder / "late-1").unlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -127,14 +126,14 @@ class KillRun:
         path = self.run.folder / "plan.json"
         path.write_text(json.dumps(self._plan_file()), encoding="utf-8")
         options = ["--rest", self.run.flink.address, "--plan", str(path), "--operator", self.run.settings.names[-1], "--apply"]
-        command = [sys.executable, "-m", "edrp", "migrate", "flink", *options, "--pace", "20000"]
+        command = [sys.executable, "-m", "edrp", "migrate", "flink", *options, "--pace", "40000"]
         plans = len(read_log_file(self.run.control).plans)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.run.folder) as process:
             end = time.monotonic() + PATIENCE
             while len(read_log_file(self.run.control).plans) == plans and process.poll() is None and time.monotonic() < end:
                 time.sleep(0.05)
             time.sleep(self.choice.uniform(0, 0.3))
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         self.kills["command"] += 1
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.run.folder, timeout=4 * PATIENCE)
         if done.returncode:
