@@ -33,11 +33,12 @@ public final class TimerJob {
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         String folder = parameters.getRequired("folder");
         DataStream<Numbered> records = environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader")
-                .setParallelism(1).partitionCustom((key, count) -> key % count, record -> record.key)
+                .setParallelism(1).keyBy(record -> record.key, Types.INT) // all of a key behind one router
                 .map(new Splitter(folder + "/fail")).returns(RECORD).name("splitter").uid("splitter")
                 .setParallelism(parameters.getInt("routers", 2))
                 .assignTimestampsAndWatermarks(WatermarkStrategy.<Numbered>forBoundedOutOfOrderness(Duration.ofMillis(200))
-                        .withTimestampAssigner((record, before) -> record.number * 100 + record.key * 7L % 100));
+                        .withTimestampAssigner((record, before) -> record.number * 100 + record.key * 7L % 100))
+                .setParallelism(parameters.getInt("routers", 2)); // behind each splitter its own, which sees its order
         LiveSettings settings = new LiveSettings("counter").tasks(parameters.getInt("tasks", 24), parameters.getInt("groups", 120))
                 .workers(parameters.getInt("workers", 2), parameters.getInt("used", 2));
         TimerFunction function = new TimerFunction(parameters.getLong("window-ms", 1000), parameters.getLong("slide-ms", 500),
