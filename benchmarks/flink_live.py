@@ -19,7 +19,7 @@ from rich.console import Console
 
 from edrp.validation.flink.live.against_flink import AgainstSettings, Turn, against_flink
 from edrp.validation.flink.live.order_runs import OrderTurn, order_runs
-from edrp.validation.flink.live.response_times import ResponseSettings, ResponseTurn, response_times
+from edrp.validation.flink.live.response_times import MINUTE, ResponseSettings, ResponseTurn, response_times
 from edrp.validation.flink.live.throughput import Burst, throughputs
 from edrp.validation.papers.live.report import report
 from edrp.validation.papers.live.rows import LiveRows, read_rows
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help=f"of each experiment; default: {ROUNDS}")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 100, 400], help="state of the jobs of `against`")
     parser.add_argument("--backend", choices=("hashmap", "rocksdb"), default="hashmap", help="state backend of `against`")
-    parser.add_argument("--minute", type=float, default=8.0, help="seconds into which a minute of Fig. 15 is compressed")
+    parser.add_argument("--minute", type=float, default=MINUTE, help="seconds into which a minute of Fig. 15 is compressed")
     arguments = parser.parse_args()
     if arguments.what == "run":
         done = read_rows([arguments.rows]) if arguments.rows.exists() and arguments.rows.stat().st_size else LiveRows()

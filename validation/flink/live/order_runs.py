@@ -127,7 +127,7 @@ def order_runs(
             for number, turn in enumerate(left):
                 plan = partial(ordered_plan, turn.order, chosen)
                 row = measured_change(run, chosen.rate, partial(live_change, run, PACE, plan), WINDOWS)
-                tell(f"{workload}, round {turn.round}, {turn.order}: peak {row['during']['max']:.3f} s")
+                tell(f"{workload}, round {turn.round}, {turn.order}: peak {row['during']['max']:.3f} s, load {row['load']:.1f}")
                 direction = "back" if number % 2 else "out"
                 yield {"experiment": "orders", **turn._asdict(), "workers": list(chosen.workers), "direction": direction, **row}
 

@@ -72,7 +72,7 @@ def planned_by(transfers: Sequence[TaskTransfer], max_move_ins: int) -> Steps:
         return []
     _, old, new, size, work = map(np.asarray, zip(*transfers, strict=True))
     rows = mini_migrations(old, new, max_move_ins, size, work)
-    return [[transfers[i] for i in np.flatnonzero(before != after)] for before, after in pairwise(rows)]
+    return [[transfers[i] for i in np.flatnonzero(before != after).tolist()] for before, after in pairwise(rows)]
 
 
 def sudden(transfers: Sequence[TaskTransfer], held: Sequence[int]) -> Steps:

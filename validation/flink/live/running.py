@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,9 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog
-from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader
+from edrp.engines.flink.migrating.discovery import LiveJob, LiveOperator, LiveReader
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
-from edrp.engines.flink.migrating.moves import forecasts, task_moves
+from edrp.engines.flink.migrating.moves import TaskMove, state_size, task_moves
 from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob
@@ -29,6 +30,10 @@ MAIN = "edrp.lab.LiveJob"
 COUNTER = "counter"
 MOVED_TASK_BYTES = 2_000_000
 """Bytes that come to a worker in a step: what the library advises as the largest task."""
+
+STEP_SECONDS, TASK_SECONDS = 0.010, 0.002
+"""Predicted seconds of a step besides its bytes: for its markers, in buffers of 5 ms, and for each task that its busiest worker
+sends, one after the other. Fixed on plans of a job of 10 MB that sleeps, before anything else was measured."""
 
 SECONDS_TO_FILL, SECONDS_TO_DRAIN, QUIET = 120.0, 60.0, 0.4
 """Longest time until all keys have come once, and until what was due has arrived; and how long nothing comes then."""
@@ -150,9 +155,9 @@ class Windows:
     after : at the rate after it.
     """
 
-    before: float = 2.0
+    before: float = 1.5
     during: float = 1.0
-    after: float = 1.5
+    after: float = 1.0
 
 
 def measured_change(run: LiveRun, rate: float, prepare: Callable[[], Change], windows: Windows) -> dict[str, Any]:
@@ -205,7 +210,8 @@ def live_change(run: LiveRun, pace: int, plan: Callable[[LiveJob], PlannedSteps]
     reader = run.reader()
     job = reader.discover()
     steps = task_moves(plan(job), job, COUNTER, "plan")
-    predicted = forecasts(steps, job, pace)
+    counter = job.operator(COUNTER, "job")
+    predicted = [predicted_step(counter, step, pace) for step in steps]
     installed: list[dict[str, Any]] = []
 
     def note(kind: str, **facts: Any) -> None:
@@ -218,15 +224,23 @@ def live_change(run: LiveRun, pace: int, plan: Callable[[LiveJob], PlannedSteps]
         return {
             "steps": len(steps),
             "moves": sum(map(len, steps)),
-            "planned": sum(step.seconds for step in predicted),
+            "planned": sum(predicted),
             "seconds": sum(facts["seconds"] for facts in installed),
-            "planned_bytes": sum(step.size for step in predicted),
+            "planned_bytes": sum(state_size(counter, move.task) for step in steps for move in step),
             "bytes": sum(facts["bytes"] for facts in installed),
             "held": sum(facts["held"] for facts in installed),
             "wait": max(facts["wait"] for facts in installed),
         }
 
     return change
+
+
+def predicted_step(counter: LiveOperator, moves: Iterable[TaskMove], pace: float) -> float:
+    """Seconds of a step: the busiest sender's bytes by its pace, and what markers and tasks take besides."""
+    sent: defaultdict[int, float] = defaultdict(float)
+    for move in moves:
+        sent[counter.worker(move.source)] += TASK_SECONDS + state_size(counter, move.task) / pace
+    return STEP_SECONDS + max(sent.values())
 
 
 def planned_steps(steps: Steps) -> PlannedSteps:

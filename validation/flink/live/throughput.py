@@ -53,7 +53,7 @@ def throughputs(rounds: int, done: Collection[Burst], tell: Callable[[str], obje
         for burst in left:
             load = os.getloadavg()[0]
             rate = burst_throughput(runs[burst.micros, burst.mode], BURSTS[burst.micros])
-            tell(f"round {burst.round}, {burst.micros:g} µs, {burst.mode}: {rate:,.0f} tuples/s")
+            tell(f"round {burst.round}, {burst.micros:g} µs, {burst.mode}: {rate:,.0f} tuples/s, load {load:.1f}")
             yield {"experiment": "throughput", **burst._asdict(), "load": load, "rate": rate}
 
 
