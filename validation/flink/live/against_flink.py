@@ -116,9 +116,8 @@ def _series(settings: AgainstSettings, left: Sequence[Turn], tell: Callable[[str
             number = changes[turn.service, turn.method] = changes.get((turn.service, turn.method), -1) + 1
             row = measured_change(run, RATE, partial(_change, run, turn.method), settings.windows)
             named = {"experiment": "against", **turn._asdict(), "backend": settings.backend, "change": number}
-            tell(
-                f"{megabytes} MB, round {turn.round}, {turn.service}, {turn.method}: silence {row['silence']:.3f} s, load {row['load']:.1f}"
-            )
+            what = f"{megabytes} MB, round {turn.round}, {turn.service}, {turn.method}"
+            tell(f"{what}: silence {row['silence']:.3f} s, load {row['load']:.1f}")
             yield named | row
 
 
