@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 
 from edrp.datasets.traces.flights import KeyedStream
-from edrp.engines.flink.migrating.discovery import LiveOperator
-from edrp.engines.flink.migrating.metrics import TaskLoad
-from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live import order_runs
 from edrp.validation.flink.live.against_flink import METHODS, turns
 from edrp.validation.flink.live.orders import ORDERS
 from edrp.validation.flink.live.results import Results, mean_by_minute, read_results, tail, throughput
-from edrp.validation.flink.live.running import STEP_SECONDS, TASK_SECONDS, LiveSettings, move_ins, predicted_step
+from edrp.validation.flink.live.running import STEP_TASKS, LiveSettings, move_ins
 from edrp.validation.flink.live.throughput import bursts
 
 
@@ -113,16 +110,10 @@ def test_routes_of_flights_keep_their_proportions(monkeypatch):
     assert order_runs.setting("zipf").cycle > 2560
 
 
-def test_a_step_brings_about_two_megabytes_to_a_worker():
-    assert move_ins([42_000.0] * 240) == 48
+def test_a_step_brings_about_two_megabytes_to_a_worker_and_few_tasks():
+    assert move_ins([417_000.0] * 240) == 5
     assert move_ins([1_700_000.0] * 240) == 1
-
-
-def test_a_step_is_predicted_from_its_busiest_sender():
-    loads = {task: TaskLoad(10, 100, size, 3) for task, size in enumerate((1_000_000, 2_000_000, 500_000, 4_000_000))}
-    counter = LiveOperator("counter", 4, 4, ("a", "b"), (0, 1, 2, 3), loads)  # workers 0, 0, 1, 1
-    moves = [TaskMove("counter", task, group, 3 - group) for task, group in enumerate((0, 1, 2))]
-    assert predicted_step(counter, moves, 1e6) == pytest.approx(3.0 + 2 * TASK_SECONDS + STEP_SECONDS)
+    assert move_ins([42_000.0] * 240) == STEP_TASKS
 
 
 def test_settings_become_arguments_of_the_program(tmp_path):

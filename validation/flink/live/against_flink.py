@@ -144,7 +144,7 @@ def _live_plan(job: LiveJob) -> PlannedSteps:
 
 
 def least_moves(job: LiveJob, workers: int, pace: int) -> PlannedSteps:
-    """The optimal single-step migration to so many workers, in mini-migrations of about `MOVED_TASK_BYTES`."""
+    """The optimal single-step migration to so many workers, in mini-migrations by `move_ins`."""
     counter = job.operator(COUNTER, "job")
     sizes = [float(state_size(counter, task)) for task in range(counter.tasks)]
     wish = PlanWish("ssm", {"": workers}, tolerance=TOLERANCE, max_move_ins=move_ins(sizes))

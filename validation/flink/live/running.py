@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +16,9 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog
-from edrp.engines.flink.migrating.discovery import LiveJob, LiveOperator, LiveReader
+from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
-from edrp.engines.flink.migrating.moves import TaskMove, state_size, task_moves
+from edrp.engines.flink.migrating.moves import forecasts, task_moves
 from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob
@@ -28,12 +27,9 @@ from edrp.validation.flink.live.results import SECOND, Results, as_row, read_res
 
 MAIN = "edrp.lab.LiveJob"
 COUNTER = "counter"
-MOVED_TASK_BYTES = 2_000_000
-"""Bytes that come to a worker in a step: what the library advises as the largest task."""
-
-STEP_SECONDS, TASK_SECONDS = 0.010, 0.002
-"""Predicted seconds of a step besides its bytes: for its markers, in buffers of 5 ms, and for each task that its busiest worker
-sends, one after the other. Fixed on plans of a job of 10 MB that sleeps, before anything else was measured."""
+STEP_BYTES, STEP_TASKS = 2_000_000, 8
+"""Bytes and tasks that come to a worker in a step at most, as far as one task allows it: the bytes are those that the library
+advises for the largest task, and tasks are installed one after the other."""
 
 SECONDS_TO_FILL, SECONDS_TO_DRAIN, QUIET = 120.0, 60.0, 0.4
 """Longest time until all keys have come once, and until what was due has arrived; and how long nothing comes then."""
@@ -210,8 +206,7 @@ def live_change(run: LiveRun, pace: int, plan: Callable[[LiveJob], PlannedSteps]
     reader = run.reader()
     job = reader.discover()
     steps = task_moves(plan(job), job, COUNTER, "plan")
-    counter = job.operator(COUNTER, "job")
-    predicted = [predicted_step(counter, step, pace) for step in steps]
+    predicted = forecasts(steps, job, pace)
     installed: list[dict[str, Any]] = []
 
     def note(kind: str, **facts: Any) -> None:
@@ -224,23 +219,15 @@ def live_change(run: LiveRun, pace: int, plan: Callable[[LiveJob], PlannedSteps]
         return {
             "steps": len(steps),
             "moves": sum(map(len, steps)),
-            "planned": sum(predicted),
+            "planned": sum(step.seconds for step in predicted),
             "seconds": sum(facts["seconds"] for facts in installed),
-            "planned_bytes": sum(state_size(counter, move.task) for step in steps for move in step),
+            "planned_bytes": sum(step.size for step in predicted),
             "bytes": sum(facts["bytes"] for facts in installed),
             "held": sum(facts["held"] for facts in installed),
             "wait": max(facts["wait"] for facts in installed),
         }
 
     return change
-
-
-def predicted_step(counter: LiveOperator, moves: Iterable[TaskMove], pace: float) -> float:
-    """Seconds of a step: the busiest sender's bytes by its pace, and what markers and tasks take besides."""
-    sent: defaultdict[int, float] = defaultdict(float)
-    for move in moves:
-        sent[counter.worker(move.source)] += TASK_SECONDS + state_size(counter, move.task) / pace
-    return STEP_SECONDS + max(sent.values())
 
 
 def planned_steps(steps: Steps) -> PlannedSteps:
@@ -260,9 +247,9 @@ def workers_in_use(job: LiveJob) -> int:
 
 
 def move_ins(sizes: Sequence[float]) -> int:
-    """Tasks that may come to a worker in a step, for tasks of the mean of these sizes: about `MOVED_TASK_BYTES`.
+    """Tasks that may come to a worker in a step, for tasks of the mean of these sizes: by `STEP_BYTES` and `STEP_TASKS`.
 
-    >>> move_ins([500_000.0, 500_000.0]), move_ins([3e6])
-    (4, 1)
+    >>> move_ins([500_000.0, 500_000.0]), move_ins([3e6]), move_ins([1e3])
+    (4, 1, 8)
     """
-    return max(1, round(MOVED_TASK_BYTES * len(sizes) / max(sum(sizes), 1.0)))
+    return max(1, min(STEP_TASKS, round(STEP_BYTES * len(sizes) / max(sum(sizes), 1.0))))
