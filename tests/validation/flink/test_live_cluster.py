@@ -36,12 +36,12 @@ def test_each_way_to_change_is_measured_and_loses_nothing():
 
 def test_an_order_leads_to_even_ranges_and_a_burst_arrives():
     weights = tuple(1 + key % 7 for key in range(64))
-    chosen = Setting((2, 3), 16, rate=300.0, micros=100.0, keys=64, weights=weights)
+    chosen = Setting((2, 3), 24, rate=300.0, micros=100.0, keys=64, weights=weights)
     with LocalFlink({"tm-a": 3}) as flink:
         run = started(flink, chosen)
         row = measured_change(
             run, chosen.rate, partial(live_change, run, PACE, partial(ordered_plan, "batched", chosen)), Windows(1.0)
         )
         assert (row["steps"], row["missing"]) == (2, 0)
-        assert list(run.reader().discover().operator(COUNTER, "job").workers) == even_ranges(16, 3)
+        assert list(run.reader().discover().operator(COUNTER, "job").workers) == even_ranges(24, 3)
         assert burst_throughput(run, 2000) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
 from edrp.report.formatting import NONE, Unit
@@ -18,6 +18,9 @@ NAMES = {
     "batched": "batched (Megaphone)",
 }
 """Orders and where they are from."""
+
+ROUGH, GENTLE = ("sudden", "greedy"), ("fluid", "batched")
+"""Orders that are done soon, which must have higher peaks, and orders with low peaks, which must take longer."""
 
 EQUAL_BYTES = 0.02
 """Relative difference of moved bytes up to which the same was moved: states are serialised at another moment."""
@@ -91,16 +94,25 @@ def order_statements(rows: Sequence[Row]) -> Iterator[Statement]:
         ours = known.pop("planned", None)
         if ours is None or not known:
             continue
-        rough = {order: peak(listed) for order, listed in known.items() if order != "fluid"}
-        if rough:
-            best = min(rough, key=rough.__getitem__)
-            found = f"{1e3 * peak(ours):.0f} ms against {1e3 * rough[best]:.0f} ms of {NAMES[best]}"
-            sentence = f"{workload}: mini-migrations have a lower peak latency than all orders but fluid"
-            yield claim(sentence, peak(ours) < rough[best], found)
-        if "fluid" in known:
-            found = f"{duration(ours):.2f} s against {duration(known['fluid']):.2f} s"
-            sentence = f"{workload}: mini-migrations take less time than the fluid order"
-            yield claim(sentence, duration(ours) < duration(known["fluid"]), found)
+        yield from _fewer(workload, "have a lower peak latency", {"planned": ours, **known}, ROUGH, peak, Unit(1e3, ".0f", " ms"))
+        yield from _fewer(workload, "take less time", {"planned": ours, **known}, GENTLE, duration, Unit(1, ".2f", " s"))
         size = [row["bytes"] for listed in (ours, *known.values()) for row in listed]
         found = f"{min(size) / 1e6:.1f} to {max(size) / 1e6:.1f} MB"
         yield claim(f"{workload}: all orders move the same", max(size) <= (1 + EQUAL_BYTES) * min(size), found)
+
+
+def _fewer(
+    workload: str,
+    what: str,
+    known: Mapping[str, list[Row]],
+    others: Sequence[str],
+    figure: Callable[[list[Row]], float],
+    unit: Unit,
+) -> Iterator[Statement]:
+    """The statement that mini-migrations have less of a figure than each of some orders."""
+    figures = {order: figure(known[order]) for order in others if order in known}
+    if figures:
+        ours, best = figure(known["planned"]), min(figures, key=figures.__getitem__)
+        found = f"{unit.text(ours)} against {unit.text(figures[best])} of {NAMES[best]}"
+        sentence = f"{workload}: mini-migrations {what} than the orders {' and '.join(others)}"
+        yield claim(sentence, ours < figures[best], found)
