@@ -113,7 +113,10 @@ def prediction_table(rows: Sequence[Row]) -> Table:
             spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
             shown.append((str(job), str(count), f"{steps:g}", *times, spread, f"{100 * good / count:.0f}"))
     right = ("plans", "steps", "predicted [s]", "measured [s]", "measured\nover predicted", f"within {FACTOR:g} ×\n[%]")
-    note = "Predicted as by `edrp migrate flink`: the bytes of each sender by its pace, and a constant for each step. Without the first plan of each job."
+    note = (
+        "Predicted as by `edrp migrate flink`: the bytes of each sender by its pace, and a constant for each step. Without the "
+        "first plan of each job."
+    )
     return Table("Predicted and measured time of whole plans", ("job", *right), tuple(shown), right, note=note, open=True)
 
 
