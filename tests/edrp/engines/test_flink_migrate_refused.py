@@ -53,10 +53,14 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("apply", [(), ("--apply",)], ids=["dry run", "apply"])
 @pytest.mark.parametrize(("plan", "said"), PLANS, ids=[said for _, said in PLANS])
-def test_plans_that_do_not_suit_the_job(migrate, plan, said, apply):
-    assert said in refused(migrate, "--plan", migrate.plan(plan), *apply)
+def test_plans_that_do_not_suit_the_job(migrate, plan, said):
+    assert said in refused(migrate, "--plan", migrate.plan(plan), "--apply")
+
+
+def test_a_dry_run_refuses_as_well(migrate):
+    plan, said = PLANS[0]
+    assert said in refused(migrate, "--plan", migrate.plan(plan))
 
 
 def test_a_plan_that_is_missing(migrate):
