@@ -106,6 +106,20 @@ def test_a_log_that_is_not_here(migrate):
     assert "which is not here; name the control log" in refused(migrate, "--plan", migrate.plan(GOOD))
 
 
+def test_a_file_that_is_no_control_log_is_left_alone(migrate):
+    notes = migrate.folder / "notes"
+    notes.write_text("# my notes\nbuy bread\n")
+    assert "line 2 is of no control log" in refused(migrate, "--plan", migrate.plan(GOOD), "--apply", "--control", notes)
+    migrate.flink.uri = notes.as_uri()
+    assert "line 2 is of no control log" in refused(migrate, "--plan", migrate.plan(GOOD), "--apply")
+    assert notes.read_text() == "# my notes\nbuy bread\n"
+
+
+def test_a_jobmanager_that_starts_is_waited_for(migrate):
+    migrate.flink.instead["/jobs/overview"] = 503
+    assert "the JobManager is starting" in refused(migrate, "--plan", migrate.plan(GOOD))
+
+
 def test_a_job_without_live_operators(migrate):
     bare = {migrate.flink.key(operator.name): {} for operator in migrate.flink.operators}
     migrate.flink.metrics = lambda: bare
