@@ -48,8 +48,9 @@ final class TaskState<K, S> {
 
     private boolean isExpired(long time) { return time + timeToLive <= service.currentProcessingTime(); }
 
-    /** Writes the next state of a key. */
-    void put(K key, S before, S after) throws Exception {
+    /** Writes the next state of a key, and returns by how many the keys become more. */
+    int put(K key, S before, S after) throws Exception {
+        int known = before != null || timeToLive > 0 && written.contains(key) ? 1 : 0; // also one whose time is over
         values.setCurrentNamespace(key);
         if (after == null) {
             values.clear();
@@ -60,6 +61,7 @@ final class TaskState<K, S> {
                 written.put(key, timeToLive > 0 ? service.currentProcessingTime() : 0);
             }
         }
+        return (after == null ? 0 : 1) - known;
     }
 
     /** Removes the states whose time is over, and returns how many. */

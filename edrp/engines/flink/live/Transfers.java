@@ -62,7 +62,9 @@ final class Transfers implements Closeable {
                     sleep(PAUSE_MS);
                 }
             }
-            failed.accept(new IOException(name + ": worker " + worker + " cannot hand a task to worker " + target, last));
+            if (!closed) {
+                failed.accept(new IOException(name + ": worker " + worker + " cannot hand a task to worker " + target, last));
+            }
         });
     }
 
@@ -134,8 +136,8 @@ final class Transfers implements Closeable {
             }
             arrived.accept(new Parcel(version, load, chunks));
             socket.getOutputStream().write(1);
-        } catch (IOException error) {
-            // the sender tries again, or fails
+        } catch (IOException | RejectedExecutionException error) {
+            // the sender tries again or fails, or this worker is about to end
         }
     }
 

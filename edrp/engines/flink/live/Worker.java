@@ -51,6 +51,7 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
     private transient ValueState<long[]> measured;
     private transient InternalTimerService<K> timers;
     private transient InternalTimerService<VoidNamespace> sweeps;
+    private transient TimestampedCollector<O> results;
     private transient Transfers transfers;
     private transient Board board;
     private transient Counter moves;
@@ -99,6 +100,7 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             setCurrentKey(key);
             loads.put(key, measured.value().clone());
         }
+        results = new TimestampedCollector<>(output);
         board = new Board(environment.getGlobalAggregateManager());
         transfers = new Transfers(settings.name, number(), environment.getTaskManagerInfo(), board,
                 parcel -> mailbox.execute(() -> arrived(parcel), "a task arrives"),
@@ -165,6 +167,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
 
     private void depart(Move move, TaskKey key) throws Exception {
         Waiting<I> task = waiting.remove(key);
+        if (task != null && task.move != null && !task.installed) {
+            throw new IllegalStateException("task " + move.task + " moves on before it has come: a step has begun too early");
+        }
         if (task != null) { // it has come a moment ago, or there is a pause: what came before the markers belongs here
             for (StreamRecord<I> value; (value = task.values.poll()) != null; ) {
                 process(value, key);
@@ -309,9 +314,8 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             measured.update(load.clone());
         }
         S before = state.get(key);
-        S after = next.apply(before, new Context<>(state, timers, new TimestampedCollector<>(output), key, timestamp));
-        state.put(key, before, after);
-        load[KEYS] += (after == null ? 0 : 1) - (before == null ? 0 : 1);
+        S after = next.apply(before, new Context<>(state, timers, results, key, timestamp));
+        load[KEYS] += state.put(key, before, after);
         if (after != null && load[TUPLES] % SAMPLED == 0) {
             long seen = Math.min(SAMPLED, 1 + load[TUPLES] / SAMPLED);
             load[SIZE] += (state.size(key, after, scratch) - load[SIZE]) / seen;
