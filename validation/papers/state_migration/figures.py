@@ -1,4 +1,4 @@
-"""Figs. 9, 10, 12 and 14 of the state-migration paper from rows of the experiments."""
+"""Figs. 9 to 12 and 14 of the state-migration paper from rows of the experiments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edrp.report.estimates import Estimate
 from edrp.report.figures import Curve, Panel, Style, draw_panels
-from edrp.validation.papers.state_migration.experiments import PolicyRow
+from edrp.validation.papers.state_migration.experiments import PolicyRow, PrecomputedRow
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
 
 STYLES = {
@@ -55,6 +55,20 @@ def draw_times_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 10: time of a decision by SSM against τ."""
     curves = _by_series(rows, lambda row: row.tolerance, _microseconds)
     draw_panels([Panel("Load balancing against time (state migration, Fig. 10)", "τ", TIME, curves)], path, columns=1)
+
+
+def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
+    """Fig. 11: time of PMC against τ, with the number of partitions that makes it."""
+    seconds: dict[str, dict[float, Estimate]] = {}
+    partitions: dict[str, dict[float, Estimate]] = {}
+    for row in rows:
+        seconds.setdefault(row.series, {})[row.tolerance] = _exactly(row.seconds)
+        partitions.setdefault(row.series, {})[row.tolerance] = _exactly(row.partitions)
+    panels = [
+        Panel("Time", "τ", "time of PMC [s]", seconds, ("linear", "log")),
+        Panel("Size", "τ", "partitions", partitions, ("linear", "log")),
+    ]
+    draw_panels(panels, path, columns=2, title="Load balancing against pre-computation (state migration, Fig. 11)")
 
 
 def draw_task_numbers(rows: Sequence[PolicyRow], path: Path) -> None:
