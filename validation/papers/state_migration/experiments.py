@@ -1,4 +1,4 @@
-"""Costs of migration policies on real series: the grids behind Figs. 9, 10, 12 and 14 (state migration, section 6).
+"""Costs of migration policies on real series: the grids behind Figs. 9 to 12 and 14 (state migration, section 6).
 
 The paper's "τ = 1.2" is read as 1 + τ, that is τ = 0.2 of Definition 3.1; the grid goes on to τ = 1.2.
 Every interval of a partition holds a task, in all policies on partitions. Where loads change and no partition keeps the limit,
@@ -39,6 +39,9 @@ from edrp.validation.simulation.migration.policy_runs import (
 
 TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)
 TASK_NUMBERS = (64, 128, 256, 512, 1024)
+MAX_PREPARED_TASKS = 128
+"""Tasks up to which MTM-aware migration is prepared for Fig. 12; more take minutes."""
+
 PRECOMPUTED = (0.14, 0.16, 0.18, 0.2)
 """Tolerances at which the partitions of 64 tasks can be enumerated: PMC itself."""
 
@@ -119,14 +122,24 @@ def task_grid(
     numbers: Sequence[int] = TASK_NUMBERS,
     *,
     migrations: int = 100,
+    known: Sequence[PolicyRow] = (),
     tell: Tell = str,
 ) -> Iterator[PolicyRow]:
-    """SSM against the number of tasks that the same keys are hashed to: Fig. 12."""
+    """SSM against the number of tasks that the same keys are hashed to, and MTM-aware migration for at most 128: Fig. 12.
+
+    Rows of MTM-aware migration that are `known` already are not computed again.
+    """
+    prepared = _prepared(known)
     for history in series:
         for number in numbers:
             tell(f"{history.name}: {number} tasks")
-            course = history.load(number, migrations).course(TOLERANCE, migrations)
-            yield _Setting(history, TOLERANCE, number, course).row(_single_step(course))
+            load = history.load(number, migrations)
+            course = load.course(TOLERANCE, migrations)
+            setting, base = _Setting(history, TOLERANCE, number, course), _single_step(course)
+            yield setting.row(base)
+            if number <= MAX_PREPARED_TASKS:
+                row = prepared.get((history.name, TOLERANCE, number, DISCOUNT))
+                yield row or _mtm_aware(setting, load, DISCOUNT, base, tell)
 
 
 class PrecomputedRow(NamedTuple):
@@ -164,7 +177,7 @@ def discount_grid(
     tell: Tell = str,
 ) -> Iterator[PolicyRow]:
     """MTM-aware migration against γ; SSM is γ = 0: Fig. 14. Rows that are `known` already are not computed again."""
-    prepared = {(row.series, row.tolerance, row.tasks, row.discount): row for row in known if row.policy == MTM}
+    prepared = _prepared(known)
     for history in series:
         load = _load(history, tasks, migrations)
         course = load.course(TOLERANCE, migrations)
@@ -172,7 +185,12 @@ def discount_grid(
         yield setting.row(base)
         for discount in discounts:
             row = prepared.get((history.name, TOLERANCE, tasks, discount))
-            yield _mtm_aware(setting, load, discount, base, tell) if row is None else row
+            yield row or _mtm_aware(setting, load, discount, base, tell)
+
+
+def _prepared(known: Sequence[PolicyRow]) -> dict[tuple[str, float, int, float | None], PolicyRow]:
+    """Rows of MTM-aware migration by series, τ, tasks and γ."""
+    return {(row.series, row.tolerance, row.tasks, row.discount): row for row in known if row.policy == MTM}
 
 
 class _Setting(NamedTuple):

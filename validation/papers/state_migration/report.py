@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -60,7 +60,7 @@ LOADS = {
     False: "Work and state of the tasks are those of the whole series, at all times.",
 }
 
-FIGURES = {
+FIGURES: dict[str, tuple[str, Callable[[Any, Path], None]]] = {
     "tolerance": ("fig9-cost-against-tolerance.png", draw_costs_against_tolerance),
     "time": ("fig10-time-against-tolerance.png", draw_times_against_tolerance),
     "precomputation": ("fig11-precomputation.png", draw_precomputation),
@@ -118,7 +118,7 @@ def run(
         tolerance = list(tolerance_grid(series, tolerances, migrations=migrations, tell=tell))
         print_tables(console, *(cost_table(history.name, tolerance) for history in series), saving_table(tolerance))
         precomputation = list(precomputation_grid(series, tell=tell))
-        tasks = list(task_grid(series, task_numbers, migrations=migrations, tell=tell))
+        tasks = list(task_grid(series, task_numbers, migrations=migrations, known=tolerance, tell=tell))
         print_tables(console, precomputation_table(precomputation), task_table(tasks))
         discount = list(discount_grid(series, discounts, migrations=migrations, known=tolerance, tell=tell))
         streams = {history.name: history.loads.streams() for history in series if isinstance(history.loads, PatternLoads)}
@@ -129,8 +129,8 @@ def run(
     if not judged:
         for figure, sentence in MEASURED_ELSEWHERE:
             console.print(f"[dim]not judged without a cluster ({figure}): {escape(sentence)}[/dim]")
-    single_step = [row for row in tolerance if row.policy == SINGLE_STEP]
-    shown = {**made._asdict(), "time": single_step}
+    single_step = [[row for row in rows if row.policy == SINGLE_STEP] for rows in (tolerance, tasks)]
+    shown = {**made._asdict(), "time": single_step[0], "tasks": single_step[1]}
     draw(console, out, {file: partial(drawn, shown[name]) for name, (file, drawn) in FIGURES.items()})
     return made
 
@@ -178,12 +178,13 @@ def stream_table(streams: Mapping[str, PatternStreams]) -> Table:
 
 
 def task_table(rows: Sequence[PolicyRow]) -> Table:
-    """Fig. 12 as a table: cost and time of SSM against the number of tasks."""
+    """Fig. 12 as a table: cost and time of a decision against the number of tasks."""
     table_rows = tuple(
-        (row.series, str(row.tasks), f"{100 * row.followed.mean:.1f}", f"{1e6 * row.followed.median_seconds:.0f}") for row in rows
+        (row.series, str(row.tasks), row.policy, f"{100 * row.followed.mean:.1f}", f"{1e6 * row.followed.median_seconds:.0f}")
+        for row in rows
     )
-    columns = ("Series", "Tasks", "Moved [%]", "Time [µs]")
-    return Table(f"Fig. 12: SSM against the number of tasks, τ = {TOLERANCE:g}", columns, table_rows, columns[1:])
+    columns = ("Series", "Tasks", "Policy", "Moved [%]", "Time [µs]")
+    return Table(f"Fig. 12: number of tasks, τ = {TOLERANCE:g}", columns, table_rows, (columns[1], *columns[3:]))
 
 
 def discount_table(rows: Sequence[PolicyRow]) -> Table:

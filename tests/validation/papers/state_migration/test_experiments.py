@@ -10,9 +10,11 @@ import pytest
 from rich.console import Console
 
 from edrp.heuristics.migration import EvenSplit, Sticky
+from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.report.statements import claim
+from edrp.validation.papers.state_migration import experiments
 from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration.experiments import (
@@ -153,10 +155,16 @@ def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSerie
 
 
 def test_more_tasks_cost_less(series: MigrationSeries) -> None:
-    grid = list(task_grid([series], (32, 128), migrations=40))
-    assert grid[1].followed.mean < grid[0].followed.mean
+    known = [PolicyRow("toy WC", 0.2, number, 0.8, cost(1 / number)) for number in (32, 128)]
+    known = [replace(row, followed=replace(row.followed, name=MTM)) for row in known]
+    grid = list(task_grid([series], (32, 128, 256), migrations=40, known=known))
+    assert [(row.tasks, row.policy) for row in grid] == [
+        (32, SINGLE_STEP), (32, MTM), (128, SINGLE_STEP), (128, MTM), (256, SINGLE_STEP)
+    ]  # fmt: skip
+    assert grid[2].followed.mean < grid[0].followed.mean
     verdicts = {claim.sentence: claim.holds for claim in task_statements(grid)}
     assert verdicts.pop("SSM's cost falls with the number of tasks, in both applications")
+    assert verdicts.pop("the cost of MTM-aware migration falls with the number of tasks")
     assert len(verdicts) == 1
 
 
@@ -200,6 +208,7 @@ def test_figures_and_tables_are_made_of_the_rows(
     monkeypatch.setattr(migration_report, "precomputation_grid", lambda *_, **__: precomputation_grid([series], (0.5,), tasks=12))
     monkeypatch.setattr(migration_report, "tolerance_grid", lambda *_, **__: iter(rows))
     monkeypatch.setattr(migration_report, "discount_grid", lambda *_, **__: iter(discounts))
+    monkeypatch.setattr(experiments, "MAX_PREPARED_TASKS", 0)
     console = Console(width=80, record=True, file=StringIO())
     made = migration_report.run(console, out=tmp_path / "figures", migrations=20, task_numbers=(64,))
     assert made.tolerance == rows
@@ -220,6 +229,7 @@ def test_measured_statements_take_the_place_of_those_not_judged(
     monkeypatch.setattr(migration_report, "real_series", lambda data, changing: (series,))
     for grid in ("tolerance_grid", "precomputation_grid", "discount_grid"):
         monkeypatch.setattr(migration_report, grid, lambda *_, grid=grid, **__: iter(rows if grid == "tolerance_grid" else ()))
+    monkeypatch.setattr(experiments, "MAX_PREPARED_TASKS", 0)
     console = Console(width=200, record=True, file=StringIO())
     measured = claim("live migration is quick", holds=True, found="0.1 s")
     migration_report.run(console, migrations=20, task_numbers=(64,), measured=[measured])
@@ -249,6 +259,18 @@ def test_decisions_take_the_work_of_their_moment(changing: MigrationSeries) -> N
             assert before[-1] == after[-1] == 16
     constant = follow_policy(MTM, prepare(model).action, NodeCountCourse.of(load.learnt, load.counts, 0.4))
     assert constant.moved_share.tolist() != run.moved_share.tolist()
+
+
+def test_without_a_look_ahead_mtm_aware_migration_is_ssm(changing: MigrationSeries) -> None:
+    """With γ = 0 it moves the least state at each step, from whatever partition."""
+    load = changing.load(16, 15)
+    course = load.course(0.4, 15)
+    prepared = prepare(policy_model(load.learnt, changing.transition_matrix(), 0.4, 0.0), changing=True)
+    run = follow_policy(MTM, prepared.action, course)
+    for step, before, after in zip(course.migrations, run.path, run.path[1:], strict=False):
+        best = single_step(before, step)
+        gains = [gain_between(step.tasks.state_before, before, chosen) for chosen in (after, best)]
+        assert gains[0] == pytest.approx(gains[1])
 
 
 def test_tolerance_is_widened_where_no_partition_keeps_it_and_there_alone() -> None:
