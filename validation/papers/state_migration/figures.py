@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil, floor, log10
 from pathlib import Path
 
 from edrp.report.estimates import Estimate
@@ -63,10 +64,10 @@ def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
     partitions: dict[str, dict[float, Estimate]] = {}
     for row in rows:
         seconds.setdefault(row.series, {})[row.tolerance] = _exactly(row.seconds)
-        partitions.setdefault(row.series, {})[row.tolerance] = _exactly(row.partitions)
+        partitions.setdefault(row.series, {})[row.tolerance] = _exactly(row.partitions / 1000)
     panels = [
-        Panel("Time", "τ", "time of PMC [s]", seconds, ("linear", "log")),
-        Panel("Size", "τ", "partitions", partitions, ("linear", "log")),
+        Panel("Time", "τ", "time of PMC [s]", seconds, ("linear", "log"), ticks=_log_ticks(seconds)),
+        Panel("Size", "τ", "partitions [thousands]", partitions, ("linear", "log"), ticks=_log_ticks(partitions)),
     ]
     draw_panels(panels, path, columns=2, title="Load balancing against pre-computation (state migration, Fig. 11)")
 
@@ -106,6 +107,16 @@ def _curves(
         if estimate is not None:
             curves.setdefault(key(row), {})[x(row)] = estimate
     return dict(curves)
+
+
+def _log_ticks(curves: Mapping[str, Curve]) -> tuple[float, ...]:
+    """Powers of ten, and their triples, from the decade of the least value to that of the greatest."""
+    values = [estimate.mean for curve in curves.values() for estimate in curve.values() if estimate.mean > 0]
+    if not values:
+        return ()
+    first, last = floor(log10(min(values))), ceil(log10(max(values)))
+    ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 3)]
+    return tuple(tick for tick in ticks if min(values) / 2 <= tick <= 2 * max(values))
 
 
 def _exactly(value: float) -> Estimate:

@@ -77,6 +77,7 @@ class MigrationSeries:
     def migrations(self, count: int = 100) -> Ints:
         """Node counts before and after each of the first migrations that follow that month, shape (at most `count` + 1,).
 
+        >>> from edrp.validation.papers.state_migration.task_loads import KeyLoads
         >>> series = MigrationSeries("toy", np.array([8] * 720 + [8, 9, 9, 8]), KeyLoads(np.ones(1)), "made up")
         >>> series.migrations().tolist()
         [8, 9, 8]
