@@ -52,12 +52,12 @@ def test_events_load_tasks_for_a_day_and_keys_forever(events: KeyedStream) -> No
 def test_departures_load_tasks_by_the_patterns_of_a_day() -> None:
     """No pattern of these words is frequent, so that work is arrivals and departures of patterns alone."""
     generator = np.random.default_rng(6)
-    time = np.sort(generator.uniform(0, 2.5 * DAY, 60))
-    words = generator.permutation(240).reshape(60, 4)
+    time = np.sort(generator.uniform(0, 2.5 * DAY, 600))
+    words = generator.permutation(2400).reshape(600, 4)
     hour, end = 40, 41 * HOUR
     tasks = FlightPatternLoads(time, words).at([hour], 8)[0]
     slots = slots_of(pattern_codes(words, 4), SLOTS) % 8
-    arrived, left, held = (time >= end - DAY) & (time < end), (time >= end - 2 * DAY) & (time < end - DAY), None
+    arrived, left = (time >= end - DAY) & (time < end), (time >= end - 2 * DAY) & (time < end - DAY)
     held = slots[arrived].ravel()
     assert tasks.work.tolist() == (np.bincount(held, minlength=8) + np.bincount(slots[left].ravel(), minlength=8)).tolist()
     assert tasks.state_size.tolist() == (STATE_BYTES * np.bincount(held, minlength=8)).tolist()
