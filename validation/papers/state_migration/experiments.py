@@ -45,7 +45,7 @@ MAX_PREPARED_TASKS = 128
 PRECOMPUTED = (0.14, 0.16, 0.18, 0.2)
 """Tolerances at which the partitions of 64 tasks can be enumerated: PMC itself."""
 
-DISCOUNTS = (0.2, 0.4, 0.6, 0.8, 0.9)
+DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 TOLERANCE, TASKS, DISCOUNT = 0.2, 64, 0.8
 """Defaults of the paper, in our reading."""
 

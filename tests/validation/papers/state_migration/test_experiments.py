@@ -202,8 +202,9 @@ def test_figures_and_tables_are_made_of_the_rows(
     series: MigrationSeries, rows: list[PolicyRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything that `edrp reproduce migration` prints and draws, on the small series."""
-    discounts = list(discount_grid([series], (0.5, 0.8), tasks=16, migrations=30))
-    assert len(list(discount_statements(discounts))) == 2
+    discounts = list(discount_grid([series], (0.0, 0.5, 0.8), tasks=16, migrations=30))
+    assert [verdict.holds for verdict in discount_statements(discounts) if "γ = 0" in verdict.sentence] == [True]
+    assert len(list(discount_statements(discounts))) == 3
     monkeypatch.setattr(migration_report, "real_series", lambda data, changing: (series,))
     monkeypatch.setattr(migration_report, "precomputation_grid", lambda *_, **__: precomputation_grid([series], (0.5,), tasks=12))
     monkeypatch.setattr(migration_report, "tolerance_grid", lambda *_, **__: iter(rows))
