@@ -106,7 +106,8 @@ def task_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
 def discount_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 14."""
     yield _monotone("the cost of MTM-aware migration falls with γ", _curves(rows, MTM, "discount", _cost))
-    savings = {row.series: row.saving for row in rows if row.discount == 0 and row.saving is not None}
+    zero = {row.series: row.long_saving or row.saving for row in rows if row.discount == 0}
+    savings = {name: estimate for name, estimate in zero.items() if estimate is not None}
     if savings:
         found = ", ".join(f"{name} saves {SHARE.with_interval(estimate)}" for name, estimate in savings.items())
         same = all((estimate.low or 0.0) <= 0 <= (estimate.high or 0.0) for estimate in savings.values())

@@ -13,6 +13,7 @@ from edrp.heuristics.migration import EvenSplit, Sticky
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.report.estimates import Estimate
 from edrp.report.statements import claim
 from edrp.validation.papers.state_migration import experiments
 from edrp.validation.papers.state_migration import node_count_series as migration_series
@@ -203,7 +204,6 @@ def test_figures_and_tables_are_made_of_the_rows(
 ) -> None:
     """Everything that `edrp reproduce migration` prints and draws, on the small series."""
     discounts = list(discount_grid([series], (0.0, 0.5, 0.8), tasks=16, migrations=30))
-    assert [verdict.holds for verdict in discount_statements(discounts) if "γ = 0" in verdict.sentence] == [True]
     assert len(list(discount_statements(discounts))) == 3
     monkeypatch.setattr(migration_report, "real_series", lambda data, changing: (series,))
     monkeypatch.setattr(migration_report, "precomputation_grid", lambda *_, **__: precomputation_grid([series], (0.5,), tasks=12))
@@ -272,6 +272,18 @@ def test_without_a_look_ahead_mtm_aware_migration_is_ssm(changing: MigrationSeri
         best = single_step(before, step)
         gains = [gain_between(step.tasks.state_before, before, chosen) for chosen in (after, best)]
         assert gains[0] == pytest.approx(gains[1])
+
+
+def test_a_policy_without_a_look_ahead_is_judged_by_its_long_run() -> None:
+    """Ties alone may make it differ from SSM over few migrations."""
+
+    def verdict(long_run: Estimate | None) -> bool:
+        row = PolicyRow("toy WC", 0.2, 16, 0.0, cost(0.1), Estimate(-0.05, -0.09, -0.01), long_run)
+        return next(judged.holds for judged in discount_statements([row]) if "γ = 0" in judged.sentence)
+
+    assert verdict(Estimate(0.0, -0.01, 0.01))
+    assert not verdict(Estimate(0.02, 0.01, 0.03))
+    assert not verdict(None)
 
 
 def test_tolerance_is_widened_where_no_partition_keeps_it_and_there_alone() -> None:
