@@ -95,12 +95,15 @@ def run_migration(
     data: Data = None,
     out: Out = None,
     migrations: Annotated[int, typer.Option(min=2, help="Number of consecutive migrations for each series.")] = 100,
+    constant: Annotated[
+        bool, typer.Option("--constant", help="Keep work and state of the tasks as they are over the whole series.")
+    ] = False,
     force: ForceFolder = False,
 ) -> None:
-    """Reproduce migrations on real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, savings and broken limits."""
+    """Reproduce migrations on real loads: Tables 3 and 4, Figs. 8 to 12 and 14, and a verdict on each sentence of section 6."""
     with output_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
         single_step_example.run(output())
-        migration_report.run(output(), data=data, out=folder, migrations=migrations)
+        migration_report.run(output(), data=data, out=folder, migrations=migrations, changing=not constant)
 
 
 @reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
