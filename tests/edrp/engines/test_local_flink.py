@@ -141,3 +141,12 @@ def test_what_goes_through_a_proxy_is_delayed_in_both_directions(delay):
                 assert outer.recv(100) == b""  # an end that closes is passed on
         finally:
             proxies.close()
+
+
+@pytest.mark.slow
+def test_the_example_of_a_live_operator_compiles_against_the_jar(tmp_path):
+    example = Path(__file__).parents[3] / "examples" / "LiveWordCount.java"
+    libraries = ":".join(map(str, [*installation.flink_libraries(), LIBRARY.jar]))
+    command = ["javac", "--release", "17", "-Xlint:all,-serial,-try,-processing", "-Werror", "-cp", libraries]
+    subprocess.run([*command, "-d", str(tmp_path), str(example)], check=True)
+    assert (tmp_path / "LiveWordCount.class").exists()

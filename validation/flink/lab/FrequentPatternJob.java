@@ -1,7 +1,6 @@
 package edrp.lab;
 
 import edrp.live.Live;
-import edrp.live.LiveFunction;
 import edrp.live.LiveSettings;
 import edrp.live.Move;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
@@ -66,12 +65,11 @@ public final class FrequentPatternJob {
                 .setParallelism(parameters.getInt("generators", 2));
     }
 
-    private <O> DataStream<O> process(
-            DataStream<PatternChange> changes, LiveFunction<PatternChange, Long, PatternState, O> function, String name) {
+    private <O> DataStream<O> process(DataStream<PatternChange> changes, PatternFunction<O> function, String name) {
         int workers = parameters.getInt("workers", 2);
         int groups = parameters.getInt("groups", 128);
         if (control == null) {
-            return changes.keyBy(function::key, function.keyType()).process(new PlainFunction<>(function)).returns(function.resultType())
+            return changes.keyBy(function::key, function.keyType()).process(new PlainPatterns<>(function)).returns(function.resultType())
                     .name(name).uid(name).setParallelism(workers).setMaxParallelism(groups);
         }
         LiveSettings settings = new LiveSettings(name).tasks(parameters.getInt("tasks", 64), groups)

@@ -1,5 +1,7 @@
 package edrp.lab;
 
+import java.util.function.Consumer;
+
 /** The detector: a pattern is frequent in more than so many tweets of the window; each change is told the pattern and its subsets. */
 final class FrequentPatterns extends PatternFunction<PatternChange> {
     private final int threshold;
@@ -15,9 +17,9 @@ final class FrequentPatterns extends PatternFunction<PatternChange> {
     }
 
     @Override
-    void report(long due, long pattern, int change, Context<PatternChange> context) {
+    void report(long due, long pattern, int change, Consumer<PatternChange> out) {
         int[] words = Patterns.words(pattern);
-        context.collect(new PatternChange(due, pattern, change, false));
-        Patterns.combine(words, words.length - 1, subset -> context.collect(new PatternChange(due, subset, change, true)));
+        out.accept(new PatternChange(due, pattern, change, false));
+        Patterns.combine(words, words.length - 1, subset -> out.accept(new PatternChange(due, subset, change, true)));
     }
 }

@@ -1,5 +1,6 @@
 package edrp.lab;
 
+import edrp.live.Context;
 import edrp.live.LiveFunction;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -41,7 +42,7 @@ final class LiveCounter extends LiveFunction<Numbered, Integer, ChainState, Numb
     }
 
     @Override
-    public ChainState process(Integer key, ChainState state, Numbered record, Context<Numbered> context) {
+    public ChainState process(Integer key, ChainState state, Numbered record, Context<Integer, Numbered> context) {
         ChainState next = ChainState.next(state, record, bytes);
         service.serve();
         context.collect(next.result(record));

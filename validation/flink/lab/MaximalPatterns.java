@@ -1,5 +1,7 @@
 package edrp.lab;
 
+import java.util.function.Consumer;
+
 /** The detector's loop, unrolled: reports the frequent patterns that no frequent one contains, as they become and cease to be so. */
 final class MaximalPatterns extends PatternFunction<Numbered> {
     MaximalPatterns(Service service, int bytes) {
@@ -12,7 +14,7 @@ final class MaximalPatterns extends PatternFunction<Numbered> {
     }
 
     @Override
-    void report(long due, long pattern, int change, Context<Numbered> context) {
-        context.collect(new Numbered(due, Patterns.size(pattern), pattern, change));
+    void report(long due, long pattern, int change, Consumer<Numbered> out) {
+        out.accept(new Numbered(due, Patterns.size(pattern), pattern, change));
     }
 }

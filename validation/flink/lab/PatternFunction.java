@@ -1,6 +1,8 @@
 package edrp.lab;
 
+import edrp.live.Context;
 import edrp.live.LiveFunction;
+import java.util.function.Consumer;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 
@@ -37,12 +39,16 @@ abstract class PatternFunction<O> extends LiveFunction<PatternChange, Long, Patt
     }
 
     @Override
-    public PatternState process(Long pattern, PatternState state, PatternChange change, Context<O> context) {
+    public PatternState process(Long pattern, PatternState state, PatternChange change, Context<Long, O> context) {
+        return next(state, change, context::collect);
+    }
+
+    PatternState next(PatternState state, PatternChange change, Consumer<O> out) {
         PatternState next = PatternState.next(state, change, bytes);
         service.serve();
         boolean now = next != null && holds(next);
         if (now != (state != null && holds(state))) {
-            report(change.due, pattern, now ? 1 : -1, context);
+            report(change.due, change.pattern, now ? 1 : -1, out);
         }
         return next;
     }
@@ -50,5 +56,5 @@ abstract class PatternFunction<O> extends LiveFunction<PatternChange, Long, Patt
     /** What the operator tells changes of. */
     abstract boolean holds(PatternState state);
 
-    abstract void report(long due, long pattern, int change, Context<O> context);
+    abstract void report(long due, long pattern, int change, Consumer<O> out);
 }

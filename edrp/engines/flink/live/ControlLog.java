@@ -16,9 +16,7 @@ final class ControlLog {
     /** A plan: its moves by step, and where the log goes on behind it. One that makes no sense is refused, and has no steps. */
     record Plan(String id, boolean pause, boolean refused, List<List<Move>> steps, long end) {}
 
-    ControlLog(String uri) {
-        path = new Path(uri);
-    }
+    ControlLog(String uri) { path = new Path(uri); }
 
     /** The next plan that is complete from a place of the log on; null where there is none yet. */
     Plan next(long offset) throws IOException {
@@ -35,9 +33,7 @@ final class ControlLog {
     }
 
     /** Whether a line behind a plan aborts it. */
-    boolean isAborted(Plan plan) throws IOException {
-        return ("\n" + read(plan.end)).contains("\nabort " + plan.id + "\n");
-    }
+    boolean isAborted(Plan plan) throws IOException { return ("\n" + read(plan.end)).contains("\nabort " + plan.id + "\n"); }
 
     private String read(long offset) throws IOException {
         FileSystem files = path.getFileSystem();
@@ -67,7 +63,7 @@ final class ControlLog {
                 }
             }
             if (steps.size() == Integer.parseInt(head.group(2))) {
-                steps.forEach(step -> step.forEach(move -> move.setStep(step.get(0), step.get(step.size() - 1))));
+                steps.forEach(ControlLog::number);
                 return new Plan(head.group(1), head.group(4).equals("pause"), false, steps, end);
             }
         } catch (IllegalArgumentException | IndexOutOfBoundsException error) {
@@ -85,5 +81,12 @@ final class ControlLog {
         move.to = Integer.parseInt(words[5]);
         move.pace = pace;
         return move;
+    }
+
+    private static void number(List<Move> step) {
+        for (Move move : step) {
+            move.first = step.get(0).version;
+            move.last = step.get(step.size() - 1).version;
+        }
     }
 }

@@ -3,8 +3,7 @@ package edrp.live;
 import java.util.*;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.*;
-import org.apache.flink.metrics.Gauge;
-import org.apache.flink.metrics.MetricGroup;
+import org.apache.flink.metrics.*;
 import org.apache.flink.runtime.state.*;
 import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 import org.apache.flink.streaming.api.functions.source.legacy.RichSourceFunction;
@@ -15,9 +14,8 @@ import org.apache.flink.streaming.api.watermark.Watermark;
  * Sends the plans of the control log, a step when all tasks of the one before are installed. Its state is where a plan begins in
  * the log, and how many of its steps were sent: a checkpoint has waited for these, so after a restart they are done.
  */
-@SuppressWarnings("deprecation")
+@SuppressWarnings("deprecation") // what takes the place of such sources knows no lock under which state and output agree
 final class ControlSource extends RichSourceFunction<Move> implements CheckpointedFunction {
-    private static final long serialVersionUID = 1;
     private static final long IDLE_MS = 50;
     private static final long BUSY_MS = 5;
     private final String uri;
@@ -29,9 +27,7 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
     private transient volatile String steps;
     private volatile boolean running = true;
 
-    ControlSource(String uri) {
-        this.uri = uri;
-    }
+    ControlSource(String uri) { this.uri = uri; }
 
     @Override public void open(OpenContext context) {
         board = new Board(((StreamingRuntimeContext) getRuntimeContext()).getGlobalAggregateManager());
@@ -91,21 +87,19 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
             Thread.sleep(BUSY_MS);
             notes.putAll(board.read());
         }
-        long[] sums = new long[4];
+        long[] sums = new long[4]; // bytes, held tuples, longest wait, refused
         for (Move move : moves) {
-            String[] report = Board.done(notes, move) == null ? new String[0] : Board.done(notes, move).split(" ");
-            for (int i = 0; i < report.length; i++) {
-                long value = Long.parseLong(report[i]);
+            String report = Board.done(notes, move);
+            for (int i = 0; report != null && i < sums.length; i++) {
+                long value = Long.parseLong(report.split(" ")[i]);
                 sums[i] = i == 2 ? Math.max(sums[i], value) : sums[i] + value;
             }
         }
-        String seconds = (sent - 1) + " " + (System.nanoTime() - began) / 1e9;
-        steps += seconds + " " + sums[0] + " " + sums[1] + " " + sums[2] + " " + sums[3] + ";";
+        double seconds = (System.nanoTime() - began) / 1e9;
+        steps += (sent - 1) + " " + seconds + " " + sums[0] + " " + sums[1] + " " + sums[2] + " " + sums[3] + ";";
     }
 
-    @Override public void cancel() {
-        running = false;
-    }
+    @Override public void cancel() { running = false; }
 
     @Override public void snapshotState(FunctionSnapshotContext context) throws Exception {
         position.update(List.of(new long[] {offset, sent}));

@@ -2,10 +2,8 @@ package edrp.live;
 
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple2;
-import org.apache.flink.api.java.typeutils.EitherTypeInfo;
-import org.apache.flink.api.java.typeutils.TupleTypeInfo;
-import org.apache.flink.configuration.CheckpointingOptions;
-import org.apache.flink.configuration.Configuration;
+import org.apache.flink.api.java.typeutils.*;
+import org.apache.flink.configuration.*;
 import org.apache.flink.core.execution.CheckpointingMode;
 import org.apache.flink.streaming.api.datastream.*;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -16,8 +14,8 @@ import org.apache.flink.types.Either;
 public final class Live {
     private Live() {}
 
-    @SuppressWarnings("deprecation") // what takes the place of these sources knows no lock under which state and output agree
     /** Moves from a control log, which the command writes; one such stream serves all live operators of a job. */
+    @SuppressWarnings("deprecation") // see ControlSource
     public static DataStream<Move> control(StreamExecutionEnvironment environment, String uri) {
         return environment.addSource(new ControlSource(uri), "live-control").returns(Types.POJO(Move.class))
                 .uid("live-control").setParallelism(1);
@@ -38,16 +36,15 @@ public final class Live {
 
     /** Markers must reach a worker in line with the values, and barriers behind or before all of a move. */
     static void refuseCheckpointsOutOfLine(Configuration job) {
-        boolean once = !CheckpointingOptions.isCheckpointingEnabled(job) || CheckpointingOptions.getCheckpointingMode(job) == CheckpointingMode.EXACTLY_ONCE;
-        if (CheckpointingOptions.isUnalignedCheckpointEnabled(job) || !once) {
-            throw new IllegalStateException("live migration needs aligned checkpoints, exactly once: "
-                    + "set execution.checkpointing.unaligned.enabled: false and execution.checkpointing.mode: EXACTLY_ONCE");
+        boolean twice = CheckpointingOptions.getCheckpointingMode(job) == CheckpointingMode.AT_LEAST_ONCE;
+        if (CheckpointingOptions.isCheckpointingEnabled(job) && (twice || CheckpointingOptions.isUnalignedCheckpointEnabled(job))) {
+            throw new IllegalStateException("live migration needs aligned checkpoints, exactly once: set "
+                    + "execution.checkpointing.unaligned.enabled: false and execution.checkpointing.mode: EXACTLY_ONCE");
         }
     }
 
     private static final class Factory<I, K, S, O> extends AbstractStreamOperatorFactory<O>
             implements OneInputStreamOperatorFactory<Tuple2<TaskKey, Either<I, Move.Marker>>, O> {
-        private static final long serialVersionUID = 1;
         private final LiveFunction<I, K, S, O> function;
         private final LiveSettings settings;
 
@@ -62,8 +59,6 @@ public final class Live {
         }
 
         @SuppressWarnings("rawtypes")
-        @Override public Class<? extends StreamOperator> getStreamOperatorClass(ClassLoader loader) {
-            return Worker.class;
-        }
+        @Override public Class<? extends StreamOperator> getStreamOperatorClass(ClassLoader loader) { return Worker.class; }
     }
 }

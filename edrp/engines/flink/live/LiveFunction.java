@@ -14,8 +14,6 @@ import org.apache.flink.util.MathUtils;
  * @param <O> results
  */
 public abstract class LiveFunction<I, K, S, O> implements Serializable {
-    private static final long serialVersionUID = 1;
-
     public abstract TypeInformation<K> keyType();
 
     public abstract TypeInformation<S> stateType();
@@ -25,38 +23,14 @@ public abstract class LiveFunction<I, K, S, O> implements Serializable {
     public abstract K key(I value);
 
     /** The task of a key, from 0 to `tasks` - 1; always the same for a key. */
-    public int task(K key, int tasks) {
-        return Math.floorMod(MathUtils.murmurHash(key.hashCode()), tasks);
-    }
+    public int task(K key, int tasks) { return Math.floorMod(MathUtils.murmurHash(key.hashCode()), tasks); }
 
     /** Called before the first value. */
     public void open(RuntimeContext context) throws Exception {}
 
-    /** The next state of a key, whose state is null where it has none. */
-    public abstract S process(K key, S state, I value, Context<O> context) throws Exception;
+    /** The next state of a key, null for none; it has none yet where `state` is null. */
+    public abstract S process(K key, S state, I value, Context<K, O> context) throws Exception;
 
     /** The next state of a key when one of its timers is due. */
-    public S onTimer(K key, S state, long time, Context<O> context) throws Exception {
-        return state;
-    }
-
-    /** What surrounds a value or timer. Timers belong to the key, move with its task, and fire once. Times in milliseconds. */
-    public interface Context<O> {
-        void collect(O result);
-
-        /** Of the value or timer; null where values have none. */
-        Long timestamp();
-
-        long watermark();
-
-        long processingTime();
-
-        void registerEventTimer(long time) throws Exception;
-
-        void registerProcessingTimer(long time) throws Exception;
-
-        void deleteEventTimer(long time) throws Exception;
-
-        void deleteProcessingTimer(long time) throws Exception;
-    }
+    public S onTimer(K key, S state, long time, Context<K, O> context) throws Exception { return state; }
 }

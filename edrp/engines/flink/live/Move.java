@@ -2,21 +2,14 @@ package edrp.live;
 
 /** A line of the control log on its way: a task gets another key group, or all workers pause for a step. A POJO of Flink. */
 public class Move {
-    /** Drawn when the control source starts, so that reports from before a restart do not count. */
-    public long epoch;
-
+    public long epoch; // drawn when the control source starts, so that reports from before a restart do not count
     public long version;
     public String operator;
-    /** Below 0 for a pause. */
-    public int task;
-
+    public int task; // below 0 for a pause
     public int from;
     public int to;
-    /** Bytes per second of each sender; 0 where the plan names none. */
-    public double pace;
-    /** Versions of its step: the first and the last. */
-    public long first;
-
+    public double pace; // bytes per second of each sender; 0 where the plan names none
+    public long first; // versions of its step
     public long last;
 
     /** What a router sends for it in line with the values: from IN on the new owner gets the task, after OUT the old one does not. */
@@ -26,9 +19,12 @@ public class Move {
         public int routers;
     }
 
-    void setStep(Move first, Move last) {
-        this.first = first.version;
-        this.last = last.version;
+    Marker marker(boolean in, int routers) {
+        Marker marker = new Marker();
+        marker.move = this;
+        marker.in = in;
+        marker.routers = routers;
+        return marker;
     }
 
     /** A pause of all workers of an operator during the step. */
@@ -40,13 +36,5 @@ public class Move {
         pause.first = first;
         pause.last = last;
         return pause;
-    }
-
-    Marker marker(boolean in, int routers) {
-        Marker marker = new Marker();
-        marker.move = this;
-        marker.in = in;
-        marker.routers = routers;
-        return marker;
     }
 }

@@ -17,7 +17,6 @@ import org.apache.flink.util.Collector;
 /** Sends each value to the worker that holds its task, by a table in broadcast state; a move puts OUT and IN in line with them. */
 final class Router<I, K> extends BroadcastProcessFunction<I, Move, Tuple2<TaskKey, Either<I, Move.Marker>>>
         implements CheckpointedFunction {
-    private static final long serialVersionUID = 1;
     static final MapStateDescriptor<Integer, Integer> TABLE = new MapStateDescriptor<>("table", Types.INT, Types.INT);
     private final LiveFunction<I, K, ?, ?> function;
     private final LiveSettings settings;
@@ -53,8 +52,7 @@ final class Router<I, K> extends BroadcastProcessFunction<I, Move, Tuple2<TaskKe
         board = new Board(((StreamingRuntimeContext) getRuntimeContext()).getGlobalAggregateManager());
         MetricGroup live = getRuntimeContext().getMetricGroup().addGroup("live");
         live.gauge("router", (Gauge<String>) () -> settings.name);
-        live.gauge("table", (Gauge<String>) () ->
-                Arrays.stream(table).map(key -> String.valueOf(key.group)).collect(Collectors.joining(",")));
+        live.gauge("table", (Gauge<String>) () -> Arrays.stream(table).map(key -> "" + key.group).collect(Collectors.joining(",")));
         refused = live.counter("refused");
     }
 

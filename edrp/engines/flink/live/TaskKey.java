@@ -32,11 +32,9 @@ public class TaskKey {
         return found;
     }
 
-    @Override public int hashCode() {
-        return hash;
-    }
+    @Override public int hashCode() { return hash; }
 
     @Override public boolean equals(Object other) {
-        return other instanceof TaskKey && ((TaskKey) other).task == task && ((TaskKey) other).group == group;
+        return other instanceof TaskKey key && key.task == task && key.group == group;
     }
 }

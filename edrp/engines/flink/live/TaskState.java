@@ -3,8 +3,9 @@ package edrp.live;
 import java.io.IOException;
 import java.util.*;
 import org.apache.flink.api.common.state.*;
-import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.api.common.typeutils.base.LongSerializer;
+import org.apache.flink.api.common.typeutils.base.array.LongPrimitiveArraySerializer;
 import org.apache.flink.core.memory.*;
 import org.apache.flink.runtime.state.internal.InternalValueState;
 import org.apache.flink.streaming.api.operators.InternalTimerService;
@@ -14,12 +15,15 @@ import org.apache.flink.streaming.api.operators.InternalTimerService;
  * the keys, and their timers. Each state is an entry of its own, so that the heap backend copies no more after a snapshot.
  */
 final class TaskState<K, S> {
+    static final int EVENT = 0;
+    static final int PROCESSING = 1;
+    private static final int VALUE = 2;
     private static final int CHUNK = 1 << 18;
     private final TypeSerializer<K> keys;
     private final TypeSerializer<S> states;
     private final InternalValueState<TaskKey, K, S> values;
-    private final MapState<K, Long> written; // the index; times are 0 where states live for ever
-    private final List<MapState<K, long[]>> timers = new ArrayList<>(); // event time, processing time
+    private final MapState<K, Long> written; // the index, with the time of the last write where states do not live for ever
+    private final List<MapState<K, long[]>> timers; // by event time, and by processing time
     private final InternalTimerService<K> service;
     private final long timeToLive;
 
@@ -30,11 +34,10 @@ final class TaskState<K, S> {
         this.values = values;
         this.service = service;
         this.timeToLive = timeToLive;
-        written = store.getMapState(new MapStateDescriptor<>("keys", keys, Types.LONG.createSerializer(null)));
-        for (String name : List.of("event timers", "processing timers")) {
-            timers.add(store.getMapState(new MapStateDescriptor<>(name, keys,
-                    org.apache.flink.api.common.typeutils.base.array.LongPrimitiveArraySerializer.INSTANCE)));
-        }
+        written = store.getMapState(new MapStateDescriptor<>("keys", keys, LongSerializer.INSTANCE));
+        timers = List.of(
+                store.getMapState(new MapStateDescriptor<>("event timers", keys, LongPrimitiveArraySerializer.INSTANCE)),
+                store.getMapState(new MapStateDescriptor<>("processing timers", keys, LongPrimitiveArraySerializer.INSTANCE)));
     }
 
     S get(K key) throws Exception {
@@ -43,23 +46,22 @@ final class TaskState<K, S> {
         return state == null || timeToLive > 0 && isExpired(written.get(key)) ? null : state;
     }
 
-    private boolean isExpired(Long time) {
-        return time == null || time + timeToLive <= service.currentProcessingTime();
-    }
+    private boolean isExpired(long time) { return time + timeToLive <= service.currentProcessingTime(); }
 
     /** Writes the next state of a key, and returns by how many the keys become more. */
     int put(K key, S before, S after) throws Exception {
+        int known = before != null || timeToLive > 0 && written.contains(key) ? 1 : 0; // also one whose time is over
         values.setCurrentNamespace(key);
         if (after == null) {
             values.clear();
             written.remove(key);
-            return before == null ? 0 : -1;
+        } else {
+            values.update(after);
+            if (before == null || timeToLive > 0) {
+                written.put(key, timeToLive > 0 ? service.currentProcessingTime() : 0);
+            }
         }
-        values.update(after);
-        if (before == null || timeToLive > 0) {
-            written.put(key, timeToLive > 0 ? service.currentProcessingTime() : 0);
-        }
-        return before == null ? 1 : 0;
+        return (after == null ? 0 : 1) - known;
     }
 
     /** Removes the states whose time is over, and returns how many. */
@@ -76,9 +78,7 @@ final class TaskState<K, S> {
         return expired.size();
     }
 
-    boolean isEmpty() throws Exception {
-        return written.isEmpty();
-    }
+    boolean isEmpty() throws Exception { return written.isEmpty(); }
 
     /** Bytes of a state with its key. */
     int size(K key, S state, DataOutputSerializer scratch) throws IOException {
@@ -88,54 +88,52 @@ final class TaskState<K, S> {
         return scratch.length();
     }
 
-    void register(K key, long time, boolean event) throws Exception {
-        long[] times = times(key, event);
-        if (Arrays.stream(times).noneMatch(other -> other == time)) {
-            times = Arrays.copyOf(times, times.length + 1);
-            times[times.length - 1] = time;
-            timers.get(event ? 0 : 1).put(key, times);
+    void register(K key, long time, int kind) throws Exception {
+        Set<Long> times = times(key, kind);
+        if (times.add(time)) {
+            timers.get(kind).put(key, times.stream().mapToLong(Long::longValue).toArray());
         }
-        schedule(key, time, event);
-    }
-
-    private void schedule(K key, long time, boolean event) {
-        if (event) {
+        if (kind == EVENT) {
             service.registerEventTimeTimer(key, time);
         } else {
             service.registerProcessingTimeTimer(key, time);
         }
     }
 
-    private long[] times(K key, boolean event) throws Exception {
-        long[] times = timers.get(event ? 0 : 1).get(key);
-        return times == null ? new long[0] : times;
-    }
-
     /** Takes a timer out, because it fires or is not wanted; whether there was one. */
-    boolean unregister(K key, long time, boolean event) throws Exception {
-        long[] times = times(key, event);
-        long[] others = Arrays.stream(times).filter(other -> other != time).toArray();
-        if (others.length == 0) {
-            timers.get(event ? 0 : 1).remove(key);
+    boolean unregister(K key, long time, int kind) throws Exception {
+        Set<Long> times = times(key, kind);
+        boolean known = times.remove(time);
+        if (times.isEmpty()) {
+            timers.get(kind).remove(key);
         } else {
-            timers.get(event ? 0 : 1).put(key, others);
+            timers.get(kind).put(key, times.stream().mapToLong(Long::longValue).toArray());
         }
-        if (event) {
+        if (kind == EVENT) {
             service.deleteEventTimeTimer(key, time);
         } else {
             service.deleteProcessingTimeTimer(key, time);
         }
-        return others.length < times.length;
+        return known;
     }
 
-    /** Event timers up to a time, in order. */
-    List<Map.Entry<K, Long>> dueTimers(long until) throws Exception {
-        List<Map.Entry<K, Long>> due = new ArrayList<>();
-        for (Map.Entry<K, long[]> entry : timers.get(0).entries()) {
-            Arrays.stream(entry.getValue()).filter(time -> time <= until).forEach(time -> due.add(Map.entry(entry.getKey(), time)));
+    private Set<Long> times(K key, int kind) throws Exception {
+        Set<Long> times = new TreeSet<>();
+        long[] stored = timers.get(kind).get(key);
+        for (int i = 0; stored != null && i < stored.length; i++) {
+            times.add(stored[i]);
         }
-        due.sort(Map.Entry.comparingByValue());
-        return due;
+        return times;
+    }
+
+    /** Timers up to a time, in order. */
+    List<Map.Entry<K, Long>> timersUntil(long time, int kind) throws Exception {
+        List<Map.Entry<K, Long>> found = new ArrayList<>();
+        for (Map.Entry<K, long[]> entry : timers.get(kind).entries()) {
+            Arrays.stream(entry.getValue()).filter(own -> own <= time).forEach(own -> found.add(Map.entry(entry.getKey(), own)));
+        }
+        found.sort(Map.Entry.comparingByValue());
+        return found;
     }
 
     /** What a task takes along, piece by piece; afterwards nothing of it is left. */
@@ -147,34 +145,32 @@ final class TaskState<K, S> {
 
         /** Serialises some of it; whether that was the last. */
         boolean proceed() throws Exception {
-            DataOutputSerializer out = new DataOutputSerializer(CHUNK + CHUNK / 4);
+            DataOutputSerializer out = new DataOutputSerializer(CHUNK);
             while (rest.hasNext() && out.length() < CHUNK) {
                 Map.Entry<K, Long> entry = rest.next();
+                write(VALUE, entry, out);
                 values.setCurrentNamespace(entry.getKey());
-                out.writeByte(2);
-                keys.serialize(entry.getKey(), out);
-                out.writeLong(entry.getValue());
                 states.serialize(values.value(), out);
                 values.clear();
             }
-            boolean done = !rest.hasNext();
-            for (int kind = 0; done && kind < 2; kind++) {
-                List<K> timed = new ArrayList<>();
-                timers.get(kind).keys().forEach(timed::add);
-                for (K key : timed) {
-                    for (long time : times(key, kind == 0)) {
-                        out.writeByte(kind);
-                        keys.serialize(key, out);
-                        out.writeLong(time);
-                        unregister(key, time, kind == 0);
-                    }
+            boolean last = !rest.hasNext();
+            for (int kind = EVENT; last && kind <= PROCESSING; kind++) {
+                for (Map.Entry<K, Long> timer : timersUntil(Long.MAX_VALUE, kind)) {
+                    write(kind, timer, out);
+                    unregister(timer.getKey(), timer.getValue(), kind);
                 }
             }
-            if (done) {
+            if (last) {
                 written.clear();
             }
             chunks.add(out.getCopyOfBuffer());
-            return done;
+            return last;
+        }
+
+        private void write(int kind, Map.Entry<K, Long> entry, DataOutputSerializer out) throws IOException {
+            out.writeByte(kind);
+            keys.serialize(entry.getKey(), out);
+            out.writeLong(entry.getValue());
         }
     }
 
@@ -184,12 +180,12 @@ final class TaskState<K, S> {
             int kind = in.readByte();
             K key = keys.deserialize(in);
             long time = in.readLong();
-            if (kind == 2) {
+            if (kind == VALUE) {
                 values.setCurrentNamespace(key);
                 values.update(states.deserialize(in));
                 written.put(key, time);
             } else {
-                register(key, time, kind == 0);
+                register(key, time, kind);
             }
         }
     }

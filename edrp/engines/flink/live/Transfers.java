@@ -11,6 +11,7 @@ import org.apache.flink.runtime.taskmanager.TaskManagerRuntimeInfo;
 final class Transfers implements Closeable {
     private static final int PIECE = 1 << 16;
     private static final int TRIES = 200;
+    private static final int PAUSE_MS = 50;
     private static final int TIMEOUT_MS = 60_000;
     private final String name;
     private final int worker;
@@ -18,52 +19,48 @@ final class Transfers implements Closeable {
     private final Board board;
     private final ServerSocket server;
     private final Consumer<Parcel> arrived;
-    private final Consumer<Exception> failed;
+    private final Consumer<IOException> failed;
     private final ExecutorService sender;
     private volatile boolean closed;
 
-    /** The state of a task on its way, with what was counted of it. */
+    /** The state of a task on its way, with what was measured of it. */
     record Parcel(long version, long[] load, List<byte[]> chunks) {
-        long bytes() {
-            return chunks.stream().mapToLong(chunk -> chunk.length).sum();
-        }
+        long bytes() { return chunks.stream().mapToLong(chunk -> chunk.length).sum(); }
     }
 
-    Transfers(String name, int worker, TaskManagerRuntimeInfo manager, Board board, Consumer<Parcel> arrived, Consumer<Exception> failed)
-            throws IOException {
+    Transfers(String name, int worker, TaskManagerRuntimeInfo manager, Board board, Consumer<Parcel> arrived,
+            Consumer<IOException> failed) throws IOException {
         this.name = name;
         this.worker = worker;
         this.board = board;
         this.arrived = arrived;
         this.failed = failed;
         server = new ServerSocket(0, 50, InetAddress.getByName(manager.getTaskManagerBindAddress()));
-        sender = Executors.newSingleThreadExecutor(task -> daemon(task, "live-send"));
-        daemon(this::accept, "live-accept").start();
+        sender = Executors.newSingleThreadExecutor(this::daemon);
+        daemon(this::accept).start();
         board.write(place(worker), manager.getTaskManagerExternalAddress() + " " + server.getLocalPort() + " " + token);
     }
 
-    private String place(int number) {
-        return "worker " + name + " " + number;
-    }
+    private String place(int number) { return "worker " + name + " " + number; }
 
-    private Thread daemon(Runnable task, String role) {
-        Thread thread = new Thread(task, role + " " + name + " " + worker);
+    private Thread daemon(Runnable task) {
+        Thread thread = new Thread(task, "live transfers of " + name + " " + worker);
         thread.setDaemon(true);
         return thread;
     }
 
-    /** Sends in the background; the copy is kept until the other side has it. */
+    /** Sends in the background; the copy is kept until the other side has it, or the job fails. */
     void send(int target, double pace, Parcel parcel) {
         sender.execute(() -> {
-            Exception last = null;
+            IOException last = null;
             for (int tries = 0; tries < TRIES && !closed; tries++) {
                 try {
                     sendOnce(target, pace, parcel);
                     return;
-                } catch (IOException error) {
-                    last = error; // the other worker may be about to start
+                } catch (IOException error) { // the other worker may be about to start
+                    last = error;
+                    sleep(PAUSE_MS);
                 }
-                pause(50);
             }
             if (!closed) {
                 failed.accept(new IOException(name + ": worker " + worker + " cannot hand a task to worker " + target, last));
@@ -72,18 +69,15 @@ final class Transfers implements Closeable {
     }
 
     private void sendOnce(int target, double pace, Parcel parcel) throws IOException {
-        String address = board.read().get(place(target));
-        if (address == null) {
+        String[] address = board.read().getOrDefault(place(target), "").split(" ");
+        if (address.length < 3) {
             throw new IOException("worker " + target + " has no address yet");
         }
-        String[] words = address.split(" ");
-        try (Socket socket = new Socket(words[0], Integer.parseInt(words[1]))) {
+        try (Socket socket = new Socket(address[0], Integer.parseInt(address[1]))) {
             socket.setSoTimeout(TIMEOUT_MS);
             DataOutputStream out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), PIECE));
-            out.writeLong(Long.parseLong(words[2]));
-            out.writeLong(parcel.version);
-            out.writeInt(parcel.load.length);
-            for (long number : parcel.load) {
+            long[] load = parcel.load;
+            for (long number : new long[] {Long.parseLong(address[2]), parcel.version, load[0], load[1], load[2], load[3]}) {
                 out.writeLong(number);
             }
             out.writeInt(parcel.chunks.size());
@@ -96,7 +90,7 @@ final class Transfers implements Closeable {
                     sent += Math.min(PIECE, chunk.length - at);
                     if (pace > 0) {
                         out.flush();
-                        pause((long) (1000 * sent / pace) - (System.nanoTime() - began) / 1_000_000);
+                        sleep((long) (1000 * sent / pace) - (System.nanoTime() - began) / 1_000_000);
                     }
                 }
             }
@@ -107,7 +101,7 @@ final class Transfers implements Closeable {
         }
     }
 
-    private static void pause(long millis) {
+    private static void sleep(long millis) {
         try {
             Thread.sleep(Math.max(0, millis));
         } catch (InterruptedException error) {
@@ -119,7 +113,7 @@ final class Transfers implements Closeable {
         while (!closed) {
             try {
                 Socket socket = server.accept();
-                daemon(() -> receive(socket), "live-receive").start();
+                daemon(() -> receive(socket)).start();
             } catch (IOException error) {
                 return; // closed
             }
@@ -134,10 +128,7 @@ final class Transfers implements Closeable {
                 return;
             }
             long version = in.readLong();
-            long[] load = new long[in.readInt()];
-            for (int i = 0; i < load.length; i++) {
-                load[i] = in.readLong();
-            }
+            long[] load = {in.readLong(), in.readLong(), in.readLong(), in.readLong()};
             List<byte[]> chunks = new ArrayList<>();
             for (int left = in.readInt(); left > 0; left--) {
                 chunks.add(new byte[in.readInt()]);
@@ -145,8 +136,8 @@ final class Transfers implements Closeable {
             }
             arrived.accept(new Parcel(version, load, chunks));
             socket.getOutputStream().write(1);
-        } catch (IOException error) {
-            // the sender tries again, or fails
+        } catch (IOException | RejectedExecutionException error) {
+            // the sender tries again or fails, or this worker is about to end
         }
     }
 

@@ -16,7 +16,7 @@ import org.apache.flink.streaming.api.operators.*;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.types.Either;
-import org.apache.flink.util.function.ThrowingRunnable;
+import org.apache.flink.util.function.*;
 
 /**
  * Holds tasks, and hands them over when markers say so: after OUT of all routers the old owner sends the state; from the first IN on
@@ -27,29 +27,31 @@ import org.apache.flink.util.function.ThrowingRunnable;
  */
 final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         implements OneInputStreamOperator<Tuple2<TaskKey, Either<I, Move.Marker>>, O>, Triggerable<TaskKey, K> {
-    private static final long serialVersionUID = 1;
-    private static final int SAMPLED = 16; // one of so many writes is measured
+    private static final int SAMPLED = 16; // one of so many states is measured
+    private static final int TUPLES = 0; // places in what is measured of a task, which travels with it
+    private static final int NANOS = 1;
+    private static final int KEYS = 2;
+    private static final int SIZE = 3;
     private final LiveFunction<I, K, S, O> function;
     private final LiveSettings settings;
     private final MailboxExecutor mailbox;
     private final Environment environment;
-    private final int[] hashes;
     private final Map<Long, Integer> outs = new HashMap<>(); // OUT markers by version
     private final Map<Long, Waiting<I>> arrivals = new HashMap<>(); // by version, from the first IN on
     private final Map<Long, Transfers.Parcel> early = new HashMap<>(); // states before the first IN
-    private final Map<TaskKey, Waiting<I>> waiting = new HashMap<>();
-    private final Map<TaskKey, Load> loads = new ConcurrentHashMap<>();
+    private final Map<TaskKey, Waiting<I>> waiting = new ConcurrentHashMap<>();
+    private final Map<TaskKey, long[]> loads = new ConcurrentHashMap<>();
     private final ScheduledExecutorService reporter = Executors.newSingleThreadScheduledExecutor();
+    private final DataOutputSerializer scratch = new DataOutputSerializer(1 << 10);
     private int departures;
     private Move pause;
     private Watermark delayed;
     private volatile long longestMillis;
     private transient TaskState<K, S> state;
-    private transient ValueState<long[]> counted;
+    private transient ValueState<long[]> measured;
     private transient InternalTimerService<K> timers;
     private transient InternalTimerService<VoidNamespace> sweeps;
     private transient TimestampedCollector<O> results;
-    private transient DataOutputSerializer scratch;
     private transient Transfers transfers;
     private transient Board board;
     private transient Counter moves;
@@ -58,43 +60,16 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
 
     /** Values of a task that wait for its state, or for the end of a pause. */
     private static final class Waiting<I> {
-        final TaskKey key;
         final Deque<StreamRecord<I>> values = new ArrayDeque<>();
         final long since = System.nanoTime();
+        final TaskKey key;
         Move move; // null in a pause
         Transfers.Parcel parcel;
         boolean installed;
         boolean reported;
-        int kept;
+        int processed;
 
-        Waiting(TaskKey key) {
-            this.key = key;
-        }
-    }
-
-    /** What was measured of a task: it travels with its state. */
-    private static final class Load {
-        long tuples;
-        long nanos;
-        long keys;
-        double size;
-
-        Load() {}
-
-        Load(long[] numbers) {
-            tuples = numbers[0];
-            nanos = numbers[1];
-            keys = numbers[2];
-            size = numbers[3];
-        }
-
-        long[] numbers() {
-            return new long[] {tuples, nanos, keys, Math.round(size)};
-        }
-
-        String text(int task) {
-            return task + ":" + tuples + ":" + nanos / 1000 + ":" + Math.round(size * keys) + ":" + keys;
-        }
+        Waiting(TaskKey key) { this.key = key; }
     }
 
     Worker(StreamOperatorParameters<O> parameters, LiveFunction<I, K, S, O> function, LiveSettings settings) {
@@ -103,7 +78,6 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         this.settings = settings;
         mailbox = parameters.getMailboxExecutor();
         environment = parameters.getContainingTask().getEnvironment();
-        hashes = TaskKey.hashes(settings.groups);
     }
 
     @SuppressWarnings("unchecked")
@@ -114,53 +88,50 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         TypeSerializer<S> states = function.stateType().createSerializer(getExecutionConfig().getSerializerConfig());
         timers = getInternalTimerService("timers", keys, this);
         sweeps = getInternalTimerService("sweeps", VoidNamespaceSerializer.INSTANCE, new Sweep());
-        InternalValueState<TaskKey, K, S> values = (InternalValueState<TaskKey, K, S>)
-                this.<K, ValueState<S>, S>getOrCreateKeyedState(keys, new ValueStateDescriptor<>("values", states));
-        state = new TaskState<>(getKeyedStateStore(), values, keys, states, timers, settings.timeToLive);
-        counted = getRuntimeContext().getState(new ValueStateDescriptor<>("loads", long[].class));
+        ValueState<S> values = getOrCreateKeyedState(keys, new ValueStateDescriptor<>("values", states));
+        state = new TaskState<>(
+                getKeyedStateStore(), (InternalValueState<TaskKey, K, S>) values, keys, states, timers, settings.timeToLive);
+        measured = getRuntimeContext().getState(new ValueStateDescriptor<>("measured", long[].class));
         List<TaskKey> known;
-        try (var stored = this.<TaskKey>getKeyedStateBackend().getKeys("loads", VoidNamespace.INSTANCE)) {
+        try (var stored = this.<TaskKey>getKeyedStateBackend().getKeys("measured", VoidNamespace.INSTANCE)) {
             known = stored.collect(Collectors.toList());
         }
         for (TaskKey key : known) {
             setCurrentKey(key);
-            loads.put(key, new Load(counted.value()));
+            loads.put(key, measured.value().clone());
         }
         results = new TimestampedCollector<>(output);
-        scratch = new DataOutputSerializer(1 << 10);
         board = new Board(environment.getGlobalAggregateManager());
         transfers = new Transfers(settings.name, number(), environment.getTaskManagerInfo(), board,
                 parcel -> mailbox.execute(() -> arrived(parcel), "a task arrives"),
                 error -> mailbox.execute(() -> { throw error; }, "a task cannot be sent"));
-        metrics(getMetricGroup().addGroup("live"));
-        function.open(getRuntimeContext());
-    }
-
-    private void metrics(MetricGroup live) {
+        MetricGroup live = getMetricGroup().addGroup("live");
         live.gauge("operator", (Gauge<String>) () -> settings.name);
         live.gauge("tasks", (Gauge<Integer>) () -> settings.tasks);
         live.gauge("groups", (Gauge<Integer>) () -> settings.groups);
         live.gauge("waiting", (Gauge<Integer>) waiting::size);
         live.gauge("wait", (Gauge<Long>) () -> longestMillis);
         live.gauge("loads", (Gauge<String>) () ->
-                loads.entrySet().stream().map(entry -> entry.getValue().text(entry.getKey().task)).collect(Collectors.joining(";")));
+                loads.entrySet().stream().map(load -> text(load.getKey(), load.getValue())).collect(Collectors.joining(";")));
         moves = live.counter("moves");
         bytesOut = live.counter("bytes");
         held = live.counter("held");
+        function.open(getRuntimeContext());
     }
 
-    private int number() {
-        return getRuntimeContext().getTaskInfo().getIndexOfThisSubtask();
+    private static String text(TaskKey key, long[] load) {
+        return key.task + ":" + load[TUPLES] + ":" + load[NANOS] / 1000 + ":" + load[SIZE] * load[KEYS] + ":" + load[KEYS];
     }
+
+    private int number() { return getRuntimeContext().getTaskInfo().getIndexOfThisSubtask(); }
 
     @Override public void processElement(StreamRecord<Tuple2<TaskKey, Either<I, Move.Marker>>> record) throws Exception {
         TaskKey key = record.getValue().f0;
-        Either<I, Move.Marker> content = record.getValue().f1;
-        if (content.isRight()) {
-            take(content.right(), key);
+        if (record.getValue().f1.isRight()) {
+            take(record.getValue().f1.right(), key);
             return;
         }
-        StreamRecord<I> value = new StreamRecord<>(content.left());
+        StreamRecord<I> value = new StreamRecord<>(record.getValue().f1.left());
         if (record.hasTimestamp()) {
             value.setTimestamp(record.getTimestamp());
         }
@@ -176,26 +147,29 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         Move move = marker.move;
         if (move.task < 0) {
             suspend(move);
-        } else if (marker.in) {
-            arrivals.keySet().removeIf(version -> version < move.first);
-            early.keySet().removeIf(version -> version < move.first);
-            if (!arrivals.containsKey(move.version)) {
-                Waiting<I> task = waiting.computeIfAbsent(key, Waiting::new);
-                task.move = move;
-                task.parcel = early.remove(move.version);
-                arrivals.put(move.version, task);
-                if (task.parcel != null) {
-                    install(task, 0);
-                }
+        } else if (!marker.in) {
+            if (outs.merge(move.version, 1, Integer::sum) == marker.routers) {
+                outs.remove(move.version);
+                depart(move, key);
             }
-        } else if (outs.merge(move.version, 1, Integer::sum) == marker.routers) {
-            outs.remove(move.version);
-            depart(move, key);
+        } else if (!arrivals.containsKey(move.version)) {
+            arrivals.keySet().removeIf(version -> version < move.first); // of steps that are over
+            early.keySet().removeIf(version -> version < move.first);
+            Waiting<I> task = waiting.computeIfAbsent(key, Waiting::new);
+            task.move = move;
+            task.parcel = early.remove(move.version);
+            arrivals.put(move.version, task);
+            if (task.parcel != null) {
+                install(task, 0);
+            }
         }
     }
 
     private void depart(Move move, TaskKey key) throws Exception {
         Waiting<I> task = waiting.remove(key);
+        if (task != null && task.move != null && !task.installed) {
+            throw new IllegalStateException("task " + move.task + " moves on before it has come: a step has begun too early");
+        }
         if (task != null) { // it has come a moment ago, or there is a pause: what came before the markers belongs here
             for (StreamRecord<I> value; (value = task.values.poll()) != null; ) {
                 process(value, key);
@@ -213,9 +187,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             mailbox.execute(() -> proceed(move, key, departure), "a task departs");
             return;
         }
-        counted.clear();
-        Load load = loads.remove(key);
-        var parcel = new Transfers.Parcel(move.version, (load == null ? new Load() : load).numbers(), departure.chunks);
+        measured.clear();
+        long[] load = loads.remove(key);
+        var parcel = new Transfers.Parcel(move.version, load == null ? new long[4] : load, departure.chunks);
         bytesOut.inc(parcel.bytes());
         int workers = getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks();
         int target = KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup(settings.groups, workers, move.to);
@@ -245,9 +219,8 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             mailbox.execute(() -> install(task, chunk + 1), "a task is installed");
             return;
         }
-        Load load = new Load(task.parcel.load());
-        loads.put(task.key, load);
-        counted.update(load.numbers());
+        loads.put(task.key, task.parcel.load());
+        measured.update(task.parcel.load().clone());
         sweepLater();
         task.installed = true;
         fire(task.key, timers.currentWatermark()); // due before all that waits
@@ -263,7 +236,7 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         StreamRecord<I> value = task.values.poll();
         if (value != null) {
             process(value, task.key);
-            task.kept++;
+            task.processed++;
             mailbox.execute(() -> drain(task), "values have waited");
         } else if (pause == null && waiting.remove(task.key, task)) {
             report(task);
@@ -275,41 +248,41 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         if (task.move != null && !task.reported) {
             task.reported = true;
             long millis = (System.nanoTime() - task.since) / 1_000_000;
-            long count = task.kept + task.values.size();
+            long count = task.processed + task.values.size();
             longestMillis = Math.max(longestMillis, millis);
             moves.inc();
             held.inc(count);
-            Move move = task.move;
             long bytes = task.parcel.bytes();
-            task.parcel = new Transfers.Parcel(move.version, null, List.of()); // free the copy
-            reporter.execute(() -> tell(() -> board.done(move, bytes, count, millis, 0)));
+            task.parcel.chunks().clear();
+            later(0, () -> board.done(task.move, bytes, count, millis, 0));
         }
     }
 
-    private void tell(ThrowingRunnable<Exception> note) {
-        try {
-            note.run();
-        } catch (Exception error) {
-            LOG.warn("The JobManager does not take a note of a move; if it has ended, the job starts again.", error);
-        }
+    /** Asks or tells the JobManager without waiting for it; where it has ended, the job starts again. */
+    private void later(long millis, ThrowingRunnable<Exception> note) {
+        reporter.schedule(() -> {
+            try {
+                note.run();
+            } catch (Exception error) {
+                LOG.warn("A note on a move does not reach the JobManager.", error);
+            }
+        }, millis, TimeUnit.MILLISECONDS);
     }
 
     /** Suspends everything until all tasks of a step are installed (section 5.1 of the paper). */
     private void suspend(Move step) {
         if (pause == null || pause.first < step.first) {
             pause = step;
-            reporter.schedule(() -> lookForEnd(step), 0, TimeUnit.MILLISECONDS);
+            later(0, () -> lookForEnd(step));
         }
     }
 
-    private void lookForEnd(Move step) {
-        tell(() -> {
-            if (Board.isOver(board.read(), step)) {
-                mailbox.execute(() -> resume(step), "the end of a pause");
-            } else {
-                reporter.schedule(() -> lookForEnd(step), 5, TimeUnit.MILLISECONDS);
-            }
-        });
+    private void lookForEnd(Move step) throws Exception {
+        if (Board.isOver(board.read(), step)) {
+            mailbox.execute(() -> resume(step), "the end of a pause");
+        } else {
+            later(5, () -> lookForEnd(step));
+        }
     }
 
     private void resume(Move step) throws Exception {
@@ -326,101 +299,54 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
 
     private void process(StreamRecord<I> value, TaskKey task) throws Exception {
         setCurrentKey(task);
-        Long timestamp = value.hasTimestamp() ? value.getTimestamp() : null;
         K key = function.key(value.getValue());
-        step(task, key, timestamp, (before, context) -> function.process(key, before, value.getValue(), context));
+        step(task, key, value.hasTimestamp() ? value.getTimestamp() : null,
+                (before, context) -> function.process(key, before, value.getValue(), context));
     }
 
-    private interface Next<S, O> {
-        S of(S before, LiveFunction.Context<O> context) throws Exception;
-    }
-
-    private void step(TaskKey task, K key, Long timestamp, Next<S, O> next) throws Exception {
+    private void step(TaskKey task, K key, Long timestamp, BiFunctionWithException<S, Context<K, O>, S, Exception> next)
+            throws Exception {
         long began = System.nanoTime();
-        results.eraseTimestamp();
-        if (timestamp != null) {
-            results.setAbsoluteTimestamp(timestamp);
-        }
-        Load load = loads.get(task);
+        long[] load = loads.get(task);
         if (load == null) {
-            load = new Load();
+            load = new long[4];
             loads.put(task, load);
-            counted.update(load.numbers());
+            measured.update(load.clone());
         }
         S before = state.get(key);
-        S after = next.of(before, new Around(key, timestamp));
-        load.keys += state.put(key, before, after);
-        if (after != null && load.tuples++ % SAMPLED == 0) {
-            load.size += (state.size(key, after, scratch) - load.size) / Math.min(SAMPLED, 1 + load.tuples / SAMPLED);
+        S after = next.apply(before, new Context<>(state, timers, results, key, timestamp));
+        load[KEYS] += state.put(key, before, after);
+        if (after != null && load[TUPLES] % SAMPLED == 0) {
+            long seen = Math.min(SAMPLED, 1 + load[TUPLES] / SAMPLED);
+            load[SIZE] += (state.size(key, after, scratch) - load[SIZE]) / seen;
         }
-        if (before == null) {
+        if (before == null && after != null) {
             sweepLater();
         }
-        load.nanos += System.nanoTime() - began;
-    }
-
-    private final class Around implements LiveFunction.Context<O> {
-        private final K key;
-        private final Long timestamp;
-
-        Around(K key, Long timestamp) {
-            this.key = key;
-            this.timestamp = timestamp;
-        }
-
-        @Override public void collect(O result) {
-            results.collect(result);
-        }
-
-        @Override public Long timestamp() {
-            return timestamp;
-        }
-
-        @Override public long watermark() {
-            return timers.currentWatermark();
-        }
-
-        @Override public long processingTime() {
-            return timers.currentProcessingTime();
-        }
-
-        @Override public void registerEventTimer(long time) throws Exception {
-            state.register(key, time, true);
-        }
-
-        @Override public void registerProcessingTimer(long time) throws Exception {
-            state.register(key, time, false);
-        }
-
-        @Override public void deleteEventTimer(long time) throws Exception {
-            state.unregister(key, time, true);
-        }
-
-        @Override public void deleteProcessingTimer(long time) throws Exception {
-            state.unregister(key, time, false);
-        }
+        load[TUPLES]++;
+        load[NANOS] += System.nanoTime() - began;
     }
 
     @Override public void onEventTime(InternalTimer<TaskKey, K> timer) throws Exception {
-        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), true);
+        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), TaskState.EVENT);
     }
 
     @Override public void onProcessingTime(InternalTimer<TaskKey, K> timer) throws Exception {
-        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), false);
+        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), TaskState.PROCESSING);
     }
 
-    private void fire(TaskKey task, K key, long time, boolean event) throws Exception {
-        if (state.unregister(key, time, event)) {
-            step(task, key, event ? time : null, (before, context) -> function.onTimer(key, before, time, context));
+    private void fire(TaskKey task, K key, long time, int kind) throws Exception {
+        if (state.unregister(key, time, kind)) {
+            step(task, key, kind == TaskState.EVENT ? time : null, (before, around) -> function.onTimer(key, before, time, around));
         }
     }
 
     /** Fires the event timers of a task that are due; what they register for a time that is due fires as well. */
     private void fire(TaskKey task, long until) throws Exception {
         setCurrentKey(task);
-        for (List<Map.Entry<K, Long>> due; !(due = state.dueTimers(until)).isEmpty(); ) {
+        for (List<Map.Entry<K, Long>> due; !(due = state.timersUntil(until, TaskState.EVENT)).isEmpty(); ) {
             for (Map.Entry<K, Long> timer : due) {
-                fire(task, timer.getKey(), timer.getValue(), true);
+                fire(task, timer.getKey(), timer.getValue(), TaskState.EVENT);
             }
         }
     }
@@ -437,25 +363,20 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         @Override public void onEventTime(InternalTimer<TaskKey, VoidNamespace> timer) {}
 
         @Override public void onProcessingTime(InternalTimer<TaskKey, VoidNamespace> timer) throws Exception {
-            Load load = loads.get(timer.getKey());
+            long[] load = loads.get(timer.getKey());
             if (load != null) { // else it has departed
-                load.keys -= state.expire();
+                load[KEYS] -= state.expire();
                 sweepLater();
             }
         }
     }
 
-    private boolean isBusy() {
-        return !waiting.isEmpty() || departures > 0 || pause != null;
-    }
+    private boolean isBusy() { return !waiting.isEmpty() || departures > 0 || pause != null; }
 
     /** A watermark waits for states on their way: their timers, and the values that wait for them, come before it. */
     @Override public void processWatermark(Watermark watermark) throws Exception {
-        if (isBusy()) {
-            delayed = watermark;
-        } else {
-            super.processWatermark(watermark);
-        }
+        delayed = watermark;
+        releaseWatermark();
     }
 
     private void releaseWatermark() throws Exception {
@@ -469,9 +390,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
     /** A snapshot waits for states on their way. Nobody waits for another in a circle: who has come to a barrier has sent all. */
     @Override public void prepareSnapshotPreBarrier(long checkpoint) throws Exception {
         finish();
-        for (Map.Entry<TaskKey, Load> load : loads.entrySet()) {
+        for (Map.Entry<TaskKey, long[]> load : loads.entrySet()) {
             setCurrentKey(load.getKey());
-            counted.update(load.getValue().numbers());
+            measured.update(load.getValue().clone());
         }
     }
 
