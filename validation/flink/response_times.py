@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.load_series import LoadSeries
 from edrp.engines.clock import SystemClock
@@ -206,7 +207,7 @@ class Measurement:
         return begin, wait_until(look, PATIENCE, "has not installed a step", "the job")
 
     def restart(self, workers: int, seconds: float) -> int:
-        """Stop with a savepoint and start with so many workers, after the seconds that states take over links: when that began."""
+        """Stop with a savepoint, wait while states pass links, and start with so many workers: when that began."""
         begin = now_ms()
         self.run.restart(replace(self.run.settings, workers=workers), seconds)
         return begin
@@ -227,15 +228,15 @@ class Measurement:
 def measure(settings: ResponseSettings, rounds: int, done: Collection[Migration], tell: Tell) -> Iterator[Row]:
     """Measure all cells that are not done, each as a row, on one cluster."""
     missing = [cell for cell in cells(settings, rounds) if cell not in done]
-    course, transitions = flight_course()
     if not missing:
         return
+    history = flight_course()
     with LocalFlink({"a": 2, "b": 2, "c": 2}) as flink:
         for number, window in dict.fromkeys((cell.round, cell.window) for cell in missing):
             group = [cell for cell in missing if (cell.round, cell.window) == (number, window)]
             try:
-                yield from _measure_group(flink, settings, group, (course, transitions), tell)
-            except EngineError as error:  # a machine that stalls loses these rows, which is said
+                yield from _measure_group(flink, settings, group, history, tell)
+            except (EngineError, InvalidInstanceError) as error:  # a machine that stalls loses these rows, which is said
                 tell(f"round {number}, window {window:g} s: {error}")
                 for job in flink.rest.get("/jobs/overview")["jobs"]:
                     if job["state"] in ("RUNNING", "RESTARTING", "CREATED"):

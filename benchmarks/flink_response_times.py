@@ -1,4 +1,4 @@
-"""Response times by window and method (state migration, Fig. 13): `python benchmarks/flink_fig13.py run ROWS`, `show ROWS`.
+"""Response times after migrations (state migration, Fig. 13): `python benchmarks/flink_response_times.py run ROWS`, `show ROWS`.
 
 The frequent-pattern job runs on a LocalFlink with windows of 30 to 120 s of the paper's time. In every round one migration of a
 course of node counts, that of hourly departures from New York, is carried out for each window by each method: the tasks move as
