@@ -30,7 +30,7 @@ from edrp.engines.flink.migrating.metrics import InstalledStep
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternChange, PatternRun, PatternSettings
-from edrp.validation.flink.task_paths import METHODS, STORM, allowed_pace, moved_share, task_paths
+from edrp.validation.flink.task_paths import METHODS, SINGLE_STEP, STORM, allowed_pace, moved_share, task_paths
 
 Tell = Callable[[str], None]
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ RESTART = "restart"
 
 MODES: tuple[Mode, ...] = ("pause", "live")
 
-FILL_SECONDS, LOAD_SECONDS, QUIET_SECONDS, PATIENCE = 3.0, 2.0, 1.0, 90.0
+FILL_SECONDS, LOAD_SECONDS, QUIET_SECONDS, PATIENCE = 2.0, 1.0, 1.0, 90.0
 """Seconds to fill the window, to measure loads, before each migration, and most seconds until all results are there."""
 
 LEAD_MS = 300
@@ -96,11 +96,12 @@ class Migration(NamedTuple):
 
 
 def cells(settings: ResponseSettings, rounds: int) -> list[Migration]:
-    """All cells; windows and methods take turns, and methods start with another one in each round."""
+    """All cells; windows and methods take turns, and each window in each round starts with another method."""
     ways = [(method, mode) for mode in MODES for method in METHODS if method != STORM]
     found = []
-    for number, window in product(range(rounds), settings.windows):
-        turned = ways[number % len(ways) :] + ways[: number % len(ways)]
+    for number, (place, window) in product(range(rounds), enumerate(settings.windows)):
+        first = (number + place) % len(ways)
+        turned = ways[first:] + ways[:first]
         found += [Migration(number, window, method, mode) for method, mode in (*turned, (STORM, RESTART))]
     return found
 
@@ -263,8 +264,12 @@ def _measure_group(
     shared = {"nodes": counts[-2:], "bytes": round(float(loads.size.sum())), "tweets": live.run.settings.window}
     shared |= {"seconds": settings.seconds, "rate": settings.rate, "link": settings.link}
     table = np.array(live.run.settings.first_workers())
+    warm_up: tuple[tuple[Ints, Mode], ...] = ((ends[SINGLE_STEP][1], "pause"), (ends[SINGLE_STEP][0], "live"))
+    for workers, mode in warm_up:  # the first moves of a job wait for classes, and for arrays to grow
+        live.move(table, workers, 0.0, mode)
+        table = workers
     for cell in (cell for cell in group if cell.method != STORM):
-        mode: Mode = "pause" if cell.mode == "pause" else "live"
+        mode = "pause" if cell.mode == "pause" else "live"
         before, after = ends[cell.method]
         live.move(table, before, 0.0, "live")
         time.sleep(QUIET_SECONDS)
