@@ -198,11 +198,11 @@ class Measurement:
             key = log.append_plan([moves], "fig13", round(pace), mode).key
 
         def look() -> InstalledStep | None:
-            state, steps = self._reader.control_state()
-            if state is None or state.plan != key or not state.over:
+            _, plan, steps = self._reader.control_state()
+            if plan is None or plan.plan != key or not plan.over:
                 return None
-            if state.state != "done" or steps[0].refused:
-                raise EngineError("the job", f"refuses a plan: {state.state}")
+            if plan.state != "done" or (0 in steps and steps[0].refused):
+                raise EngineError("the job", f"has not carried out a plan: {plan.state}")
             return steps.get(0)
 
         return begin, wait_until(look, PATIENCE, "has not installed a step", "the job")

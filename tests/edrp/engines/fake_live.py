@@ -1,4 +1,4 @@
-"""A cluster whose job has live operators: it follows the control log whenever it is asked, takes checkpoints, and can be killed."""
+"""A cluster whose job has live operators: it follows the control log when it is asked, takes checkpoints, and can be killed."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -47,11 +47,13 @@ class Position:
     plan: int = -1
     done: int = 0
     state: str = "done"
+    offset: int = 0
+    """Bytes of the log up to the end of the last plan that is over."""
 
 
 @dataclass
 class FakeLive(FakeFlink):
-    """The cluster; a question for the job lets its control source go on by one step."""
+    """The cluster; questions for the job let its control source go on by one step."""
 
     log: Path = Path()
     live: list[FakeLiveOperator] = field(default_factory=lambda: [FakeLiveOperator("count", 12)])
@@ -60,6 +62,9 @@ class FakeLive(FakeFlink):
     position: Position = field(default_factory=Position)
     installed: list[str] = field(default_factory=list)
     """Steps as `live.steps` tells them, since the job last started."""
+    questions_per_step: int = 1
+    forgotten: bool = False
+    """Whether the job has started again since the last plan was over, whose state it no longer tells."""
     checkpoint_every: int = 3
     """Steps between two checkpoints."""
     kills: list[int] = field(default_factory=list)
@@ -72,7 +77,9 @@ class FakeLive(FakeFlink):
     """Identifier of the job after a kill; as before without."""
     stuck: bool = False
     uri: str = ""
+    questions: int = 0
     ticks: int = 0
+    address: str = "http://127.0.0.1:8081"
     saved: Any = None
     shown: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -97,14 +104,15 @@ class FakeLive(FakeFlink):
 
     # The job: an own reader of the log, which shares nothing with the package.
 
-    def plans(self) -> Iterator[tuple[str, list[list[tuple[str, int, int, int]]], bool]]:
-        """Identifier, steps and whether it is aborted, of each plan whose end is there."""
+    def plans(self) -> Iterator[tuple[str, list[list[tuple[str, int, int, int]]], bool, int]]:
+        """Identifier, steps, whether it is aborted, and where the log goes on behind it, of each plan whose end is there."""
         text = self.log.read_text() if self.log.exists() else ""
         lines = text[: text.rfind("\n") + 1].splitlines()
         for number, line in enumerate(lines):
-            if line.startswith("end "):
-                key = line.split()[1]
-                first = max(i for i in range(number) if lines[i].startswith(f"plan {key} "))
+            key = line.removeprefix("end ")
+            starts = [i for i in range(number) if lines[i].startswith(f"plan {key} ")]
+            if line.startswith("end ") and starts:
+                first = max(starts)
                 steps: list[list[tuple[str, int, int, int]]] = []
                 for row in lines[first + 1 : number]:
                     if row.startswith("step "):
@@ -112,7 +120,7 @@ class FakeLive(FakeFlink):
                     else:
                         _, _, name, task, source, target = row.split()
                         steps[-1].append((unquote(name), int(task), int(source), int(target)))
-                yield key, steps, f"abort {key}" in lines[number:]
+                yield key, steps, f"abort {key}" in lines[number:], sum(len(row) + 1 for row in lines[: number + 1])
 
     def follow(self) -> None:
         """Install one step, or begin with the next plan."""
@@ -122,22 +130,26 @@ class FakeLive(FakeFlink):
         at = self.position
         if at.state in ("done", "aborted"):
             if at.plan + 1 < len(plans):
-                self.position = Position(at.plan + 1, 0, "running")
-                self.installed = []
+                self.position = Position(at.plan + 1, 0, "running", at.offset)
+                self.installed, self.forgotten = [], False
+            return
+        self.questions += 1
+        if self.questions % self.questions_per_step:
             return
         self.ticks += 1
         if self.ticks in self.kills:
             self.kill()
             return
-        _, steps, aborted = plans[at.plan]
+        _, steps, aborted, end = plans[at.plan]
         if aborted:
-            at.state = "aborted"
+            at.state, at.offset = "aborted", end
             return
         refused = [self.refuses(*move) for move in steps[at.done]]
         size = sum(self.named_live(move[0]).size for move in steps[at.done])
         self.installed.append(f"{at.done} 0.25 {size} 3 40 {sum(refused)}")
         at.done += 1
-        at.state = "done" if at.done == len(steps) else "running"
+        if at.done == len(steps):
+            at.state, at.offset = "done", end
         if self.ticks % self.checkpoint_every == 0:
             self.save()
 
@@ -160,7 +172,7 @@ class FakeLive(FakeFlink):
         self.position, tables = deepcopy(self.saved)
         for live, table in zip(self.live, tables, strict=True):
             live.table = table
-        self.installed = []
+        self.installed, self.forgotten = [], True
         self.silent, self.restarting = 3, 3
         self.job_id = self.job_after_kill or self.job_id
 
@@ -168,10 +180,11 @@ class FakeLive(FakeFlink):
 
     def metrics(self) -> dict[str, dict[str, str]]:
         plans, at = list(self.plans()), self.position
-        state = "" if at.plan < 0 else f"{plans[at.plan][0]} {at.done} {len(plans[at.plan][1])} {at.state}"
+        unknown = at.plan < 0 or (self.forgotten and at.state != "running")
+        state = "" if unknown else f"{plans[at.plan][0]} {at.done} {len(plans[at.plan][1])} {at.state}"
         steps = ";".join(self.installed)
         uri = self.uri or self.log.as_uri()
-        found = {self.key("live-control"): {f"0.live-control.live.{k}": v for k, v in _control(uri, state, steps)}}
+        found = {self.key("live-control"): {f"0.live-control.live.{k}": v for k, v in _control(uri, state, steps, at.offset)}}
         for live in self.live:
             table = ",".join(map(str, live.table))
             routers = {f"{r}.{live.name}-router.live.table": table for r in range(2)}
@@ -211,5 +224,5 @@ class FakeLive(FakeFlink):
         return super().answer(path)
 
 
-def _control(uri: str, state: str, steps: str) -> tuple[tuple[str, str], ...]:
-    return ("control", uri), ("plan", state), ("steps", steps)
+def _control(uri: str, state: str, steps: str, offset: int) -> tuple[tuple[str, str], ...]:
+    return ("control", uri), ("plan", state), ("steps", steps), ("offset", str(offset))

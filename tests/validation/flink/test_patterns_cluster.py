@@ -75,7 +75,7 @@ def test_the_job_reports_the_maximal_frequent_patterns_with_moves_going_on(flink
     reader = LiveReader(flink.address, run.job.key, SystemClock())
 
     def look() -> bool | None:
-        plan = reader.discover().plan
+        plan = reader.discover().state.plan
         return True if plan is not None and plan.plan == key and plan.over else None
 
     wait_until(look, 120, "does not move all tasks", "the job")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator
-from edrp.engines.flink.migrating.metrics import TaskLoad
+from edrp.engines.flink.migrating.metrics import ControlState, TaskLoad
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.validation.flink.lab.patterns import PatternChange, PatternSettings
@@ -123,7 +123,7 @@ def test_moves_are_of_both_operators_and_lead_to_key_groups_of_the_new_worker():
 def job(loads):
     """A job whose operators have loads by task."""
     operators = {name: LiveOperator(name, 3, 8, ("a",), (0, 1, 2), of_task) for name, of_task in loads.items()}
-    return LiveJob("1", "live", "file:///log", None, operators, CheckpointSettings(5.0, True, False, True), 100.0)
+    return LiveJob("1", "live", "file:///log", ControlState(0, None, {}), operators, CheckpointSettings(5.0, True, False, True), 100.0)
 
 
 def test_loads_are_those_between_two_observations_over_both_operators():

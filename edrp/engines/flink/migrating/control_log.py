@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.files import file_mode, naming_errors, read_regular
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.migrating.metrics import PlanState
+from edrp.engines.flink.migrating.metrics import ControlState
 from edrp.engines.flink.migrating.moves import Steps, TaskMove
 
 Mode = Literal["live", "pause"]
@@ -25,6 +25,8 @@ IDENTIFIER = 12
 """Hexadecimal digits of the identifier of a plan."""
 
 DRIVER = "# driver "
+
+NO_DRIVER = ("", "", "")
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class LoggedPlan:
     ----------
     pace : bytes/s of each sender; 0 for no limit.
     host, process, origin : who sent it, and the digest of what was asked for.
-    whole : whether its last line is there; the job takes no other plan.
+    end : bytes of the log up to its end.
     aborted : whether the job is to begin no further step of it.
     """
 
@@ -46,7 +48,7 @@ class LoggedPlan:
     process: str = ""
     origin: str = ""
     moves: list[list[TaskMove]] = field(default_factory=list)
-    whole: bool = False
+    end: int = 0
     aborted: bool = False
 
     @property
@@ -66,31 +68,34 @@ class Log:
 
     Attributes
     ----------
-    plans : whole ones only.
+    plans : those whose last line is there; the job takes no others.
+    size : in bytes.
     version : the highest version of a move, 0 without any.
     mend : what has to be appended before anything else, since a writer died in the middle of a line or plan.
     """
 
     plans: list[LoggedPlan] = field(default_factory=list)
+    size: int = 0
     version: int = 0
     mend: bytes = b""
 
-    def unfinished(self, state: PlanState | None, place: str) -> LoggedPlan | None:
+    def unfinished(self, state: ControlState, place: str) -> LoggedPlan | None:
         """The plan of which the job has still something to do; None where all is done or aborted.
 
         Raises
         ------
         EngineError
-            The job is at a plan that the log does not hold: it reads another one.
+            The job is at a place that the log does not have: it reads another one.
         """
-        keys = [plan.key for plan in self.plans]
-        if state is not None and state.plan not in keys:
-            why = f"does not hold plan {state.plan}, at which the job is: it is another log; name the one of the job by --control"
-            raise EngineError(place, why)
-        at = -1 if state is None else keys.index(state.plan)
-        if state is not None and not state.over:
-            return self.plans[at]
-        return next((plan for plan in self.plans[at + 1 :] if not plan.aborted), None)
+        plans = {plan.key: plan for plan in self.plans}
+        current = state.plan
+        if state.offset > self.size or (current is not None and current.plan not in plans):
+            why = "is not the log that the job reads, which is at a plan that this one does not hold"
+            raise EngineError(place, f"{why}; name the log of the job by --control")
+        if current is not None and not current.over:
+            return plans[current.plan]
+        over = None if current is None else current.plan
+        return next((p for p in self.plans if p.end > state.offset and not p.aborted and p.key != over), None)
 
 
 def read_log(content: bytes) -> Log:
@@ -100,20 +105,21 @@ def read_log(content: bytes) -> Log:
     >>> log.plans[0].steps, log.version, log.mend
     (((TaskMove(operator='count', task=3, source=0, target=7),),), 1, b'#\n')
     """
-    log, known = Log(), {}
-    driver: list[str] = []
+    log, place = Log(size=len(content)), 0
+    known: dict[str, LoggedPlan] = {}
+    host, process, origin = NO_DRIVER
     opened: LoggedPlan | None = None
     *lines, tail = content.split(b"\n")
     for line in lines:
+        place += len(line) + 1
         text = line.decode("ascii", "replace")
         words = text.split(" ")
         try:
             if text.startswith(DRIVER):
-                driver = words[2:5]
+                host, process, origin = words[2:5]
             elif words[0] == "plan" and len(words[1]) == IDENTIFIER:
-                opened = LoggedPlan(words[1], int(words[4]), words[5], *driver)
-                known[opened.key] = opened
-                driver = []
+                opened = known[words[1]] = LoggedPlan(words[1], int(words[4]), words[5], unquote(host), process, origin)
+                host, process, origin = NO_DRIVER
             elif words[0] == "step" and opened is not None:
                 opened.moves.append([])
             elif words[0] == "move":
@@ -122,7 +128,7 @@ def read_log(content: bytes) -> Log:
                 if opened is not None:
                     opened.moves[-1].append(TaskMove(operator, *numbers))
             elif words[0] == "end" and opened is not None and words[1:] == [opened.key]:
-                opened.whole = True
+                opened.end = place
                 log.plans.append(opened)
                 opened = None
             elif words[0] == "abort" and words[1] in known:

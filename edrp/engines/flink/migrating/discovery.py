@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edrp.engines.clock import Clock
-from edrp.engines.errors import EngineError, JobGoneError, StoppedError
+from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError, StoppedError
 from edrp.engines.flink.capturing import ENDED, check_job, find_job
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.flink.migrating.metrics import (
-    InstalledStep,
+    ControlState,
     Metrics,
-    PlanState,
     TaskLoad,
+    read_control,
     read_loads,
     read_metrics,
-    read_plan_state,
-    read_steps,
     read_table,
 )
 
@@ -102,7 +100,7 @@ class LiveJob:
     ----------
     key : Flink's identifier.
     control : address of the control log, as the job opens it.
-    plan : how far the job is with its newest plan; None where it has none.
+    state : how far the job is in the control log.
     operators : by name.
     uptime : seconds for which the job has run.
     """
@@ -110,7 +108,7 @@ class LiveJob:
     key: str
     name: str
     control: str
-    plan: PlanState | None
+    state: ControlState
     operators: Mapping[str, LiveOperator]
     checkpoints: CheckpointSettings
     uptime: float
@@ -161,24 +159,23 @@ class LiveReader:
         EngineError
             No Flink, no job or several, no live operator, or metrics that do not come.
         """
-        job = self._find()
         began = self.clock.time()
         rounds = 0
         while True:
             try:
-                live = self._read_whole(job)
+                live = self._read_whole(self._find())
                 rounds += 1
                 if rounds > 1:
                     return live
-            except _UnknownYetError as error:
+            except (_UnknownYetError, NoAnswerError) as error:
                 if self.clock.time() - began >= METRICS_PATIENCE:
                     raise EngineError(error.place, error.why) from None
             if self.clock.stopping is not None:
-                raise StoppedError(self.client.address, f"stopped by {self.clock.stopping}; nothing was sent")
+                raise StoppedError(self.client.address, f"stopped by {self.clock.stopping} while the job was observed")
             self.clock.sleep(SECONDS_BETWEEN_ROUNDS)
 
-    def control_state(self) -> tuple[PlanState | None, dict[int, InstalledStep]]:
-        """State of the newest plan and its steps, from the control source alone; a job that was started again is found by name.
+    def control_state(self) -> ControlState:
+        """How far the job is in the control log; a job that was started again is found by its name.
 
         Raises
         ------
@@ -196,9 +193,9 @@ class LiveReader:
             raise EngineError(self.client.address, f"job {self._name!r} {'is gone' if state is None else f'is {state}'}")
         if state != "RUNNING":
             raise EngineError(self.client.address, f"job {self._name!r} is {state or 'unknown'}")
-        for values in read_metrics(self.client, job, vertex, ("control", "plan", "steps")).values():
-            if "plan" in values:
-                return read_plan_state(values["plan"].get(0, "")), read_steps(values.get("steps", {}).get(0, ""))
+        for values in read_metrics(self.client, job, vertex, ("plan", "steps", "offset")).values():
+            if len(values) == 3:
+                return read_control(values)
         raise EngineError(self.client.address, "the control source tells no state yet")
 
     def _find(self) -> str:
@@ -250,14 +247,14 @@ class LiveReader:
             why = f"job {self._name!r} has no live operator; its program needs Live.process(…) in place of keyBy(…).process(…)"
             raise _UnknownYetError(self.client.address, why)
         self._control = next(iter(control["control"].values()))
-        plan = read_plan_state(control.get("plan", {}).get(0, ""))
-        moving = plan is not None and not plan.over
+        state = read_control(control)
+        moving = state.plan is not None and not state.plan.over
         operators = (self._operator(job, name, *workers[name], routers.get(name, {}), moving) for name in sorted(workers))
         return LiveJob(
             key=job,
             name=self._name,
             control=self._control,
-            plan=plan,
+            state=state,
             operators={operator.name: operator for operator in operators},
             checkpoints=self._checkpoints(job),
             uptime=float(described.get("duration", 0)) * MILLISECONDS,

@@ -105,10 +105,11 @@ def unfinished_plan(log: Log, job: LiveJob, origin: str | None, place: str) -> L
     EngineError
         Another plan is under way.
     """
-    plan = log.unfinished(job.plan, place)
+    plan = log.unfinished(job.state, place)
     if plan is None or plan.origin == origin:
         return plan
-    done = job.plan.done if job.plan is not None and job.plan.plan == plan.key else 0
+    current = job.state.plan
+    done = current.done if current is not None and current.plan == plan.key else 0
     why = f"plan {plan.key} is under way, {done} of {numbered(len(plan.steps), 'step')} done, {plan.sender}"
     raise EngineError(place, f"{why}; give that plan again to follow it, or --abort to take it back")
 
@@ -174,11 +175,8 @@ def take_back(reader: LiveReader, control: ControlLog, job: LiveJob, note: Note)
     if not plan.aborted:
         control.append_abort(plan)
         note("abort", plan=plan.key)
-        state = Follower(reader, plan, (), note).follow()
-        job = _settled(reader, plan, tables_after(_tables(job), plan.steps[: state.done]))
-    elif job.plan is not None and job.plan.plan == plan.key:
-        Follower(reader, plan, (), note).follow()
-        job = reader.discover()
+    done = Follower(reader, plan, (), note).follow().done
+    job = _settled(reader, plan, tables_after(_tables(job), plan.steps[:done]))
     back = reversed_steps(plan.steps, _tables(job))
     mode: Mode = "pause" if plan.mode == "pause" else "live"
     return carry_out(reader, control, job, back, REVERSE + plan.key, Transfer(plan.pace, mode), note)
@@ -192,7 +190,7 @@ def plan_to_take_back(log: Log, job: LiveJob, place: str) -> LoggedPlan:
     EngineError
         There is none.
     """
-    plan = log.unfinished(job.plan, place) or (log.plans[-1] if log.plans and log.plans[-1].aborted else None)
+    plan = log.unfinished(job.state, place) or (log.plans[-1] if log.plans and log.plans[-1].aborted else None)
     if plan is None:
         raise EngineError(place, f"no plan is under way in job {job.name!r}, so that there is nothing to abort")
     return plan

@@ -9,7 +9,7 @@ from edrp.engines.applying import Note
 from edrp.engines.errors import EngineError, StoppedError
 from edrp.engines.flink.migrating.control_log import LoggedPlan
 from edrp.engines.flink.migrating.discovery import LiveReader
-from edrp.engines.flink.migrating.metrics import InstalledStep, PlanState
+from edrp.engines.flink.migrating.metrics import ControlState, InstalledStep, PlanState
 from edrp.engines.flink.migrating.moves import StepForecast
 
 SECONDS_BETWEEN_POLLS = 0.5
@@ -46,7 +46,8 @@ class Follower:
     planned: tuple[StepForecast, ...]
     note: Note
     told: set[int] = field(default_factory=set)
-    _state: PlanState | None = None
+    _done: int = -1
+    _seen_over: bool = False
     _trouble: str = ""
     _since: float = 0.0
 
@@ -64,8 +65,11 @@ class Follower:
         self._since = clock.time()
         while True:
             state = self._ask()
-            if state is not None and state.plan == self.plan.key and state.over:
+            if state is not None and state.over and (self._seen_over or len(self.told) == state.steps):
+                for number in sorted(set(range(state.done)) - self.told):
+                    self._note_step(number, None)
                 return state
+            self._seen_over = state is not None and state.over  # its last steps may be told a moment later
             self._refuse_waiting_longer()
             if clock.stopping is not None:
                 why = f"stopped by {clock.stopping}; the job goes on with plan {self.plan.key}"
@@ -73,32 +77,39 @@ class Follower:
             clock.sleep(SECONDS_BETWEEN_POLLS)
 
     def _ask(self) -> PlanState | None:
-        """Ask how far the plan is, and note what is new; None where nobody answers."""
+        """Ask how far the plan is, and note what is new; None where nobody answers, or the job has not taken it."""
         try:
-            state, steps = self.reader.control_state()
+            control = self.reader.control_state()
         except (EngineError, KeyError, TypeError, ValueError) as error:
             if not self._trouble:
                 self._since = self.reader.clock.time()
                 self.note("interrupted", plan=self.plan.key, why=str(error))
             self._trouble = str(error)
             return None
+        state = self._state(control)
+        done = -1 if state is None else state.done
         if self._trouble:
             self._trouble, self._since = "", self.reader.clock.time()
-            self.note("running again", plan=self.plan.key, done=self._done(state))
-        if state != self._state:
-            self._since = self.reader.clock.time()
-        if self._done(state) < self._done(self._state):
-            self.told = set(range(self._done(state)))
-            self.note("gone back", plan=self.plan.key, done=self._done(state))
-        self._state = state
-        if state is not None and state.plan == self.plan.key:
-            for number in range(state.done):
-                if number not in self.told and (number in steps or state.over):
-                    self._note_step(number, steps.get(number))
+            self.note("running again", plan=self.plan.key, done=max(0, done))
+        if done < self._done:
+            self.told = set(range(done))
+            self.note("gone back", plan=self.plan.key, done=max(0, done))
+        if done != self._done:
+            self._done, self._since = done, self.reader.clock.time()
+        steps = control.steps if control.plan is not None and control.plan.plan == self.plan.key else {}
+        for number in range(done if steps else 0):
+            if number not in self.told and (number in steps or number < min(steps)):
+                self._note_step(number, steps.get(number))
         return state
 
-    def _done(self, state: PlanState | None) -> int:
-        return state.done if state is not None and state.plan == self.plan.key else 0
+    def _state(self, control: ControlState) -> PlanState | None:
+        """State of the plan; a job that was started again has forgotten that of a plan that is over."""
+        if control.plan is not None and control.plan.plan == self.plan.key:
+            return control.plan
+        if control.offset < self.plan.end:
+            return None
+        steps, aborted = len(self.plan.steps), self.plan.aborted
+        return PlanState(self.plan.key, 0 if aborted else steps, steps, "aborted" if aborted else "done")
 
     def _note_step(self, number: int, installed: InstalledStep | None) -> None:
         """Note a step as planned and as measured; what was installed before a restart, the job no longer tells."""
@@ -119,13 +130,12 @@ class Follower:
             if waited >= RESTART_PATIENCE:
                 why = f"the job did not run again within {RESTART_PATIENCE:g} s ({self._trouble})"
                 raise EngineError(address, f"{why}; it goes on with plan {key} once it does: {again}")
-        elif self._state is None or self._state.plan != key:
+        elif self._done < 0:
             if waited >= SEEN_PATIENCE:
                 raise UnseenError(address, f"the job did not take plan {key} within {SEEN_PATIENCE:g} s")
         else:
-            done = self._state.done
-            expected = self.planned[done].seconds if done < len(self.planned) else 0.0
+            expected = self.planned[self._done].seconds if self._done < len(self.planned) else 0.0
             patience = max(STEP_PATIENCE, SLOWER * expected)
             if waited >= patience:
-                why = f"step {done} of plan {key} was not installed within {patience:g} s; is a worker overloaded?"
+                why = f"step {self._done} of plan {key} was not installed within {patience:g} s; is a worker overloaded?"
                 raise EngineError(address, f"{why} The job goes on with it: {again}")

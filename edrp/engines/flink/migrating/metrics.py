@@ -81,6 +81,21 @@ class PlanState:
         return self.state not in RUNNING_STATES
 
 
+class ControlState(NamedTuple):
+    """What the control source of a job tells.
+
+    Attributes
+    ----------
+    offset : bytes of the control log behind which no plan is over: all that end before are.
+    plan : the plan that was taken last since the job last started; None without any.
+    steps : its steps that were installed since then, by number.
+    """
+
+    offset: int
+    plan: PlanState | None
+    steps: dict[int, InstalledStep]
+
+
 def read_metrics(client: FlinkClient, job: str, vertex: str, wanted: tuple[str, ...] = ()) -> Metrics:
     """The metrics of the live operators in a vertex, all or those that are wanted; Flink fetches them because they are asked for.
 
@@ -137,6 +152,16 @@ def read_loads(text: str) -> dict[int, TaskLoad]:
     """
     rows = [list(map(int, row.split(":"))) for row in text.split(";") if row]
     return {task: TaskLoad(*counts) for task, *counts in rows}
+
+
+def read_control(values: dict[str, dict[int, str]]) -> ControlState:
+    """What the metrics of a control source say.
+
+    >>> read_control({"offset": {0: "120"}, "plan": {0: ""}, "steps": {0: ""}})
+    ControlState(offset=120, plan=None, steps={})
+    """
+    offset, plan, steps = (values[what][0] for what in ("offset", "plan", "steps"))
+    return ControlState(int(offset), read_plan_state(plan), read_steps(steps))
 
 
 def read_plan_state(text: str) -> PlanState | None:
