@@ -1,10 +1,11 @@
 """Response times after migrations (state migration, Fig. 13): `python benchmarks/flink_response_times.py run ROWS`, `show ROWS`.
 
-The frequent-pattern job runs on a LocalFlink with windows of 30 to 120 s of the paper's time. In every round one migration of a
-course of node counts, that of hourly departures from New York, is carried out for each window by each method: the tasks move as
-single-step optimal migration, MTM-aware migration and consistent hashing ask for, with all workers suspended (section 5.1) and
-live (5.2); and a plain job is stopped with a savepoint and started with an even split, as Storm was. `run` adds a row for each to
-the file, with the load of the machine; the same command again goes on with what is missing. A round takes about 5 minutes.
+The frequent-pattern job runs on a LocalFlink with windows of 30 to 120 s of the paper's time. In every round each method carries
+out one migration for each window: of a course of node counts, that of hourly departures from New York, the one whose costs come
+nearest to the means of the course. Tasks move as single-step optimal migration, MTM-aware migration and consistent hashing ask
+for, with all workers suspended (section 5.1) and live (5.2); and a plain job is stopped with a savepoint and started with an even
+split, as Storm was. `run` adds a row for each to the file, with the load of the machine; the same command again goes on with what
+is missing. A round takes about 5 minutes.
 """
 
 from __future__ import annotations

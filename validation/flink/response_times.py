@@ -30,7 +30,7 @@ from edrp.engines.flink.migrating.metrics import InstalledStep
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternChange, PatternRun, PatternSettings
-from edrp.validation.flink.task_paths import METHODS, SINGLE_STEP, STORM, allowed_pace, moved_share, task_paths
+from edrp.validation.flink.task_paths import METHODS, SINGLE_STEP, STORM, allowed_pace, moved_share, task_paths, typical_migration
 
 Tell = Callable[[str], None]
 Row = dict[str, Any]
@@ -42,7 +42,7 @@ LOW, HIGH, OUTLIERS = 3, 6, 0.02
 """Range of node counts that departures from New York by hour are normalised to; 8 to 16 as in the paper need more cores."""
 
 MONTH, MAX_MIGRATIONS = 720, 100
-"""Hours that transitions are estimated from, and the migrations that follow, of which those to measure are drawn."""
+"""Hours that transitions are estimated from, and the migrations that follow; those of typical costs are measured."""
 
 RESTART = "restart"
 """Mode of a job that is stopped with a savepoint and started again."""
@@ -115,12 +115,6 @@ def flight_course() -> tuple[list[int], TransitionMatrix]:
     return course.tolist(), TransitionMatrix.estimate(counts[:MONTH], node_counts=range(LOW, HIGH + 1))
 
 
-def migration_of(number: int) -> int:
-    """The migration of the course that a round measures: drawn without repetition."""
-    order = np.random.default_rng(0).permutation(MAX_MIGRATIONS)
-    return int(order[number % MAX_MIGRATIONS])
-
-
 @dataclass(frozen=True, slots=True)
 class Loads:
     """What was measured of each task over both operators, shape (tasks,): microseconds of work, and bytes."""
@@ -153,7 +147,7 @@ def response_row(results: Sequence[PatternChange], begin: int, seconds: float) -
 
     >>> results = [PatternChange(*row, 1, 1, 1) for row in ((90, 80), (130, 100), (150, 140), (9000, 8000))]
     >>> response_row(results, 100, 1.0)
-    {'results': 2, 'mean': 20.0, 'median': 20.0, 'p99': 29.8, 'max': 30, 'before': 10.0, 'silence': 0.06}
+    {'results': 2, 'mean': 20.0, 'median': 20.0, 'p99': 29.8, 'max': 30, 'before': 10.0, 'silence': 0.04}
     """
     delays = np.array([result.arrived - result.due for result in results if begin <= result.due < begin + 1000 * seconds])
     quiet = [result.arrived - result.due for result in results if begin - 1000 * QUIET_SECONDS <= result.due < begin]
@@ -253,15 +247,19 @@ def _measure_group(
 ) -> Iterator[Row]:
     """The cells of one round and window: one live job for all methods but Storm's, whose plan needs the same loads."""
     number, window = group[0].round, group[0].window
-    at = migration_of(number)
-    course, transitions = history
-    counts = course[: at + 2]
+    counts, transitions = history
     live = Measurement(flink, settings, window, replace(settings.job, mode="live", workers=HIGH, used=HIGH))
     loads = live.loads()
-    tell(f"round {number}, window {window:g} s: {counts[at]} → {counts[at + 1]} nodes, {loads.size.sum() / 1e6:.1f} MB of state")
     paths = task_paths(loads.work, loads.size, counts, transitions, settings.tolerance, settings.discount, number)
-    ends = {method: (path[-2], path[-1]) for method, path in paths.items()}
-    shared = {"nodes": counts[-2:], "bytes": round(float(loads.size.sum())), "tweets": live.run.settings.window}
+    at = typical_migration(paths, loads.size, number)
+    tell(f"round {number}, window {window:g} s: {counts[at]} → {counts[at + 1]} nodes, {loads.size.sum() / 1e6:.1f} MB of state")
+    ends = {method: (path[at], path[at + 1]) for method, path in paths.items()}
+    shared = {
+        "nodes": counts[at : at + 2],
+        "migration": at,
+        "bytes": round(float(loads.size.sum())),
+        "tweets": live.run.settings.window,
+    }
     shared |= {"seconds": settings.seconds, "rate": settings.rate, "link": settings.link}
     table = np.array(live.run.settings.first_workers())
     warm_up: tuple[tuple[Ints, Mode], ...] = ((ends[SINGLE_STEP][1], "pause"), (ends[SINGLE_STEP][0], "live"))
