@@ -49,7 +49,7 @@ RESTART = "restart"
 
 MODES: tuple[Mode, ...] = ("pause", "live")
 
-FILL_SECONDS, LOAD_SECONDS, QUIET_SECONDS, PATIENCE = 2.0, 1.0, 1.0, 90.0
+FILL_SECONDS, LOAD_SECONDS, QUIET_SECONDS, PATIENCE = 2.0, 3.0, 1.0, 90.0
 """Seconds to fill the window, to measure loads, before each migration, and most seconds until all results are there."""
 
 LEAD_MS = 300
@@ -164,6 +164,34 @@ def response_row(results: Sequence[PatternChange], begin: int, seconds: float) -
     }
 
 
+class TypicalPlan(NamedTuple):
+    """A migration of the course, its numbers of nodes, and the workers of tasks before and after it, by method."""
+
+    migration: int
+    nodes: list[int]
+    ends: dict[str, tuple[Ints, Ints]]
+
+
+class TypicalPlans:
+    """The migration of each round, planned from the loads of the window that it measures first: the same for all windows."""
+
+    def __init__(self, settings: ResponseSettings) -> None:
+        self._settings = settings
+        self._course, self._transitions = flight_course()
+        self._made: dict[int, TypicalPlan] = {}
+
+    def of_round(self, number: int, loads: Loads) -> TypicalPlan:
+        """The plan of a round, from these loads unless it is made."""
+        if number not in self._made:
+            settings = self._settings
+            process = (self._course, self._transitions, settings.tolerance, settings.discount)
+            paths = task_paths(loads.work, loads.size, *process, seed=number)
+            at = typical_migration(paths, loads.size, number)
+            ends = {method: (path[at], path[at + 1]) for method, path in paths.items()}
+            self._made[number] = TypicalPlan(at, self._course[at : at + 2], ends)
+        return self._made[number]
+
+
 class Measurement:
     """A job of one window in one round, on a cluster that runs nothing else."""
 
@@ -225,12 +253,12 @@ def measure(settings: ResponseSettings, rounds: int, done: Collection[Migration]
     missing = [cell for cell in cells(settings, rounds) if cell not in done]
     if not missing:
         return
-    history = flight_course()
+    plans = TypicalPlans(settings)
     with LocalFlink({"a": 2, "b": 2, "c": 2}) as flink:
         for number, window in dict.fromkeys((cell.round, cell.window) for cell in missing):
             group = [cell for cell in missing if (cell.round, cell.window) == (number, window)]
             try:
-                yield from _measure_group(flink, settings, group, history, tell)
+                yield from _measure_group(flink, settings, group, plans, tell)
             except (EngineError, InvalidInstanceError) as error:  # a machine that stalls loses these rows, which is said
                 tell(f"round {number}, window {window:g} s: {error}")
                 for job in flink.rest.get("/jobs/overview")["jobs"]:
@@ -239,27 +267,15 @@ def measure(settings: ResponseSettings, rounds: int, done: Collection[Migration]
 
 
 def _measure_group(
-    flink: LocalFlink,
-    settings: ResponseSettings,
-    group: Sequence[Migration],
-    history: tuple[Sequence[int], TransitionMatrix],
-    tell: Tell,
+    flink: LocalFlink, settings: ResponseSettings, group: Sequence[Migration], plans: TypicalPlans, tell: Tell
 ) -> Iterator[Row]:
     """The cells of one round and window: one live job for all methods but Storm's, whose plan needs the same loads."""
     number, window = group[0].round, group[0].window
-    counts, transitions = history
     live = Measurement(flink, settings, window, replace(settings.job, mode="live", workers=HIGH, used=HIGH))
     loads = live.loads()
-    paths = task_paths(loads.work, loads.size, counts, transitions, settings.tolerance, settings.discount, number)
-    at = typical_migration(paths, loads.size, number)
-    tell(f"round {number}, window {window:g} s: {counts[at]} → {counts[at + 1]} nodes, {loads.size.sum() / 1e6:.1f} MB of state")
-    ends = {method: (path[at], path[at + 1]) for method, path in paths.items()}
-    shared = {
-        "nodes": counts[at : at + 2],
-        "migration": at,
-        "bytes": round(float(loads.size.sum())),
-        "tweets": live.run.settings.window,
-    }
+    at, nodes, ends = plans.of_round(number, loads)
+    tell(f"round {number}, window {window:g} s: {nodes[0]} → {nodes[1]} nodes, {loads.size.sum() / 1e6:.1f} MB of state")
+    shared = {"nodes": nodes, "migration": at, "bytes": round(float(loads.size.sum())), "tweets": live.run.settings.window}
     shared |= {"seconds": settings.seconds, "rate": settings.rate, "link": settings.link}
     table = np.array(live.run.settings.first_workers())
     warm_up: tuple[tuple[Ints, Mode], ...] = ((ends[SINGLE_STEP][1], "pause"), (ends[SINGLE_STEP][0], "live"))

@@ -14,8 +14,10 @@ from edrp.migration.intervals import load_limit
 from edrp.validation.flink.lab.patterns import PatternChange, PatternSettings
 from edrp.validation.flink.response_times import (
     MAX_MIGRATIONS,
+    Loads,
     Migration,
     ResponseSettings,
+    TypicalPlans,
     cells,
     flight_course,
     measure,
@@ -118,6 +120,15 @@ def test_a_course_of_departures_changes_the_number_of_nodes_each_time():
     assert len(course) == MAX_MIGRATIONS + 1
     assert all(a != b for a, b in pairwise(course))
     assert set(course) <= set(transitions.node_counts.tolist()) == {3, 4, 5, 6}
+
+
+def test_a_round_has_one_plan_for_all_its_windows_and_each_round_another(load):
+    plans = TypicalPlans(ResponseSettings(tolerance=0.4))
+    first = plans.of_round(0, Loads(*load))
+    assert plans.of_round(0, Loads(load[0][::-1], load[1])) is first
+    assert plans.of_round(1, Loads(*load)).migration != first.migration
+    for before, after in (first.ends[method] for method in (SINGLE_STEP, MTM, STORM)):
+        assert [np.unique(before).size, np.unique(after).size] == first.nodes
 
 
 def test_moves_are_of_both_operators_and_lead_to_key_groups_of_the_new_worker():
