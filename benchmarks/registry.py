@@ -23,6 +23,7 @@ BENCHMARKS = {
     "flink_live": ("real systems", "tasks that move live on Flink: against its own ways, orders, throughput, response times"),
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
+    "flink_response_times": ("real systems", "response times after migrations by window and method (state migration, Fig. 13)"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
