@@ -141,6 +141,10 @@ COMMANDS = {
         "Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",
     ),
     "watch": Command("edrp.cli.watch:watch", "Watch a running job: observe, predict, advise and, if allowed, apply the advice."),
+    "migrate": Command(
+        "edrp.cli.migrate:migrate",
+        "Move tasks of live operators of a running job, one mini-migration after another, while it goes on.",
+    ),
     "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and migration problems."),
 }
 

@@ -1,4 +1,4 @@
-"""The journal of a watch: a line of JSON per fact, with a checksum, on the disk before anything that follows from it."""
+"""Journals of what is done to a job: a line of JSON per fact, with a checksum, on the disk before what follows from it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from edrp.core.files import naming_errors, open_own, read_regular, warn_user
 from edrp.core.sealed_lines import read_sealed_line, sealed_line
 from edrp.engines.errors import EngineError
 
-FORMAT = "edrp-watch 1"
-"""Format of the lines and its version, which their checksums hold."""
+FORMAT, MIGRATION_FORMAT = "edrp-watch 1", "edrp-migration 1"
+"""Format of the lines of a watch or a migration and its version, which their checksums hold."""
 
 Entry = dict[str, Any]
 """A line: `at`, in seconds since 1970, `kind`, and what belongs to that kind."""
 
 
 class WatchJournal:
-    """A journal that is open, and held by one watch alone.
+    """A journal that is open, and held by one watch or migration alone.
 
     Parameters
     ----------
     path
         Path of the file; a journal that is there goes on where it ended.
+    form
+        Format of its lines.
 
     Attributes
     ----------
@@ -36,14 +38,15 @@ class WatchJournal:
     Raises
     ------
     EngineError
-        Another watch holds it, or a line before the last is damaged: what was done to the job is not known then.
+        Another command holds it, or a line before the last is damaged: what was done to the job is not known then.
     UnwritableError
         It cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = _open_alone(path)
+    def __init__(self, path: Path, form: str = FORMAT) -> None:
+        self._path, self._form = path, form
+        self._command = form.removeprefix("edrp-").partition(" ")[0]
+        self._file = _open_alone(path, self._command)
         try:
             self.entries = self._read()
         except BaseException:
@@ -59,9 +62,9 @@ class WatchJournal:
         entries = []
         for number, line in enumerate(lines, 1):
             try:
-                entries.append(read_sealed_line(line, FORMAT))
+                entries.append(read_sealed_line(line, self._form))
             except (ValueError, RecursionError):
-                why = f"line {number} is damaged or of no watch, so that it does not tell what was done to the job"
+                why = f"line {number} is damaged or of no {self._command}, so that it does not tell what was done to the job"
                 raise EngineError(str(self._path), f"{why}; name a new journal") from None
         if end:
             with naming_errors(self._path):
@@ -83,7 +86,7 @@ class WatchJournal:
         UnwritableError
             It is not.
         """
-        line = sealed_line(entry, FORMAT)
+        line = sealed_line(entry, self._form)
         with naming_errors(self._path):
             written = os.write(self._file, line)
             if written < len(line):
@@ -91,12 +94,12 @@ class WatchJournal:
             os.fsync(self._file)
 
 
-def _open_alone(path: Path) -> int:
-    """Open a file and keep other watches out of it until it is closed."""
+def _open_alone(path: Path, command: str) -> int:
+    """Open a file and keep other commands out of it until it is closed."""
     file = open_own(path, os.O_WRONLY | os.O_APPEND)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise EngineError(str(path), "is in use by another watch; stop that one, or name another journal") from None
+        raise EngineError(str(path), f"is in use by another {command}; stop that one, or name another journal") from None
     return file

@@ -21,7 +21,7 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
     private final String uri;
     private transient ListState<long[]> position;
     private transient Board board;
-    private transient long offset;
+    private transient volatile long offset;
     private transient int sent;
     private transient volatile String plan;
     private transient volatile String steps;
@@ -37,6 +37,7 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
         live.gauge("control", (Gauge<String>) () -> uri);
         live.gauge("plan", (Gauge<String>) () -> plan);
         live.gauge("steps", (Gauge<String>) () -> steps);
+        live.gauge("offset", (Gauge<Long>) () -> offset); // plans that end before are over, also those of which `plan` forgot
     }
 
     @Override public void run(SourceContext<Move> context) throws Exception {
