@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from migrating import DiedError, LiveClock, Migrate, reader_of, words
 
 from edrp.engines.flink.migrating.control_log import ControlLog
+from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
-from edrp.engines.flink.migrating.moves import task_moves
+from edrp.engines.flink.migrating.metrics import ControlState, TaskLoad
+from edrp.engines.flink.migrating.moves import TaskMove, forecasts, task_moves
 from edrp.engines.flink.migrating.plan_files import migration_steps
 from edrp.mdp.transfer.migration_plan import plan_migration
 
@@ -64,13 +66,26 @@ def workers(migrate: Migrate, number=0):
 def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(sent):
     result = sent("--plan", sent.file, "--pace", 10_000)
     assert result.code == 0, result.err
-    assert re.search(r"0 +count 4: 0 → 2; count 9: 1 → 2 +2 +2,000 +0.15", result.out)
-    assert re.search(r"2 +count 10–11: 1 → 2 +2 +2,000 +0.25", result.out)
-    assert "5 tasks in 3 steps, 5,000 bytes, about 0.55 s at 10,000 bytes/s" in result.out
+    assert re.search(r"0 +count 4: 0 → 2; count 9: 1 → 2 +2 +2,000 +0.02", result.out)
+    assert re.search(r"2 +count 10–11: 1 → 2 +2 +2,000 +0.12", result.out)
+    assert "5 tasks in 3 steps, 5,000 bytes, about 0.24 s at 10,000 bytes/s" in result.out
     assert "dry run, nothing is sent" in result.out
     assert sent.log.read_text() == ""
     assert not sent.journal.exists()
     assert {method for method, _ in sent.flink.asked} == {"GET"}
+
+
+def test_senders_wait_for_their_pace_after_a_piece_and_so_delay_the_next_task():
+    sizes = (20_000, 20_000, 200_000, 20_000)
+    loads = {task: TaskLoad(1, 1, size, 1) for task, size in enumerate(sizes)}
+    live = LiveOperator("count", 4, 8, ("a", "b"), (0,) * 4, loads)
+    job = LiveJob("key", "words", "", ControlState(0, None, {}), {"count": live}, CheckpointSettings(5.0, True, False, True), 1.0)
+    steps = [[TaskMove("count", task, 0, 4) for task in tasks] for tasks in ((0, 1), (2,), (3,))]
+    planned = forecasts(tuple(map(tuple, steps)), job, 100_000)
+    first, second = 0.2, 0.4 + 3 * 65_536 / 100_000
+    ends = [first + 0.02, second + 0.02, 2.4 + 0.02]
+    assert [sum(step.seconds for step in planned[: i + 1]) for i in range(3)] == pytest.approx(ends)
+    assert [step.size for step in planned] == [40_000, 200_000, 20_000]
 
 
 def test_a_plan_is_sent_and_followed_until_its_tasks_are_where_it_leads(sent):
@@ -80,7 +95,7 @@ def test_a_plan_is_sent_and_followed_until_its_tasks_are_where_it_leads(sent):
     assert "is done: 5 tasks in 3 steps" in result.out
     assert [entry["kind"] for entry in sent.entries()] == ["plan", "step", "step", "step", "done"]
     step = sent.entries("step")[0]
-    assert (step["planned_seconds"], step["seconds"]) == (pytest.approx(0.15), 0.25)
+    assert (step["planned_seconds"], step["seconds"]) == (pytest.approx(0.02), 0.25)
     assert (step["planned_bytes"], step["bytes"]) == (2000, 2000)
     assert (step["held"], step["wait"], step["refused"]) == (3, 0.04, 0)
 
@@ -118,6 +133,9 @@ def test_a_job_that_restarts_is_waited_for(sent, job_after_kill):
     kinds = [entry["kind"] for entry in sent.entries()]
     assert kinds.count("interrupted") == kinds.count("running again") == 1
     assert [entry["step"] for entry in sent.entries("step")] == [0, 1, 2]
+    assert len(re.findall("what it took was lost in a restart", result.out)) == sum(
+        "seconds" not in entry for entry in sent.entries("step")
+    )
 
 
 def test_a_job_that_goes_back_to_a_checkpoint_repeats_its_steps(sent):
@@ -387,11 +405,15 @@ def test_rescale_plans_all_operators_between_workers_at_once(migrate):
     assert migrate.run("plan", out / "problem.json", out / "solution.json").code == 0
 
 
-def test_oms_and_pmc_prepare_for_later_numbers_of_workers(migrate):
+def test_oms_prepares_for_later_numbers_of_workers(migrate):
     result = migrate("--method", "oms", "--workers", 3, "--then", 2, "--then", 3, "--tolerance", 0.5)
     assert result.code == 0, result.err
     assert "dry run" in result.out
     assert "goes with --method oms" in migrate("--method", "ssm", "--then", 2).err
+
+
+@pytest.mark.slow  # compiles the kernels of policies
+def test_a_stored_policy_decides(migrate):
     problem = {"kind": "migration-policy", "work": [1.0] * TASKS, "state_size": [1.0] * TASKS, "intervals": [[0, TASKS]]}
     problem |= {"nodes": 3, "tolerance": 0.5, "node_counts": [2, 3], "transitions": [[0.0, 1.0], [1.0, 0.0]], "discount": 0.5}
     file = migrate.plan(problem, "problem.json")

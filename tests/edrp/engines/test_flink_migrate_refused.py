@@ -26,6 +26,7 @@ def refused(migrate, *options):
 PLANS = [
     (migration_plan([(4, 5, 1, 2)]), "task 4 of count is on worker 0, the plan moves it from worker 1; plan again"),
     (migration_plan([MOVE], tasks=16), "is a plan for 16 tasks of count, which has 12; plan again"),
+    (migration_plan([(0, 10**15, 0, 2)]), "moves task 999999999999999 of count, which has 12 tasks"),
     (migration_plan([(11, 13, 1, 2)]), "moves task 12 of count, which has 12 tasks"),
     (
         migration_plan([(4, 5, 0, 3)]),

@@ -12,11 +12,11 @@ import pytest
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink import installation
+from edrp.engines.flink.live import LIBRARY
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.processes import LOOPBACK
 from edrp.engines.flink.local.proxy import DelayProxies
 from edrp.engines.flink.local.rest import wait_until
-from edrp.engines.flink.live import LIBRARY
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LabSettings
 

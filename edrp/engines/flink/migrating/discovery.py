@@ -171,7 +171,7 @@ class LiveReader:
                 if self.clock.time() - began >= METRICS_PATIENCE:
                     raise EngineError(error.place, error.why) from None
             if self.clock.stopping is not None:
-                raise StoppedError(self.client.address, f"stopped by {self.clock.stopping}; nothing was sent")
+                raise StoppedError(self.client.address, f"stopped by {self.clock.stopping} while the job was observed")
             self.clock.sleep(SECONDS_BETWEEN_ROUNDS)
 
     def control_state(self) -> ControlState:

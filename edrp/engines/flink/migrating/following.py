@@ -47,6 +47,7 @@ class Follower:
     note: Note
     told: set[int] = field(default_factory=set)
     _done: int = -1
+    _seen_over: bool = False
     _trouble: str = ""
     _since: float = 0.0
 
@@ -64,8 +65,11 @@ class Follower:
         self._since = clock.time()
         while True:
             state = self._ask()
-            if state is not None and state.over:
+            if state is not None and state.over and (self._seen_over or len(self.told) == state.steps):
+                for number in sorted(set(range(state.done)) - self.told):
+                    self._note_step(number, None)
                 return state
+            self._seen_over = state is not None and state.over  # its last steps may be told a moment later
             self._refuse_waiting_longer()
             if clock.stopping is not None:
                 why = f"stopped by {clock.stopping}; the job goes on with plan {self.plan.key}"
@@ -93,8 +97,8 @@ class Follower:
         if done != self._done:
             self._done, self._since = done, self.reader.clock.time()
         steps = control.steps if control.plan is not None and control.plan.plan == self.plan.key else {}
-        for number in range(done):
-            if number not in self.told and (number in steps or (state is not None and state.over)):
+        for number in range(done if steps else 0):
+            if number not in self.told and (number in steps or number < min(steps)):
                 self._note_step(number, steps.get(number))
         return state
 

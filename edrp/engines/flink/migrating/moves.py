@@ -13,8 +13,11 @@ from edrp.engines.flink.migrating.discovery import LiveJob, LiveOperator
 from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
 from edrp.engines.key_groups import held_groups
 
-SECONDS_PER_STEP = 0.05
-"""Seconds of a step besides its transfers: markers travel in line with the data, in buffers that must be flushed."""
+SECONDS_PER_STEP = 0.02
+"""Seconds of a step besides its transfers, as measured: markers travel in line with the data, and tasks are installed."""
+
+PIECE = 1 << 16
+"""Bytes that a sender writes before it waits for its pace; a task is installed when its last piece has come."""
 
 UNPACED_RATE = 1.25e8
 """Bytes/s that a sender is taken to reach where no pace limits it."""
@@ -40,7 +43,7 @@ class StepForecast:
     ----------
     tasks : number of tasks that move.
     size : bytes of their state, as measured before.
-    seconds : bytes of the busiest sender by its pace, and `SECONDS_PER_STEP`.
+    seconds : until the last sender has sent its last task at its pace, and `SECONDS_PER_STEP`.
     """
 
     tasks: int
@@ -90,11 +93,6 @@ def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperat
         if planned is not None and planned != live.tasks:
             why = f"is a plan for {numbered(planned, 'task')} of {live.name}, which has {live.tasks}; plan again"
             raise EngineError(place, why)
-    for step in plan.steps:
-        moved = Counter((named[move.operator].name, task) for move in step for task in range(move.first, move.end))
-        for (operator, task), times in moved.items():
-            if times > 1:
-                raise EngineError(place, f"moves task {task} of {operator} {times} times in one step; plan again")
     for move in (move for step in plan.steps for move in step):
         live = named[move.operator]
         if move.end > live.tasks:
@@ -107,6 +105,11 @@ def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperat
                 raise EngineError(place, f"{why}; plan for these, or give the job a higher parallelism first")
             why = f"names {end}, where {live.name} has no worker; its workers are on {', '.join(dict.fromkeys(live.nodes))}"
             raise EngineError(place, f"{why}; plan again")
+    for step in plan.steps:
+        moved = Counter((named[move.operator].name, task) for move in step for task in range(move.first, move.end))
+        for (operator, task), times in moved.items():
+            if times > 1:
+                raise EngineError(place, f"moves task {task} of {operator} {times} times in one step; plan again")
 
 
 class _Table:
@@ -116,6 +119,7 @@ class _Table:
         self._live = live
         self._table = list(live.table)
         self._tasks_of_group = Counter(live.table)
+        self._workers_at: dict[int | str, tuple[int, ...]] = {}
         self._work = Counter[int]()
         for task, worker in enumerate(live.workers):
             self._work[worker] += self._work_of(task)
@@ -123,9 +127,14 @@ class _Table:
     def _work_of(self, task: int) -> int:
         return self._live.loads[task].busy if task in self._live.loads else 0
 
+    def _at(self, end: int | str) -> tuple[int, ...]:
+        if end not in self._workers_at:
+            self._workers_at[end] = self._live.workers_at(end)
+        return self._workers_at[end]
+
     def is_on(self, task: int, end: int | str) -> bool:
         """Whether a task is on a worker, or on a TaskManager."""
-        return self._live.worker(self._table[task]) in self._live.workers_at(end)
+        return self._live.worker(self._table[task]) in self._at(end)
 
     def move(self, move: PlannedMove, task: int, place: str) -> TaskMove:
         """Move a task to the key group of its new worker that has the fewest tasks; it stays where it is there already."""
@@ -149,23 +158,33 @@ class _Table:
         return TaskMove(live.name, task, source, target)
 
     def _receiver(self, target: int | str) -> int:
-        return min(self._live.workers_at(target), key=lambda worker: (self._work[worker], worker))
+        return min(self._at(target), key=lambda worker: (self._work[worker], worker))
 
 
 def forecasts(steps: Steps, job: LiveJob, pace: float) -> tuple[StepForecast, ...]:
-    """What each step is expected to take at a pace of each sender in bytes/s, 0 for none."""
-    return tuple(_forecast(step, job, pace) for step in steps)
+    """What each step is expected to take at a pace of each sender in bytes/s, 0 for none.
 
-
-def _forecast(step: Iterable[TaskMove], job: LiveJob, pace: float) -> StepForecast:
-    sent = Counter[tuple[str, int]]()
-    tasks = 0
-    for move in step:
-        live = job.operators[move.operator]
-        tasks += 1
-        if live.worker(move.source) != live.worker(move.target):
-            sent[move.operator, live.worker(move.source)] += state_size(live, move.task)
-    return StepForecast(tasks, sent.total(), SECONDS_PER_STEP + max(sent.values(), default=0) / (pace or UNPACED_RATE))
+    A sender sends its tasks one after the other. It waits for its pace after a piece, and so delays its next task and not the
+    one that it has sent.
+    """
+    idle_from: dict[tuple[str, int], float] = {}
+    planned, now, rate = [], 0.0, pace or UNPACED_RATE
+    for step in steps:
+        end, sent = now, 0
+        for move in step:
+            live = job.operators[move.operator]
+            sender = (move.operator, live.worker(move.source))
+            if sender[1] == live.worker(move.target):
+                continue
+            size = state_size(live, move.task)
+            start = max(now, idle_from.get(sender, 0.0))
+            idle_from[sender] = start + size / rate
+            before_last_piece = max(0, size - 1) // PIECE * PIECE if pace else size
+            end = max(end, start + before_last_piece / rate)
+            sent += size
+        planned.append(StepForecast(len(step), sent, end - now + SECONDS_PER_STEP))
+        now = end + SECONDS_PER_STEP
+    return tuple(planned)
 
 
 def state_size(live: LiveOperator, task: int) -> int:
