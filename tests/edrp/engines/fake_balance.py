@@ -41,9 +41,7 @@ class FakeBalance(FakeLive):
         for task, worker in enumerate(self.count.workers):
             by_worker[worker] += self.weights[task] / total
         self.counter.shares = tuple(by_worker)
-        self.count.rates = {
-            task: weight / total * self.rate / SERVICE_RATE * 1e6 for task, weight in enumerate(self.weights)
-        }
+        self.count.rates = {task: weight / total * self.rate / SERVICE_RATE * 1e6 for task, weight in enumerate(self.weights)}
 
     def elapse(self, seconds: float) -> None:
         super().elapse(seconds)

@@ -164,7 +164,9 @@ def test_moves_after_which_less_gets_through_are_taken_back(watch, cluster):
     carried = flink.elapse
 
     def elapse(seconds):
-        flink.slowed = 0.5 if watch.journal.exists() and "done" in watch.steps() and not flink.log.read_text().count("plan ") > 1 else 1.0
+        flink.slowed = (
+            0.5 if watch.journal.exists() and "done" in watch.steps() and not flink.log.read_text().count("plan ") > 1 else 1.0
+        )
         carried(seconds)
 
     flink.elapse = elapse

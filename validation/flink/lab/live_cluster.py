@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.flink.local import LocalFlink, submit
-from edrp.engines.flink.local.jobs import now_ms
+from edrp.engines.flink.local.jobs import RunningJob, now_ms
 from edrp.validation.flink.lab.build import LAB
 
 NODES = {"node-a": 1, "node-b": 1, "node-c": 1}
@@ -34,6 +34,20 @@ JOB = {
 """Arguments of `LiveJob`: two live operators after one another, each with all of its tasks on two of three workers."""
 
 
+def start_job(flink: LocalFlink, folder: Path, rate: float) -> RunningJob:
+    """Start the job with its files in a folder that does not exist yet, and wait until a checkpoint is complete."""
+    folder.mkdir()
+    rates, control, results = folder / "rates.txt", folder / "control.log", folder / "results"
+    rates.write_text(f"{now_ms()} {rate}\n", encoding="ascii")
+    control.touch()
+    results.mkdir()
+    arguments = {"--rates": rates, "--folder": results, "--control": control.as_uri(), **JOB}
+    words = [str(word) for pair in arguments.items() for word in pair]
+    job = submit(flink.rest, LAB.jar, words, entry_class="edrp.lab.LiveJob")
+    job.checkpoint()
+    return job
+
+
 def main() -> None:
     """Run the cluster until Ctrl-C, or for so many seconds; its address is printed and stands in FOLDER/address."""
     parser = argparse.ArgumentParser(description="A cluster on this machine with a live job under skewed keys.")
@@ -42,15 +56,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600.0, help="seconds until it stops by itself (default: 3600)")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    folder.mkdir()
-    rates, control, results = folder / "rates.txt", folder / "control.log", folder / "results"
-    rates.write_text(f"{now_ms()} {given.rate}\n", encoding="ascii")
-    control.touch()
-    results.mkdir()
-    arguments = {"--rates": rates, "--folder": results, "--control": control.as_uri(), **JOB}
     clock = SystemClock()
     with stopping_on_signals(clock), LocalFlink(NODES) as flink:
-        submit(flink.rest, LAB.jar, [str(word) for pair in arguments.items() for word in pair], entry_class="edrp.lab.LiveJob")
+        start_job(flink, folder, given.rate)
         (folder / "address").write_text(f"{flink.address}\n", encoding="ascii")
         sys.stdout.write(f"{flink.address} runs job {JOB['--name']} until Ctrl-C, or for {given.seconds:g} s\n")
         sys.stdout.flush()
