@@ -55,7 +55,7 @@ test-timing: $(VENV)/.installed-test
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
-	  tests/validation/flink/test_control_cluster.py
+	  tests/edrp/engines/test_flink_migrate_cluster.py tests/edrp/engines/test_live_cluster.py tests/validation/flink/test_control_cluster.py
 
 # The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
 # or, for the search, python -m http.server --directory site.

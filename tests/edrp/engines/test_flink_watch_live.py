@@ -47,7 +47,7 @@ def test_an_uneven_operator_is_balanced_while_it_runs(watch, cluster):
     steps = watch.steps()
     assert steps[0] == "begin"
     assert steps[-1] == "done"
-    assert [entry["what"] for entry in watch.entries("action") if entry["step"] == "migration"][0] == "plan"
+    assert next(entry["what"] for entry in watch.entries("action") if entry["step"] == "migration") == "plan"
     assert {method for method, _ in flink.asked} == {"GET"}
 
 
