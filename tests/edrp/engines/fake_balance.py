@@ -49,3 +49,6 @@ class FakeBalance(FakeLive):
         fullest = max(self.counter.shares) * self.rate / SERVICE_RATE
         through = self.slowed / max(1.0, fullest)
         self.carry(self.rate * through, seconds, held=through < 1.0)
+
+    def metrics(self) -> dict[str, dict[str, str]]:
+        return {self.key(operator.name): {} for operator in self.operators} | super().metrics()

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from fake_balance import FakeBalance
+from fake_flink import FakeOperator
 from fake_live import FakeLive, FakeLiveOperator
 from watching import words
 
@@ -30,6 +31,8 @@ def cluster(tmp_path):
 
 
 def busiest_over_mean(flink):
+    """Tuples of the busiest worker with tasks over the mean, by the tasks that workers hold now."""
+    flink.share()
     used = [share for worker, share in enumerate(flink.counter.shares) if worker in flink.count.workers]
     return max(used) * len(used)
 
@@ -38,7 +41,6 @@ def test_an_uneven_operator_is_balanced_while_it_runs(watch, cluster):
     flink = cluster(rate=230.0)
     result = watch(flink, *LIVE, "--rounds", 3)
     assert result.code == 0, result.err
-    flink.share()
     assert busiest_over_mean(flink) <= 1.2
     assert re.search(r"tasks? of count move", words(result.out)), result.out
     advice = watch.entries("advice")[0]
@@ -164,9 +166,8 @@ def test_moves_after_which_less_gets_through_are_taken_back(watch, cluster):
     carried = flink.elapse
 
     def elapse(seconds):
-        flink.slowed = (
-            0.5 if watch.journal.exists() and "done" in watch.steps() and not flink.log.read_text().count("plan ") > 1 else 1.0
-        )
+        moved_once = watch.journal.exists() and "done" in watch.steps() and flink.log.read_text().count("plan ") == 1
+        flink.slowed = 0.5 if moved_once else 1.0
         carried(seconds)
 
     flink.elapse = elapse
@@ -179,3 +180,36 @@ def test_options_of_moves_need_their_mode(watch, cluster):
     result = watch(cluster(), "--pace", 1000, "--rounds", 1)
     assert result.code == 2
     assert "goes with --apply live" in words(result.err)
+
+
+def test_tasks_that_are_no_neighbours_move_as_well(watch, cluster):
+    flink = cluster(rate=230.0)
+    flink.count.table = [flink.count.group(int(task not in (0, 1, 2, 5))) for task in range(12)]
+    before = busiest_over_mean(flink)
+    result = watch(flink, *LIVE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert busiest_over_mean(flink) <= 1.2 < before, result.out
+
+
+def test_operators_that_are_not_live_keep_their_replicas(watch, cluster):
+    flink = cluster(rate=230.0)
+    _, router, count = flink.operators
+    flink.operators.insert(2, FakeOperator("parser", service_rate=240.0, inputs=((router.name, "REBALANCE"),)))
+    count.inputs = (("parser", "HASH"),)
+    result = watch(flink, *LIVE, "--replicas", "parser=1:4", "--rounds", 1)
+    assert result.code == 0, result.err
+    (advice,) = watch.entries("advice")
+    assert "busy_limit: parser is" in " ".join(advice["broken"])
+    assert advice["changes"] == {}
+    assert set(advice["moved_tasks"]) == {"count"}
+    assert busiest_over_mean(flink) <= 1.2
+
+
+def test_a_plan_that_the_job_does_not_carry_out_is_a_failure_and_the_watch_goes_on(watch, cluster):
+    flink = cluster(rate=230.0)
+    flink.refuses = lambda *move: True
+    result = watch(flink, *LIVE, "--rounds", 2)
+    assert result.code == 0, result.err
+    assert "applying failed: " in words(result.out)
+    assert "somebody else moved them" in words(result.out)
+    assert [entry["round"] for entry in watch.entries("observation")] == [1, 2]
