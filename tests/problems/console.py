@@ -6,8 +6,8 @@ from pathlib import Path
 OMITTED = "…"
 """A line that stands for lines that are left out; within a line, for what is left out of it."""
 
-VARYING = re.compile(r"\b[0-9a-f]{12}\b|\bnode-[abc]\b|\b\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?")
-"""What differs between two runs on a real cluster: identifiers of plans, which node it is, and numbers."""
+VARYING = re.compile(r"\b[0-9a-f]{12}\b|\bnode-[abc]\b|\b\d+(?:[.,:–]\d+)*(?:e[+-]?\d+)?")
+"""What differs between two runs on a real cluster: identifiers of plans, which node it is, numbers and ranges."""
 
 
 def blocks(page: Path, language: str) -> list[str]:

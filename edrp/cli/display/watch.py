@@ -29,7 +29,8 @@ def ways_to_change(job: Entry) -> str:
 def _start(entry: Entry) -> Iterator[str]:
     mode = entry["limits"]["mode"]
     how = "dry run, nothing is changed" if mode is None else f"changes are applied ({mode})"
-    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {ways_to_change(entry)}; {how}"
+    ways = "tasks can move while tuples flow" if mode == "live" else ways_to_change(entry)
+    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {ways}; {how}"
 
 
 def _observation(entry: Entry) -> Iterator[str]:

@@ -21,7 +21,7 @@ class FakeBalance(FakeLive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _, router, self.counter = self.operators
+        _, router, self.counter, *_ = self.operators
         router.service_rate = 10_000.0
         self.counter.inputs, self.counter.service_rate = ((router.name, "HASH"),), SERVICE_RATE
         self.share()

@@ -119,7 +119,12 @@ def somebody_else(flink):
         control.append_plan([[TaskMove("count", 11, flink.count.table[11], flink.count.group(2))]], "0" * 16, 0, "live")
 
 
+def large_tasks(flink):
+    flink.count.size = 10**9
+
+
 BLOCKED = [
+    (large_tasks, "raise --pace above 200,000,000"),
     (unaligned, "takes unaligned checkpoints"),
     (without_log, "name the control log of the job as this machine sees it"),
     (somebody_else, "is under way, 0 of 1 step done, sent by process"),
@@ -131,7 +136,7 @@ def test_what_speaks_against_moves_is_said_and_nothing_is_sent(watch, cluster, p
     flink = cluster(rate=230.0)
     prepare(flink)
     before = flink.log.read_bytes() if flink.log.exists() else b""
-    result = watch(flink, *LIVE, "--rounds", 1)
+    result = watch(flink, *LIVE, "--pace", 10_000_000, "--rounds", 1)
     assert result.code == 0, result.err
     assert why in words(result.out)
     assert watch.entries("action") == []
@@ -160,9 +165,10 @@ def test_limits_of_a_watch_hold(watch, cluster):
     assert flink.log.read_text() == moved
 
 
-def test_moves_after_which_less_gets_through_are_taken_back(watch, cluster):
+@pytest.fixture
+def failing(watch, cluster):
+    """A cluster through which half as much gets once tasks have moved."""
     flink = cluster(rate=230.0)
-    before = list(flink.count.workers)
     carried = flink.elapse
 
     def elapse(seconds):
@@ -171,9 +177,37 @@ def test_moves_after_which_less_gets_through_are_taken_back(watch, cluster):
         carried(seconds)
 
     flink.elapse = elapse
-    result = watch(flink, *LIVE, "--rounds", 3)
+    return flink
+
+
+def test_moves_after_which_less_gets_through_are_taken_back(watch, failing):
+    before = list(failing.count.workers)
+    result = watch(failing, *LIVE, "--rounds", 3)
     assert "rolling back: done" in words(result.out), result.out
-    assert flink.count.workers == before
+    assert failing.count.workers == before
+
+
+def test_moves_of_somebody_else_are_not_taken_back(watch, failing):
+    watch(failing, *LIVE, "--rounds", 2)
+    failing.log.write_text(failing.log.read_text().replace(" watch\n", " 0123456789abcdef\n"))
+    moved = list(failing.count.workers)
+    result = watch(failing, *LIVE, "--rounds", 1)
+    assert "rolling back failed: " in words(result.out), result.out
+    assert "somebody else has moved tasks since" in words(result.out)
+    assert failing.count.workers == moved
+
+
+def test_an_operator_without_a_plan_does_not_keep_others_from_theirs(watch, tmp_path):
+    log = tmp_path / "control.log"
+    log.touch()
+    operators = [FakeLiveOperator("count", 12), FakeLiveOperator("join", 2, rates={0: 700_000.0, 1: 1000.0})]
+    flink = FakeBalance(log=log, live=operators, weights=HEAVY, rate=230.0)
+    result = watch(flink, "--apply", "live", *LIMITS[:4], "--replicas", "1:2", "--rounds", 1)
+    assert result.code == 0, result.err
+    (advice,) = watch.entries("advice")
+    assert set(advice["moved_tasks"]) == {"count"}
+    assert any(why.startswith("join on 2 workers: there is no such plan") for why in advice["broken"])
+    assert busiest_over_mean(flink) <= 1.2
 
 
 def test_options_of_moves_need_their_mode(watch, cluster):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edrp.core.errors import numbered
@@ -17,7 +17,7 @@ from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.flink.migrating.control_log import ControlLog, control_path, read_log_file
 from edrp.engines.flink.migrating.discovery import LiveJob, LiveOperator, LiveReader, with_work_between
-from edrp.engines.flink.migrating.driver import REVERSE, Transfer, carry_out, refuse_unsafe, unfinished_plan
+from edrp.engines.flink.migrating.driver import REVERSE, Transfer, carry_out, refuse_large_tasks, refuse_unsafe, unfinished_plan
 from edrp.engines.flink.migrating.moves import Steps, TaskMove, forecasts, reversed_steps, tables_after, task_moves
 from edrp.engines.flink.migrating.planning import PlanMethod, PlanWish, plan_from_loads
 from edrp.engines.flink.running import FlinkJob
@@ -40,6 +40,9 @@ SILENCE_SPREAD = 3.0
 
 MICROSECONDS = 1e-6
 
+ORIGIN = "watch"
+"""Stands in the control log for who made a plan."""
+
 METHODS: tuple[tuple[PlanMethod, float], ...] = (
     ("ssm", PLANNED_TOLERANCE),
     ("ssm", TOLERANCE),
@@ -50,9 +53,16 @@ METHODS: tuple[tuple[PlanMethod, float], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """Moves of tasks, and what speaks against them in sentences."""
+    """Moves of tasks.
+
+    Attributes
+    ----------
+    unplanned : why there is no plan, by operator.
+    objections : what speaks against moving anything, in sentences: an operator that needs other workers has no plan.
+    """
 
     steps: Steps = ()
+    unplanned: Mapping[str, str] = field(default_factory=dict)
     objections: tuple[str, ...] = ()
 
 
@@ -99,7 +109,7 @@ class LiveFlinkJob(FlinkJob):
         return replace(
             advice,
             verdict=verdict,
-            broken=(*advice.broken, *uneven.values(), *(() if advice.recommended else self._proposal.objections)),
+            broken=(*advice.broken, *uneven.values(), *self._proposal.unplanned.values()),
             moved_tasks=Counter(move.operator for step in steps for move in step),
             downtime=DowntimeParts(NOTHING, silence, NOTHING, NOTHING, NOTHING, live=True),
         )
@@ -110,6 +120,7 @@ class LiveFlinkJob(FlinkJob):
         assert self._live is not None
         try:
             refuse_unsafe(self._live, self.address)
+            refuse_large_tasks(self._proposal.steps, self._live, self._migration.pace)
             path = control_path(self._live.control, self._migration.control)
             unfinished_plan(read_log_file(path), self._live, None, str(path))
         except EngineError as error:
@@ -130,9 +141,11 @@ class LiveFlinkJob(FlinkJob):
         path = control_path(live.control, self._migration.control)
         with ControlLog(path) as control:
             unfinished_plan(control.log, live, None, str(path))
-            steps, origin = self._proposal.steps, "watch"
-            if change.back and control.log.plans:
+            steps, origin = self._proposal.steps, ORIGIN
+            if change.back:
                 last = control.log.plans[-1]
+                if last.origin != ORIGIN:
+                    raise EngineError(str(path), "somebody else has moved tasks since the last change, which is not taken back")
                 tables = {name: operator.table for name, operator in live.operators.items()}
                 steps, origin = reversed_steps(last.steps, tables), REVERSE + last.key
             carry_out(self._reader, control, live, steps, origin, Transfer(self._migration.pace), told)
@@ -208,13 +221,14 @@ def _faults(name: str, live: LiveOperator, seconds: float, busy_limit: float) ->
 def _proposal(changed: Mapping[str, tuple[LiveOperator, int]], job: LiveJob, pace: int) -> _Proposal:
     """Moves to so many workers of each operator, one operator after another."""
     steps: list[tuple[TaskMove, ...]] = []
-    objections = []
-    for live, workers in changed.values():
+    unplanned: dict[str, str] = {}
+    for name, (live, workers) in changed.items():
         try:
             steps.extend(_steps(live, workers, job, pace))
         except EngineError as error:
-            objections.append(f"{live.name} on {numbered(workers, 'worker')}: {error.why}")
-    return _Proposal(tuple(steps), tuple(objections))
+            unplanned[name] = f"{name} on {numbered(workers, 'worker')}: {error.why}"
+    resized = {name for name, (live, workers) in changed.items() if workers != len(set(live.workers))}
+    return _Proposal(tuple(steps), unplanned, tuple(why for name, why in unplanned.items() if name in resized))
 
 
 def _steps(live: LiveOperator, workers: int, job: LiveJob, pace: int) -> Steps:
