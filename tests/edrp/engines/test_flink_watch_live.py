@@ -12,7 +12,7 @@ from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.moves import TaskMove
 
 LIMITS = ("--max-downtime", "4", "--cooldown", "150", "--replicas", "count=1:3")
-LIVE = ("--apply", "live", *LIMITS)
+LIVE = ("--apply", "live", "--every", "20", *LIMITS)
 HEAVY = (4.0, 3.0, 2.0, 2.0, *[0.5] * 8)
 """Shares of the tuples of 12 tasks: six of them are on the first worker."""
 
