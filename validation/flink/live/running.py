@@ -159,9 +159,9 @@ class Windows:
 def measured_change(run: LiveRun, rate: float, prepare: Callable[[], Change], windows: Windows) -> dict[str, Any]:
     """Let tuples come, change the job, and tell latencies of tuples that were due before and during the change, and silences.
 
-    The change is prepared while the job has nothing to do, since a planner on the same processors would slow it down. A checkpoint
-    comes before it, so that no way to change finds older state than another. A tuple that is replayed counts when it first came.
-    Times are in seconds.
+    The change is prepared while the job has nothing to do, since a planner on the same processors would slow it down. A
+    checkpoint comes before it, so that no way to change finds older state than another. A tuple that is replayed counts when it
+    first came. Times are in seconds.
     """
     change = prepare()
     offset = run.size()
