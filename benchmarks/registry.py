@@ -20,6 +20,7 @@ BENCHMARKS = {
     "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
     "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
     "flink_control": ("real systems", "policies that control a job of Flink over days of taxi trips"),
+    "flink_live": ("real systems", "tasks that move live on Flink: against its own ways, orders, throughput, response times"),
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
     "flink_response_times": ("real systems", "response times after migrations by window and method (state migration, Fig. 13)"),
