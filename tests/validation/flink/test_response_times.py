@@ -163,7 +163,7 @@ def test_delays_count_what_is_due_within_the_time_however_late_it_arrives():
     due = [900, 1000, 1999, 2000]
     results = [PatternChange(at + delay, at, 1, 1, 1) for at, delay in zip(due, (7, 500, 9000, 1), strict=True)]
     row = response_row(results, 1000, 1.0)
-    assert (row["results"], row["mean"], row["max"], row["before"]) == (2, 4750.0, 9000, 7.0)
+    assert (row["results"], row["mean"], row["max"], row["quiet"]) == (2, 4750.0, 9000, 7.0)
     assert row["silence"] == pytest.approx((1999 + 9000 - 1500) / 1000)
 
 
