@@ -3,6 +3,7 @@ package edrp.lab;
 import edrp.live.Live;
 import edrp.live.LiveSettings;
 import edrp.live.Move;
+import java.time.Duration;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -16,7 +17,8 @@ import org.apache.flink.util.ParameterTool;
  *
  * <p>Required: --rates FILE (see RateSchedule), --folder FOLDER for what the writer writes (results.txt). --mode live|plain,
  * --control URI of the control log (live), --operators 1|2, --micros and --service sleep|compute, --keys, --skew or --weights FILE (see
- * NumberGenerator), --state-bytes per key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --name.
+ * NumberGenerator), --state-bytes per key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --ttl-ms,
+ * --name.
  */
 public final class LiveJob {
     private static final TypeInformation<Numbered> RECORD = Types.POJO(Numbered.class);
@@ -56,7 +58,7 @@ public final class LiveJob {
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         return environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader").setParallelism(1)
                 .partitionCustom((key, count) -> key % count, record -> record.key) // all of a key behind one router
-                .map(record -> record).returns(RECORD).name("splitter").uid("splitter")
+                .map(new Splitter(parameters.getRequired("folder") + "/fail")).returns(RECORD).name("splitter").uid("splitter")
                 .setParallelism(parameters.getInt("routers", 2));
     }
 
@@ -71,6 +73,9 @@ public final class LiveJob {
         }
         LiveSettings settings = new LiveSettings(name).tasks(parameters.getInt("tasks", 64), groups)
                 .workers(workers, parameters.getInt("used", workers));
+        if (parameters.has("ttl-ms")) {
+            settings.timeToLive(Duration.ofMillis(parameters.getLong("ttl-ms")));
+        }
         return Live.process(records, control, new LiveCounter(service, bytes), settings);
     }
 }

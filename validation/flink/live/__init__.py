@@ -1,1 +1,1 @@
-"""Live migration measured on a local cluster of Flink: against Flink's own ways, in several orders, at rest, and Fig. 15."""
+"""Live migration on a local cluster of Flink: what it costs beside Flink's own ways, and what is left of tuples under kill -9."""
