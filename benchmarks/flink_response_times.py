@@ -5,7 +5,7 @@ out one migration for each window: of a course of node counts, that of hourly de
 nearest to the means of the course. Tasks move as single-step optimal migration, MTM-aware migration and consistent hashing ask
 for, with all workers suspended (section 5.1) and live (5.2); and a plain job is stopped with a savepoint and started with an even
 split, as Storm was. `run` adds a row for each to the file, with the load of the machine; the same command again goes on with what
-is missing. A round takes about 5 minutes.
+is missing, and `edrp reproduce live ROWS` draws the figure. A round takes about 5 minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from common import add_row
 
 from edrp.report.tables import markdown_table
 from edrp.validation.flink.response_times import Migration, ResponseSettings, measure
-from edrp.validation.papers.state_migration.response_times import figure, read_response_rows, statements, table
+from edrp.validation.papers.live.rows import read_rows
+from edrp.validation.papers.live.windows import window_statements, window_table
 
 
 def main() -> None:
@@ -31,9 +32,8 @@ def main() -> None:
     parser.add_argument(
         "--windows", type=float, nargs="+", default=ResponseSettings().windows, help="seconds of the paper's time"
     )
-    parser.add_argument("--figure", type=Path, help="PNG or SVG to draw")
     arguments = parser.parse_args()
-    rows = read_response_rows(arguments.rows) if arguments.rows.exists() else []
+    rows = read_rows([arguments.rows]).windows if arguments.rows.exists() else []
     if arguments.what == "run":
         print(f"load of the machine: {os.getloadavg()[0]:.1f}", file=sys.stderr)
         done = [Migration(*(row[name] for name in Migration._fields)) for row in rows]
@@ -42,11 +42,9 @@ def main() -> None:
             add_row(arguments.rows, row)
             print(f"  {row['method']}, {row['mode']}: {row['mean']:.0f} ms, load {row['load']:.1f}", file=sys.stderr, flush=True)
             rows.append(row)
-    print(markdown_table(table(rows)))
-    for statement in statements(rows):
+    print(markdown_table(window_table(rows)))
+    for statement in window_statements(rows):
         print(f"{statement.verdict}: {statement.sentence} ({statement.certain[1] if statement.certain else ''})")
-    if arguments.figure:
-        figure(rows, arguments.figure)
 
 
 if __name__ == "__main__":

@@ -276,14 +276,15 @@ def run_flink(
 @reproduce.command("live", rich_help_panel=MIGRATION)
 def run_live(
     rows: Annotated[
-        list[Path], typer.Argument(help="Files of rows that `benchmarks/flink_live.py run` wrote.", show_default=False)
+        list[Path],
+        typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.", show_default=False),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, Fig. 15 and report.html.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
-    """Compare live migration with Flink's own ways to rescale, and orders of moves; Fig. 15."""
+    """Compare live migration with Flink's own ways to rescale, orders of moves, and methods; Figs. 13 and 15."""
     if out is not None:
-        refuse_folder(out, [*WRITTEN, live_report.FIGURE], force=force)
+        refuse_folder(out, [*WRITTEN, *live_report.FIGURES], force=force)
         require_packages(jinja2="report", matplotlib="plot")
     found = read_live_rows(rows)
     _publish(live_report.report(found), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})

@@ -147,7 +147,7 @@ def response_row(results: Sequence[PatternChange], begin: int, seconds: float) -
 
     >>> results = [PatternChange(*row, 1, 1, 1) for row in ((90, 80), (130, 100), (150, 140), (9000, 8000))]
     >>> response_row(results, 100, 1.0)
-    {'results': 2, 'mean': 20.0, 'median': 20.0, 'p99': 29.8, 'max': 30, 'before': 10.0, 'silence': 0.04}
+    {'results': 2, 'mean': 20.0, 'median': 20.0, 'p99': 29.8, 'max': 30, 'quiet': 10.0, 'silence': 0.04}
     """
     delays = np.array([result.arrived - result.due for result in results if begin <= result.due < begin + 1000 * seconds])
     quiet = [result.arrived - result.due for result in results if begin - 1000 * QUIET_SECONDS <= result.due < begin]
@@ -159,7 +159,7 @@ def response_row(results: Sequence[PatternChange], begin: int, seconds: float) -
         "median": float(np.median(delays)),
         "p99": round(float(np.quantile(delays, 0.99)), 1),
         "max": int(delays.max()),
-        "before": float(np.mean(quiet)) if quiet else None,
+        "quiet": float(np.mean(quiet)) if quiet else None,
         "silence": float(np.diff(arrivals).max(initial=0.0)) / 1000,
     }
 
@@ -319,4 +319,4 @@ def _measure_restart(
 def _row(cell: Migration, shared: Mapping[str, Any], responses: Row, share: float, step: InstalledStep | None) -> Row:
     moved = {} if step is None else {"move_seconds": step.seconds, "moved_bytes": step.size, "held": step.held, "wait": step.wait}
     machine = {"load": os.getloadavg()[0], "at": time.time()}
-    return {"figure": 13, **cell._asdict(), **shared, "moved_share": share, **responses, **moved, **machine}
+    return {"experiment": "windows", **cell._asdict(), **shared, "moved_share": share, **responses, **moved, **machine}

@@ -22,9 +22,15 @@ from edrp.validation.papers.live.at_rest import (
 )
 from edrp.validation.papers.live.plan_orders import order_statements, order_table
 from edrp.validation.papers.live.rows import KEYS, LiveRows
+from edrp.validation.papers.live.windows import draw_windows, window_statements, window_table
 
-FIGURE = "fig15-live-migration.svg"
-"""File of the figure."""
+
+class Drawing(NamedTuple):
+    """A figure of an experiment: its file, its caption, and what draws it."""
+
+    file: str
+    caption: str
+    draw: Callable[[Sequence[Row], Path], None]
 
 
 class Experiment(NamedTuple):
@@ -34,6 +40,7 @@ class Experiment(NamedTuple):
     sentences: tuple[str, ...]
     tables: tuple[Callable[[Sequence[Row]], Table], ...]
     statements: Callable[[Sequence[Row]], Iterator[Statement]]
+    drawing: Drawing | None = None
 
 
 EXPERIMENTS = {
@@ -67,8 +74,23 @@ EXPERIMENTS = {
         ("The paper's baseline writes all state to a file server and starts again, which is what a savepoint restart does.",),
         (response_table,),
         response_statements,
+        Drawing(
+            "fig15-live-migration.svg", "Mean response time by minute, live and under two ways to start again", draw_response
+        ),
+    ),
+    "windows": Experiment(
+        "Fig. 13: response time by window",
+        (
+            "The frequent-pattern application, its loop unrolled: two live operators whose tasks move together. A link carries "
+            "equally many bytes/s to and from each worker. The paper does not say whether tasks were suspended; both are shown.",
+        ),
+        (window_table,),
+        window_statements,
+        Drawing("fig13-response-times.svg", "Mean response time after a migration by window and method", draw_windows),
     ),
 }
+FIGURES = tuple(experiment.drawing.file for experiment in EXPERIMENTS.values() if experiment.drawing is not None)
+"""Files of the figures."""
 
 
 def statements(rows: LiveRows) -> list[Statement]:
@@ -87,7 +109,7 @@ def report(rows: LiveRows) -> Report:
     tables = [table(getattr(rows, name)) for name, part in EXPERIMENTS.items() if getattr(rows, name) for table in part.tables]
     return Report(
         "Live migration on Flink",
-        "Tasks that move while tuples flow, against Flink's own ways, in several orders, and at rest; Fig. 15 of the paper.",
+        "Tasks that move while tuples flow, against Flink's own ways, in several orders, and at rest; Figs. 13 and 15.",
         verdicts=list(_verdicts(rows, judged)),
         statements=judged,
         shown=tables,
@@ -103,15 +125,16 @@ def _verdicts(rows: LiveRows, judged: list[Statement]) -> Iterator[str]:
 
 
 def _sections(rows: LiveRows, judged: list[Statement], drawings: Path, command: str) -> Iterator[Section]:
-    """The sections of the page; the figure is drawn into a folder and inlined."""
+    """The sections of the page; figures are drawn into a folder and inlined."""
     yield Section("What we aim at", tables=(claim_table(judged),))
     for name, experiment in EXPERIMENTS.items():
         listed = getattr(rows, name)
         if listed:
             figure = None
-            if name == "response":
-                draw_response(listed, drawings / FIGURE)
-                figure = Figure("Mean response time by minute, live and under two ways to start again", drawings / FIGURE)
+            if experiment.drawing is not None:
+                file, caption, draw = experiment.drawing
+                draw(listed, drawings / file)
+                figure = Figure(caption, drawings / file)
             tables = tuple(table(listed) for table in experiment.tables)
             yield Section(experiment.heading, experiment.sentences, figure=figure, tables=tables)
     yield how_run(command, {f"rows of {name}": str(len(getattr(rows, name))) for name in KEYS})

@@ -1,4 +1,4 @@
-"""Rows of live migrations: a file of JSON lines, as `benchmarks/flink_live.py` writes it."""
+"""Rows of live migrations: files of JSON lines, as `benchmarks/flink_live.py` and `flink_response_times.py` write them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ KEYS = {
     "orders": ("workload", "round", "order"),
     "throughput": ("round", "micros", "mode"),
     "response": ("round", "method"),
+    "windows": ("round", "window", "method", "mode"),
 }
 """What tells a row from others, by experiment."""
 
@@ -26,6 +27,7 @@ NEEDED = {
     "orders": ("workers", "direction", *CHANGED, *MOVED),
     "throughput": ("load", "rate"),
     "response": ("load", "minute", "minutes", "workers", "missing"),
+    "windows": ("load", "seconds", "mean", "quiet", "moved_share"),
 }
 """Further fields of every row, by experiment; what moves live has those of `MOVED` as well."""
 
@@ -38,6 +40,7 @@ class LiveRows:
     orders: list[Row] = field(default_factory=list)
     throughput: list[Row] = field(default_factory=list)
     response: list[Row] = field(default_factory=list)
+    windows: list[Row] = field(default_factory=list)
 
     def all(self) -> list[Row]:
         """Every row."""
@@ -71,17 +74,18 @@ def _why_no_row(row: Any) -> str:
     """Why this is no row of any experiment; empty for a row."""
     experiment = row.get("experiment") if isinstance(row, dict) else None
     if experiment not in KEYS:
-        return "is no row of benchmarks/flink_live.py"
+        return "is no row of benchmarks/flink_live.py or flink_response_times.py"
     moved = MOVED if experiment == "against" and row.get("method") == "live" else ()
     return missing_fields(row, (*KEYS[experiment], *NEEDED[experiment], *moved))
 
 
 def _clashes(rows: LiveRows) -> Iterator[Fault]:
-    """Rows that stand there twice, and figures of runs with other lengths of a minute."""
+    """Rows that stand there twice, and figures of runs with other lengths of a minute or of a migration."""
     for experiment, names in KEYS.items():
         count = Counter(tuple(row[name] for name in names) for row in getattr(rows, experiment))
         for key in sorted(key for key, times in count.items() if times > 1):
             yield Fault(experiment, ", ".join(map(str, key)), "stands there twice; leave one out")
-    minutes = sorted({row["minute"] for row in rows.response})
-    if len(minutes) > 1:
-        yield Fault("minute", ", ".join(map(str, minutes)), "must be the same in all runs that are compared; give others apart")
+    for name, compared in (("minute", rows.response), ("seconds", rows.windows)):
+        values = sorted({row[name] for row in compared})
+        if len(values) > 1:
+            yield Fault(name, ", ".join(map(str, values)), "must be the same in all runs that are compared; give others apart")

@@ -1,34 +1,26 @@
-"""Fig. 13 of the state-migration paper, response time by window and method, from rows that were measured on Flink."""
+"""Fig. 13 of the state-migration paper: response time by window and method."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole
 from edrp.report.estimates import Estimate, bootstrap_mean
 from edrp.report.figures import Panel, Style, draw_panels
 from edrp.report.formatting import NONE, Unit
 from edrp.report.statements import Finding, Statement, claim
 from edrp.report.tables import Table
-from edrp.validation.flink.response_times import MODES, PAPER_SECONDS, RESTART, Row
+from edrp.validation.flink.response_times import MODES, PAPER_SECONDS, RESTART
 from edrp.validation.flink.task_paths import HASHING, METHODS, MTM, SINGLE_STEP, STORM
-from edrp.validation.papers.flink.rows import load_text
-
-FIGURE = "fig13-response-times.png"
+from edrp.validation.papers.flink.rows import Row, load_text
 
 PROPOSED = (SINGLE_STEP, MTM)
 PARTS = {"pause": "suspended (section 5.1)", "live": "live (section 5.2)", RESTART: "savepoint and restart"}
 """Modes in words."""
 
 STYLES = {SINGLE_STEP: Style("#1f4e79"), MTM: Style("#7b2d8b"), HASHING: Style("#c55a11", "-", "^")}
-COLUMNS = ("round", "window", "method", "mode", "seconds", "mean", "before", "moved_share", "load")
-"""Fields that a row needs."""
-
 MIN_PAIRS = 5
 """Pairs of measurements from which on a mean has an interval."""
 
@@ -37,31 +29,6 @@ LARGE = 0.1
 
 STORM_MS = 5000
 """"At least 5000 milliseconds, even for the smallest window size"."""
-
-
-def read_response_rows(path: Path) -> list[Row]:
-    """Read the rows of this figure from a file of JSON lines, which may hold others.
-
-    Raises
-    ------
-    InvalidInstanceError
-        A line is no JSON, or a row lacks a field.
-    """
-    rows, faults = [], []
-    for number, line in enumerate(read_whole(path).splitlines(), start=1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            why = "is no JSON; a run that was cut off leaves such a line, which can be removed"
-            faults.append(Fault(f"line {number}", "", why))
-            continue
-        if isinstance(row, dict) and row.get("figure") == 13:
-            missing = [name for name in COLUMNS if name not in row]
-            faults += [Fault(f"line {number}", "", f"has no {', '.join(missing)}")] * bool(missing)
-            rows.append(row)
-    if faults:
-        raise InvalidInstanceError(faults, str(path))
-    return rows
 
 
 def windows(rows: Sequence[Row]) -> list[float]:
@@ -80,7 +47,7 @@ def _estimate(values: Sequence[float]) -> Estimate:
     return estimate if len(values) >= MIN_PAIRS else Estimate(estimate.mean, None, None)
 
 
-def figure(rows: Sequence[Row], path: Path) -> None:
+def draw_windows(rows: Sequence[Row], path: Path) -> None:
     """Draw response times against the window, suspended and live; Storm's are left out, as in the paper."""
     panels = []
     for letter, mode in zip("ab", MODES, strict=True):
@@ -92,7 +59,7 @@ def figure(rows: Sequence[Row], path: Path) -> None:
     draw_panels(panels, path, columns=2, title="Window against response time (state migration, Fig. 13)", styles=STYLES)
 
 
-def table(rows: Sequence[Row]) -> Table:
+def window_table(rows: Sequence[Row]) -> Table:
     """Fig. 13 as a table: mean response time in milliseconds by window, of every method and way to carry it out."""
     columns = tuple(f"{window:g} s" for window in windows(rows))
     shown = []
@@ -102,7 +69,7 @@ def table(rows: Sequence[Row]) -> Table:
             if own:
                 means = [response(own, method, mode, window) for window in windows(rows)]
                 moved = 100 * np.mean([row["moved_share"] for row in own])
-                quiet = np.mean([row["before"] for row in own if row["before"] is not None] or [np.nan])
+                quiet = np.mean([row["quiet"] for row in own if row["quiet"] is not None] or [np.nan])
                 texts = (NONE if mean is None else Unit(1, ".0f").with_interval(mean) for mean in means)
                 shown.append((method, part, *texts, f"{quiet:.0f}", f"{moved:.1f}"))
     scale = PAPER_SECONDS / rows[0]["seconds"] if rows else 1.0
@@ -114,7 +81,7 @@ def table(rows: Sequence[Row]) -> Table:
     return Table("Fig. 13: mean response time [ms] by window", ("Method", "Carried out", *right), tuple(shown), right, note=note)
 
 
-def statements(rows: Sequence[Row]) -> Iterator[Statement]:
+def window_statements(rows: Sequence[Row]) -> Iterator[Statement]:
     """The sentences of the paper on Fig. 13, each judged for what was measured in pairs: same window, same migration."""
     for mode in MODES:
         if any(row["mode"] == mode for row in rows):
