@@ -11,8 +11,10 @@ try:
 except EngineError as error:
     MISSING = str(error)
 
-ON_REAL_FLINK = [
-    pytest.mark.slow,
+IF_THERE_IS_FLINK = [
     pytest.mark.skipif(bool(MISSING), reason=MISSING or "there is a Flink"),
     pytest.mark.xdist_group("local-flink"),
 ]
+"""For a quick test."""
+
+ON_REAL_FLINK = [pytest.mark.slow, *IF_THERE_IS_FLINK]

@@ -3,6 +3,7 @@ package edrp.lab;
 import edrp.live.Live;
 import edrp.live.LiveSettings;
 import edrp.live.Move;
+import java.time.Duration;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -15,8 +16,9 @@ import org.apache.flink.util.ParameterTool;
  * (→ recounter) → writer.
  *
  * <p>Required: --rates FILE (see RateSchedule), --folder FOLDER for what the writer writes (results.txt). --mode live|plain,
- * --control URI of the control log (live), --operators 1|2, --micros and --service sleep|compute, --keys, --skew, --state-bytes per
- * key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --name.
+ * --control URI of the control log (live), --operators 1|2, --micros and --service sleep|compute, --keys, --skew or --weights FILE (see
+ * NumberGenerator), --state-bytes per key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --ttl-ms,
+ * --name.
  */
 public final class LiveJob {
     private static final TypeInformation<Numbered> RECORD = Types.POJO(Numbered.class);
@@ -51,11 +53,12 @@ public final class LiveJob {
 
     private DataStream<Numbered> read(StreamExecutionEnvironment environment) {
         RateSchedule schedule = new RateSchedule(parameters.getRequired("rates"), 1.0);
-        NumberGenerator generator = new NumberGenerator(schedule, parameters.getInt("keys", 1000), parameters.getDouble("skew", 0));
+        int keys = parameters.getInt("keys", 1000);
+        NumberGenerator generator = new NumberGenerator(schedule, keys, parameters.getDouble("skew", 0), parameters.get("weights"));
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         return environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader").setParallelism(1)
                 .partitionCustom((key, count) -> key % count, record -> record.key) // all of a key behind one router
-                .map(record -> record).returns(RECORD).name("splitter").uid("splitter")
+                .map(new Splitter(parameters.getRequired("folder") + "/fail")).returns(RECORD).name("splitter").uid("splitter")
                 .setParallelism(parameters.getInt("routers", 2));
     }
 
@@ -70,6 +73,9 @@ public final class LiveJob {
         }
         LiveSettings settings = new LiveSettings(name).tasks(parameters.getInt("tasks", 64), groups)
                 .workers(workers, parameters.getInt("used", workers));
+        if (parameters.has("ttl-ms")) {
+            settings.timeToLive(Duration.ofMillis(parameters.getLong("ttl-ms")));
+        }
         return Live.process(records, control, new LiveCounter(service, bytes), settings);
     }
 }

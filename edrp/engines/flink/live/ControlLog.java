@@ -12,6 +12,7 @@ final class ControlLog {
     private static final Pattern HEAD = Pattern.compile("(?m)^plan (\\S+) (\\d+) \\d+ (\\S+) (live|pause)$");
     private static final int MOST = 1 << 23;
     private final Path path;
+    private long version; // of the last move since the job started: workers know moves by it
 
     /** A plan: its moves by step, and where the log goes on behind it. One that makes no sense is refused, and has no steps. */
     record Plan(String id, boolean pause, boolean refused, List<List<Move>> steps, long end) {}
@@ -46,7 +47,7 @@ final class ControlLog {
         }
     }
 
-    private static Plan plan(Matcher head, String[] lines, long end) {
+    private Plan plan(Matcher head, String[] lines, long end) {
         List<List<Move>> steps = new ArrayList<>();
         Set<String> moved = new HashSet<>();
         try {
@@ -56,10 +57,14 @@ final class ControlLog {
                     steps.add(new ArrayList<>());
                     moved.clear();
                 } else if (words[0].equals("move")) {
-                    steps.get(steps.size() - 1).add(move(words, Double.parseDouble(head.group(3))));
-                    if (!moved.add(words[2] + " " + words[3])) {
-                        throw new IllegalArgumentException("a task moves twice in a step: one hand-over would overtake the other");
+                    List<Move> step = steps.get(steps.size() - 1);
+                    Move move = move(words, Double.parseDouble(head.group(3)));
+                    boolean follows = step.isEmpty() ? move.version > version : move.version == version + 1;
+                    if (move.task < 0 || !follows || !moved.add(words[2] + " " + words[3])) {
+                        throw new IllegalArgumentException("a task moves twice in a step, or workers would take the move for another");
                     }
+                    version = move.version;
+                    step.add(move);
                 }
             }
             if (steps.size() == Integer.parseInt(head.group(2))) {

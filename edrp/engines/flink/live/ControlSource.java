@@ -20,6 +20,7 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
     private static final long BUSY_MS = 5;
     private final String uri;
     private transient ListState<long[]> position;
+    private transient ListState<String> told;
     private transient Board board;
     private transient volatile long offset;
     private transient int sent;
@@ -31,7 +32,6 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
 
     @Override public void open(OpenContext context) {
         board = new Board(((StreamingRuntimeContext) getRuntimeContext()).getGlobalAggregateManager());
-        plan = "";
         steps = "";
         MetricGroup live = getRuntimeContext().getMetricGroup().addGroup("live");
         live.gauge("control", (Gauge<String>) () -> uri);
@@ -104,9 +104,15 @@ final class ControlSource extends RichSourceFunction<Move> implements Checkpoint
 
     @Override public void snapshotState(FunctionSnapshotContext context) throws Exception {
         position.update(List.of(new long[] {offset, sent}));
+        told.update(List.of(plan)); // who waits for its end may ask after a restart only
     }
 
     @Override public void initializeState(FunctionInitializationContext context) throws Exception {
+        told = context.getOperatorStateStore().getListState(new ListStateDescriptor<>("told", String.class));
+        plan = "";
+        for (String text : told.get()) {
+            plan = text;
+        }
         position = context.getOperatorStateStore().getListState(new ListStateDescriptor<>("position", long[].class));
         for (long[] place : position.get()) {
             offset = place[0];

@@ -5,6 +5,7 @@ import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.api.java.typeutils.*;
 import org.apache.flink.configuration.*;
 import org.apache.flink.core.execution.CheckpointingMode;
+import org.apache.flink.runtime.execution.SuppressRestartsException;
 import org.apache.flink.streaming.api.datastream.*;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.operators.*;
@@ -38,8 +39,8 @@ public final class Live {
     static void refuseCheckpointsOutOfLine(Configuration job) {
         boolean twice = CheckpointingOptions.getCheckpointingMode(job) == CheckpointingMode.AT_LEAST_ONCE;
         if (CheckpointingOptions.isCheckpointingEnabled(job) && (twice || CheckpointingOptions.isUnalignedCheckpointEnabled(job))) {
-            throw new IllegalStateException("live migration needs aligned checkpoints, exactly once: set "
-                    + "execution.checkpointing.unaligned.enabled: false and execution.checkpointing.mode: EXACTLY_ONCE");
+            throw new SuppressRestartsException(new IllegalStateException("live migration needs aligned checkpoints, exactly once: set "
+                    + "execution.checkpointing.unaligned.enabled: false and execution.checkpointing.mode: EXACTLY_ONCE"));
         }
     }
 

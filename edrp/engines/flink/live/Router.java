@@ -7,6 +7,7 @@ import org.apache.flink.api.common.state.*;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.metrics.*;
+import org.apache.flink.runtime.execution.SuppressRestartsException;
 import org.apache.flink.runtime.state.*;
 import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 import org.apache.flink.streaming.api.functions.co.BroadcastProcessFunction;
@@ -39,7 +40,8 @@ final class Router<I, K> extends BroadcastProcessFunction<I, Move, Tuple2<TaskKe
         for (int task = 0; task < table.length; task++) {
             Integer group = state.get(task);
             if (context.isRestored() && group == null || state.contains(table.length)) {
-                throw new IllegalStateException(settings.name + " was saved with another number of tasks than " + table.length);
+                throw new SuppressRestartsException(
+                        new IllegalStateException(settings.name + " was saved with another number of tasks than " + table.length));
             }
             table[task] = new TaskKey(task, group == null ? first[task] : group, hashes);
             state.put(task, table[task].group);

@@ -10,7 +10,7 @@ import org.apache.flink.runtime.taskmanager.TaskManagerRuntimeInfo;
 /** Sends states of tasks to other workers, one after the other and at a pace, and receives them; addresses are on the board. */
 final class Transfers implements Closeable {
     private static final int PIECE = 1 << 16;
-    private static final int TRIES = 200;
+    private static final int TRIES = 6000; // minutes: a worker may take long to restore what it has
     private static final int PAUSE_MS = 50;
     private static final int TIMEOUT_MS = 60_000;
     private final String name;

@@ -28,6 +28,7 @@ import org.apache.flink.util.function.*;
 final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         implements OneInputStreamOperator<Tuple2<TaskKey, Either<I, Move.Marker>>, O>, Triggerable<TaskKey, K> {
     private static final int SAMPLED = 16; // one of so many states is measured
+    private static final int DRAINED = 4; // of what waits, for each value that comes
     private static final int TUPLES = 0; // places in what is measured of a task, which travels with it
     private static final int NANOS = 1;
     private static final int KEYS = 2;
@@ -43,7 +44,7 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
     private final Map<TaskKey, long[]> loads = new ConcurrentHashMap<>();
     private final ScheduledExecutorService reporter = Executors.newSingleThreadScheduledExecutor();
     private final DataOutputSerializer scratch = new DataOutputSerializer(1 << 10);
-    private int departures;
+    private final Set<TaskKey> departing = new HashSet<>();
     private Move pause;
     private Watermark delayed;
     private volatile long longestMillis;
@@ -177,7 +178,10 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             report(task);
         }
         fire(key, delayed == null ? timers.currentWatermark() : delayed.getTimestamp());
-        departures++;
+        if (settings.timeToLive > 0 && loads.containsKey(key)) {
+            loads.get(key)[KEYS] -= state.expire(); // what moves more often than it is swept
+        }
+        departing.add(key);
         proceed(move, key, state.new Departure());
     }
 
@@ -198,7 +202,7 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         } else {
             transfers.send(target, move.pace > 0 ? move.pace : settings.bytesPerSecond, parcel);
         }
-        departures--;
+        departing.remove(key);
         releaseWatermark();
     }
 
@@ -231,12 +235,14 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         }
     }
 
-    /** Processes what waits, value by value, so that others do not wait for all of it. */
+    /** Processes what waits, a few values at a time: others do not wait for all of it, and fewer come meanwhile. */
     private void drain(Waiting<I> task) throws Exception {
-        StreamRecord<I> value = task.values.poll();
-        if (value != null) {
+        StreamRecord<I> value = null;
+        for (int i = 0; i < DRAINED && (value = task.values.poll()) != null; i++) {
             process(value, task.key);
             task.processed++;
+        }
+        if (value != null) {
             mailbox.execute(() -> drain(task), "values have waited");
         } else if (pause == null && waiting.remove(task.key, task)) {
             report(task);
@@ -264,7 +270,8 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             try {
                 note.run();
             } catch (Exception error) {
-                LOG.warn("A note on a move does not reach the JobManager.", error);
+                LOG.warn("A note on a move does not reach the JobManager; it is sent again.", error);
+                later(1000, note); // a step ends, and a pause, when all are there
             }
         }, millis, TimeUnit.MILLISECONDS);
     }
@@ -332,7 +339,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
     }
 
     @Override public void onProcessingTime(InternalTimer<TaskKey, K> timer) throws Exception {
-        fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), TaskState.PROCESSING);
+        if (!departing.contains(timer.getKey())) { // else it goes along, and fires there
+            fire(timer.getKey(), timer.getNamespace(), timer.getTimestamp(), TaskState.PROCESSING);
+        }
     }
 
     private void fire(TaskKey task, K key, long time, int kind) throws Exception {
@@ -364,14 +373,14 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
 
         @Override public void onProcessingTime(InternalTimer<TaskKey, VoidNamespace> timer) throws Exception {
             long[] load = loads.get(timer.getKey());
-            if (load != null) { // else it has departed
+            if (load != null && !departing.contains(timer.getKey())) { // else it is swept where it has gone to
                 load[KEYS] -= state.expire();
                 sweepLater();
             }
         }
     }
 
-    private boolean isBusy() { return !waiting.isEmpty() || departures > 0 || pause != null; }
+    private boolean isBusy() { return !waiting.isEmpty() || !departing.isEmpty() || pause != null; }
 
     /** A watermark waits for states on their way: their timers, and the values that wait for them, come before it. */
     @Override public void processWatermark(Watermark watermark) throws Exception {

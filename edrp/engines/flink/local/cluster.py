@@ -117,10 +117,43 @@ class LocalFlink:
         EngineError
             There is none of that name.
         """
-        if name not in self._running:
-            raise EngineError(f"node {name!r}", f"does not run; these do: {', '.join(self._running) or 'none'}")
+        self._refuse_unknown(name)
         self._processes.stop(name)
         del self._running[name]
+
+    def kill_node(self, name: str) -> None:
+        """Kill a TaskManager by SIGKILL. What ran there starts on others from the last checkpoint, or on it once it is started.
+
+        Raises
+        ------
+        EngineError
+            There is none of that name.
+        """
+        self._refuse_unknown(name)
+        self._processes.kill(name)
+        del self._running[name]
+
+    def restart_manager(self) -> None:
+        """Kill the JobManager by SIGKILL and start it again. It knows no jobs: submit them from `newest_checkpoint`.
+
+        Raises
+        ------
+        EngineError
+            It does not start, or nodes do not find it again.
+        """
+        self._processes.kill(MANAGER)
+        self._launch(MANAGER, JOB_MANAGER, self._common, java_options(None))
+        self._wait_for_nodes()
+
+    def newest_checkpoint(self) -> str | None:
+        """Folder of the last checkpoint or savepoint of any job that is complete; None where there is none.
+
+        Those of a job that ended are left only where the setting "execution.checkpointing.externalized-checkpoint-retention" is
+        RETAIN_ON_CANCELLATION, or its JobManager was killed.
+        """
+        complete = (self.folder / "checkpoints").glob("**/_metadata")
+        newest = max(complete, key=lambda path: path.stat().st_mtime_ns, default=None)
+        return None if newest is None else newest.parent.as_uri()
 
     def set_delay(self, first: str, second: str, seconds: float) -> None:
         """Change the delay between two nodes, for what is sent from now on; needs `delays` from the start."""
@@ -142,6 +175,10 @@ class LocalFlink:
     def log(self, name: str) -> Path:
         """The log of a node, or of the JobManager."""
         return self.folder / "log" / f"{name}.log"
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self._running:
+            raise EngineError(f"node {name!r}", f"does not run; these do: {', '.join(self._running) or 'none'}")
 
     def _start(self) -> None:
         """Start everything, and leave on the stack how to stop it."""

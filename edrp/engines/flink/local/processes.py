@@ -76,6 +76,13 @@ class ProcessGroup:
                 process.wait()
             self._send(f"-{process.pid}")
 
+    def kill(self, name: str) -> None:
+        """End a process by SIGKILL, as a crash does: it closes and says nothing."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+        self._send(f"-{process.pid}")
+
     def close(self) -> None:
         """Stop all processes, whatever happens in between, and the watchdog."""
         try:
