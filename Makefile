@@ -54,8 +54,8 @@ test-timing: $(VENV)/.installed-test
 
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
-	  $(patsubst %,tests/validation/flink/test_%.py,control_cluster live_smoke live_cluster live_mutants live_kills)
+	$(BIN)/python -m pytest $(patsubst %,tests/edrp/engines/test_%.py,local_flink flink_clusters flink_migrate_cluster live_cluster) \
+	  $(patsubst %,tests/validation/flink/test_%.py,control_cluster measured_cluster patterns_cluster live_cluster live_smoke live_mutants live_kills)
 
 # The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
 # or, for the search, python -m http.server --directory site.

@@ -33,6 +33,8 @@ from edrp.validation.papers.latency_aware import (
     table_4,
     throughput_report,
 )
+from edrp.validation.papers.live import report as live_report
+from edrp.validation.papers.live.rows import read_rows as read_live_rows
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
@@ -93,12 +95,15 @@ def run_migration(
     data: Data = None,
     out: Out = None,
     migrations: Annotated[int, typer.Option(min=2, help="Number of consecutive migrations for each series.")] = 100,
+    constant: Annotated[
+        bool, typer.Option("--constant", help="Keep work and state of the tasks as they are over the whole series.")
+    ] = False,
     force: ForceFolder = False,
 ) -> None:
-    """Reproduce migrations on real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, savings and broken limits."""
+    """Reproduce migrations on real loads: Tables 3 and 4, Figs. 8 to 12 and 14, and a verdict on each sentence of section 6."""
     with output_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
         single_step_example.run(output())
-        migration_report.run(output(), data=data, out=folder, migrations=migrations)
+        migration_report.run(output(), data=data, out=folder, migrations=migrations, changing=not constant)
 
 
 @reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
@@ -266,6 +271,23 @@ def run_flink(
     _publish(flink_report.report(found), out, force, " ".join(["flink", *map(str, rows or ())]), options)
     if out is not None and not rows:
         write_whole(out / ROWS, found.text(), replace=force)
+
+
+@reproduce.command("live", rich_help_panel=MIGRATION)
+def run_live(
+    rows: Annotated[
+        list[Path],
+        typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.", show_default=False),
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
+    force: ForceFolder = False,
+) -> None:
+    """Compare live migration with Flink's own ways to rescale, orders of moves, and methods; Figs. 13 and 15."""
+    if out is not None:
+        refuse_folder(out, [*WRITTEN, *live_report.FIGURES], force=force)
+        require_packages(jinja2="report", matplotlib="plot")
+    found = read_live_rows(rows)
+    _publish(live_report.report(found), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})
 
 
 def _publish(made: Report, out: Path | None, force: bool, name: str, options: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from edrp.cli.display.watch import watch_lines
 from edrp.cli.options import choice_option, command_group, finite
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
-from edrp.engines.applying import Program, WatchSettings
+from edrp.engines.applying import Migration, Program, WatchSettings
 from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import is_loopback, read_address
@@ -36,7 +36,9 @@ Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations;
 Apply = Annotated[
     Mode | None,
     choice_option(
-        Mode, "Apply the advice: replicas while the job runs, or replicas and places by a savepoint; default: a dry run."
+        Mode,
+        "Apply the advice: replicas by a rescale, replicas and places by a savepoint (redeploy), or moves of tasks of live "
+        "operators while tuples flow; default: a dry run.",
     ),
 ]
 MaxDowntime = Annotated[
@@ -84,6 +86,11 @@ Demands = Annotated[
     ),
 ]
 
+Pace = Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state with live, in bytes/s; 0: no limit.")]
+ControlFile = Annotated[
+    Path | None, typer.Option(help="Control log of live as this machine sees it; default: the file that the job names.")
+]
+
 watch = command_group()
 
 
@@ -105,6 +112,8 @@ def watch_flink(
     entry_class: EntryClass = None,
     program_arg: ProgramArguments = None,
     demand: Demands = None,
+    pace: Pace = 0,
+    control: ControlFile = None,
     allow_remote: AllowRemote = False,
 ) -> None:
     """Watch a job of Apache Flink."""
@@ -114,10 +123,13 @@ def watch_flink(
     arguments, demands = tuple(program_arg or ()), _read_demands(demand or ())
     started = None if program is None else Program(program, savepoints or "", entry_class, arguments, demands)
     _refuse_unstartable(limits, started)
+    migration = Migration(pace, control) if apply == "live" else None
+    if migration is None and (pace or control):
+        raise EngineError("--pace" if pace else "--control", "goes with --apply live, which moves tasks")
     aims = WatchAims(read_goals(goals), read_network(network), limits)
     refuse_target(journal)
     clock = SystemClock()
-    running = get_engine("flink").running_job(rest, WatchSettings(job, every, started), clock)
+    running = get_engine("flink").running_job(rest, WatchSettings(job, every, started, migration), clock)
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
         done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
     raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)

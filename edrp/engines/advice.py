@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from edrp.core.solve import solve
@@ -69,6 +69,7 @@ class Advice:
     broken : what is wrong with what runs, in words.
     short : why operators stay busier than the goal whatever is done, by operator; `broken` says it, too.
     remarks : what limits the use of the fit and of the plan, in sentences.
+    moved_tasks : number of tasks that the plan moves while the job runs, by operator, with or without another number of replicas.
     """
 
     fit: JobFit
@@ -86,11 +87,12 @@ class Advice:
     broken: tuple[str, ...]
     short: Mapping[str, str]
     remarks: tuple[str, ...]
+    moved_tasks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def changes(self) -> bool:
         """Whether the plan is another than what runs."""
-        return self.plan != self.problem.current
+        return self.plan != self.problem.current or bool(self.moved_tasks)
 
     @property
     def recommended(self) -> bool:

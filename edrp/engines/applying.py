@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
@@ -24,11 +25,13 @@ class PlannedChange:
     observation : what was observed; the engine refuses where something else runs by now.
     plan : replicas of each operator, and where.
     patience : seconds to wait at most until it runs, after those that the engine may wait by itself.
+    back : whether it takes back the last change.
     """
 
     observation: Observation
     plan: Deployment
     patience: float
+    back: bool = False
 
     @property
     def current(self) -> Deployment:
@@ -84,6 +87,20 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class Migration:
+    """How tasks of a running job move.
+
+    Attributes
+    ----------
+    pace : bytes/s of each sender; 0 for no limit.
+    control : the job's control log as this machine sees it; None for the file that the job names.
+    """
+
+    pace: int = 0
+    control: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WatchSettings:
     """Settings of a watch.
 
@@ -92,8 +109,10 @@ class WatchSettings:
     job : name or identifier; None where only one runs.
     every : seconds of each observation.
     program : what is started again; None where that is not wanted.
+    migration : how tasks move while the job runs; None where that is not wanted.
     """
 
     job: str | None = None
     every: float = 60.0
     program: Program | None = None
+    migration: Migration | None = None

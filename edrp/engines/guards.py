@@ -15,7 +15,7 @@ from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.predictions import Prediction
 from edrp.engines.watch_state import MAX_MISSES, WatchState
 
-Mode = Literal["rescale", "redeploy"]
+Mode = Literal["rescale", "redeploy", "live"]
 
 CLOCK_TOLERANCE = 1.0
 """Seconds by which a clock may be set back."""
@@ -42,7 +42,8 @@ class Limits:
 def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
     """The goals with the floors and ceilings of the limits.
 
-    "" bounds those operators only whose service rate is known: no others can be given a number of replicas by their load.
+    "" bounds those operators only whose service rate is known: no others can be given a number of replicas by their load. Where
+    tasks move while the job runs, an operator has at most as many replicas as workers, and operators without keep theirs.
 
     Raises
     ------
@@ -55,11 +56,15 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
     if unknown is not None:
         raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, names)}")
     operators = dict(goals.operators)
-    for operator in fit.operators:
+    for operator, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        if limits.mode == "live" and observed.workers is None:
+            operators[operator.name] = ReplicaBounds(min_replicas=operator.replicas, max_replicas=operator.replicas)
+            continue
         everywhere = limits.bounds.get("") if operator.service is not None and operator.name not in operators else None
         bounds = limits.bounds.get(operator.name, everywhere)
         if bounds is not None:
-            operators[operator.name] = ReplicaBounds(min_replicas=bounds[0], max_replicas=bounds[1])
+            most = observed.workers or bounds[1]
+            operators[operator.name] = ReplicaBounds(min_replicas=min(bounds[0], most), max_replicas=min(bounds[1], most))
         own_bounds = operators.get(operator.name)
         if limits.mode is not None and operator.service is not None and (own_bounds is None or own_bounds.max_replicas is None):
             why = "has no floor and ceiling, which --apply needs"

@@ -79,6 +79,8 @@ class OperatorObservation:
     names : whole names of the operators that are chained in it, as far as the engine tells them.
     chained : number of these operators.
     asynchronous : whether it is known to wait for answers of others while it counts as idle.
+    workers : workers between which its tasks can move while it runs, with and without tasks; the replicas are those with
+        tasks then. None where tasks cannot move.
     """
 
     name: str
@@ -93,6 +95,7 @@ class OperatorObservation:
     names: tuple[str, ...] = ()
     chained: int = 1
     asynchronous: bool = False
+    workers: int | None = None
 
     @property
     def parallelism(self) -> int:

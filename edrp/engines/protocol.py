@@ -7,13 +7,16 @@ from pkgutil import resolve_name
 from typing import Protocol
 
 from edrp.core.wording import suggestion
+from edrp.engines.advice import Advice
 from edrp.engines.applying import Applied, Note, PlannedChange, WatchSettings
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
+from edrp.engines.goals import Goals
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
 
 ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
 """Module and attribute of each engine by name; the module is imported when the engine is first used."""
@@ -34,6 +37,9 @@ class RunningJob(Protocol):
         EngineError
             In one line with the remedy; a `JobGoneError` where there is nothing left to observe.
         """
+
+    def advise(self, fit: JobFit, goals: Goals, network: Network | None) -> Advice:
+        """Advise on what was observed last, in terms of what can be changed of this job."""
 
     def objections(self, change: PlannedChange) -> list[str]:
         """Reasons against applying a change to this job, in sentences."""

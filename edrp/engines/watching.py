@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from edrp.engines.advice import Advice, advise
-from edrp.engines.applying import Applied, PlannedChange
+from edrp.engines.advice import Advice
+from edrp.engines.applying import PlannedChange
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.fit import JobFit, fit_job
@@ -142,17 +142,17 @@ class Watcher:
             operators={operator.name: _operator_fields(operator, current) for operator in fit.operators},
         )
         self._judge(fit, current)
-        plan = current
+        changed = False
         if self.state.probation is not None and self.state.below >= MAX_BELOW:
-            plan = self._roll_back(fit) or current
+            changed = self._roll_back(fit)
         else:
             try:
-                plan = self._advise(fit) or current
+                changed = self._advise(fit)
             except EngineError as error:
                 self._write("error", why=str(error))
                 if isinstance(error, JobGoneError):
                     raise
-        if plan == current:
+        if not changed:
             self._predict(predict(fit, current, self.state.widths))
 
     def _judge(self, fit: JobFit, current: Deployment) -> None:
@@ -177,42 +177,38 @@ class Watcher:
             judgements=[{**asdict(judgement), "error": judgement.error} for judgement in judgements],
         )
 
-    def _advise(self, fit: JobFit) -> Deployment | None:
-        """Advise, and apply what nothing speaks against; the deployment that runs then, None where nothing was changed."""
+    def _advise(self, fit: JobFit) -> bool:
+        """Advise, and apply what nothing speaks against; whether anything was changed."""
         aims = self._aims
-        advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
-        worth_applying = advice.changes and advice.verdict in ("move", "repair")
-        prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
+        advice = self._job.advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
+        worth_applying = advice.recommended
+        prediction = predict(advice.fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
         change = PlannedChange(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
         blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if worth_applying else []
         if worth_applying and aims.limits.mode is not None:
             blocked += self._job.objections(change)
         self._write("advice", **_advice_fields(advice, prediction), wanted=worth_applying, blocked=blocked)
-        if not worth_applying or blocked:
-            return None
-        applied = self._apply(change, rollback=False, throughput_low=prediction.throughput.low)
-        if applied is None:
-            return None
+        if not worth_applying or blocked or not self._apply(change, throughput_low=prediction.throughput.low):
+            return False
         self._predict(prediction)
         self._clock.sleep(min(self._aims.goals.policy.horizon, advice.downtime.catch_up.high, CHANGE_PATIENCE))
-        return applied.deployment
+        return True
 
-    def _roll_back(self, fit: JobFit) -> Deployment | None:
-        """Go back to what ran before the last change, once."""
+    def _roll_back(self, fit: JobFit) -> bool:
+        """Go back to what ran before the last change, once; whether anything was changed."""
         probation = self.state.probation
         assert probation is not None
         before = Deployment(probation["before"])
-        applied = self._apply(PlannedChange(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
-        if applied is None:
-            return None
+        if not self._apply(PlannedChange(fit.observation, before, CHANGE_PATIENCE, back=True), throughput_low=0.0):
+            return False
         self._predict(predict(fit, before, self.state.widths))
-        return applied.deployment
+        return True
 
-    def _apply(self, change: PlannedChange, *, rollback: bool, throughput_low: float) -> Applied | None:
-        """Carry out a change; None where it failed, which the journal says."""
+    def _apply(self, change: PlannedChange, throughput_low: float) -> bool:
+        """Carry out a change; False where it failed, which the journal says."""
 
         def note(step: str, **facts: Any) -> None:
-            self._write("action", step=step, rollback=rollback, **facts)
+            self._write("action", step=step, rollback=change.back, **facts)
 
         before, after = deployment_fields(change.current), deployment_fields(change.plan)
         note("begin", mode=self._aims.limits.mode, before=before, after=after)
@@ -222,7 +218,7 @@ class Watcher:
             note("failed", why=str(error))
             if isinstance(error, JobGoneError):
                 raise
-            return None
+            return False
         note(
             "done",
             key=applied.key,
@@ -232,7 +228,7 @@ class Watcher:
             after=deployment_fields(applied.deployment),
             throughput_low=throughput_low,
         )
-        return applied
+        return True
 
     def _predict(self, prediction: Prediction) -> None:
         self._write("prediction", **asdict(prediction))
@@ -259,6 +255,7 @@ def _advice_fields(advice: Advice, prediction: Prediction) -> dict[str, Any]:
             if operator.proposed != operator.replicas
         },
         "plan": deployment_fields(advice.plan),
+        **({"moved_tasks": dict(advice.moved_tasks)} if advice.moved_tasks else {}),
         "busy": {name: asdict(estimate) for name, estimate in prediction.busy.items()},
         "downtime": None if prediction.downtime is None else asdict(prediction.downtime),
     }

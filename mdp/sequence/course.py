@@ -117,8 +117,21 @@ class Course:
         cls, tasks: Tasks, start: Boundaries, nodes: Sequence[int], tolerance: Sequence[float], *, allow_empty: bool
     ) -> Course:
         """Create a course during which loads do not change."""
-        work, state = tuple(tasks.work.tolist()), tuple(tasks.state_size.tolist())
-        return cls._build([(work, state)] * len(nodes), start, nodes, tolerance, allow_empty)
+        return cls.changing([tasks] * len(nodes), start, nodes, tolerance, allow_empty=allow_empty)
+
+    @classmethod
+    def changing(
+        cls,
+        tasks: Sequence[Tasks],
+        start: Boundaries,
+        nodes: Sequence[int],
+        tolerance: Sequence[float],
+        *,
+        allow_empty: bool = False,
+    ) -> Course:
+        """Create a course from the loads at each step."""
+        loads = [(tuple(load.work.tolist()), tuple(load.state_size.tolist())) for load in tasks]
+        return cls._build(loads, start, nodes, tolerance, allow_empty)
 
     @classmethod
     def _build(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from _pytest.mark import ParameterSet
+from console import OMITTED, blocks, commands, is_shown, masked
 
 import edrp
 from edrp.core.kinds import kinds
@@ -54,10 +55,6 @@ def by_name(paths: list[Path]) -> list[ParameterSet]:
     return [pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in SLOW else ()) for path in paths]
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
-
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     """A folder with the examples in it, as a reader of the README has."""
@@ -80,27 +77,6 @@ def test_python_blocks_run(page, workplace):
 
 
 CONSOLE = [(page, block) for page in PAGES for block in blocks(page, "console")]
-
-
-OMITTED = "…"
-"""A line that stands for lines that are left out; within a line, for what is left out of it."""
-
-
-def commands(block: str) -> list[tuple[str, list[str]]]:
-    """Every command of a console block with the lines that are shown of its output."""
-    shown: list[tuple[str, list[str]]] = []
-    for line in block.splitlines():
-        if line.startswith("$ "):
-            shown.append((line.removeprefix("$ "), []))
-        else:
-            shown[-1][1].append(line)
-    return shown
-
-
-def is_shown(lines: list[str], printed: str) -> bool:
-    """Whether lines of documentation are all of an output, in its order, but for what is marked as left out."""
-    parts = ["(?:.*\n)+" if line == OMITTED else re.escape(line).replace(OMITTED, ".*") + " *\n" for line in lines]
-    return re.fullmatch("".join(parts), printed) is not None
 
 
 @pytest.mark.parametrize(("page", "block"), CONSOLE, ids=[f"{page.stem}: {block.splitlines()[0]}" for page, block in CONSOLE])
@@ -129,6 +105,13 @@ def test_console_blocks_print_what_they_show(page, block, run, workplace):
 )
 def test_output_cut_without_a_mark_is_noticed(lines, shown):
     assert is_shown(lines, "a 1  \nb\nc\n") == shown
+
+
+def test_what_varies_between_runs_on_a_cluster_is_masked_and_nothing_else():
+    shown = "step  bytes\n0     1,000\nPlan 0123456789ab on node-a: 1 step after 0.5 s"
+    assert masked(shown) == masked("step  bytes\n12    20\nPlan fedcba987654 on node-c: 3 steps after 1.25e-3 s")
+    assert masked(shown) != masked(shown.replace("on", "off"))
+    assert masked(shown) != masked(shown.replace("after 0.5 s", "after"))
 
 
 def test_after_make_demo_the_commands_it_prints_work(tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from edrp.cli.display.migrate import migrate_lines
+from edrp.core.errors import numbered
 from edrp.engines.predictions import DOWNTIME, THROUGHPUT
 
 Entry = Mapping[str, Any]
@@ -27,7 +29,8 @@ def ways_to_change(job: Entry) -> str:
 def _start(entry: Entry) -> Iterator[str]:
     mode = entry["limits"]["mode"]
     how = "dry run, nothing is changed" if mode is None else f"changes are applied ({mode})"
-    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {ways_to_change(entry)}; {how}"
+    ways = "tasks can move while tuples flow" if mode == "live" else ways_to_change(entry)
+    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {ways}; {how}"
 
 
 def _observation(entry: Entry) -> Iterator[str]:
@@ -55,8 +58,11 @@ def _advice(entry: Entry) -> Iterator[str]:
     changes = ", ".join(
         f"{name} {now} → {then}{_busy(entry['busy'].get(name))}" for name, (now, then) in entry["changes"].items()
     )
+    moved = entry.get("moved_tasks", {})
+    changes = ", ".join(filter(None, (changes, *(f"{numbered(count, 'task')} of {name} move" for name, count in moved.items()))))
     silence = entry["downtime"]
-    stops = "" if silence is None else f"; {silence['value']:.2f} s of downtime (at most {silence['high']:.2f})"
+    kind = "of waiting for moved tasks" if moved else "of downtime"
+    stops = "" if silence is None else f"; {silence['value']:.2f} s {kind} (at most {silence['high']:.2f})"
     blocked = f"; not applied: {'; '.join(entry['blocked'])}" if entry["blocked"] else ""
     yield f"   {entry['verdict']}: {changes or 'other places'}{stops}{blocked}"
 
@@ -69,6 +75,9 @@ def _action(entry: Entry) -> Iterator[str]:
     elif step == "done":
         counts = ", ".join(f"{name} {len(nodes)}" for name, nodes in entry["after"].items())
         yield f"   {what}: done after {entry['seconds']:.1f} s; {counts} run"
+    elif step == "migration":
+        for line in migrate_lines({**entry, "kind": entry["what"], "step": entry.get("number")}):
+            yield f"   {what}: {line.strip()}"
     elif step == "checkpoint":
         yield f"   {what}: checkpoint {entry['id']} is complete"
     elif step == "checkpoint failed":

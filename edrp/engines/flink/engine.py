@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from edrp.engines.applying import WatchSettings
+from edrp.engines.clock import Clock
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import SCRIPT, plan_calls
 from edrp.engines.flink.kubernetes import deployment_patches
@@ -9,6 +11,7 @@ from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob
 from edrp.engines.observation import Observation
+from edrp.engines.protocol import RunningJob
 from edrp.placement.deployment import Deployment
 
 
@@ -20,8 +23,16 @@ class FlinkEngine:
 
     observe = staticmethod(read_observation)
     rule_replicas = staticmethod(autoscaler_replicas)
-    running_job = staticmethod(FlinkJob)
     key_group_sizes = staticmethod(job_key_groups)
+
+    @staticmethod
+    def running_job(address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
+        """The job, whose tasks move while it runs where the settings say how."""
+        if settings.migration is None:
+            return FlinkJob(address, settings, clock)
+        from edrp.engines.flink.migrating.balancing import LiveFlinkJob  # with solvers, which nobody else needs
+
+        return LiveFlinkJob(address, settings, clock)
 
     @staticmethod
     def calls(observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from edrp.engines.advice import Advice, advise
 from edrp.engines.applying import Applied, Note, PlannedChange, WatchSettings
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
+from edrp.engines.fit import JobFit
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.places import demanded_resources, ignored_replicas
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.redeploying import redeploy
 from edrp.engines.flink.rescaling import rescale
 from edrp.engines.flink.steps import FlinkSteps
+from edrp.engines.goals import Goals
 from edrp.engines.observation import Observation
+from edrp.placement.network import Network
 
 MAX_ROUND_SECONDS = 5.0
 """Seconds between rounds of counters, at most: half as many as are observed, where these are few."""
@@ -32,6 +36,10 @@ class FlinkJob:
             self.address, CaptureSettings(job, every, min(MAX_ROUND_SECONDS, every / 2)), sleep=self._clock.sleep
         )
         return read_observation(captured)
+
+    def advise(self, fit: JobFit, goals: Goals, network: Network | None) -> Advice:
+        """Advise on numbers of replicas and their places."""
+        return advise(fit, goals, network)
 
     def objections(self, change: PlannedChange) -> list[str]:
         """Reasons against applying a change: reactive mode, or places that no resource leads to."""

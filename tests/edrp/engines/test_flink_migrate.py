@@ -198,7 +198,7 @@ def test_a_step_that_hangs_is_given_up_in_one_line(sent):
     assert "was not installed within 120 s; is a worker overloaded?" in words(result.err)
 
 
-@pytest.mark.parametrize("waits", [3, 4, 5, 6])
+@pytest.mark.parametrize("waits", [3, 5])
 def test_a_command_that_died_goes_on_when_it_is_run_again(sent, waits):
     die(sent, "--plan", sent.file, waits=waits)
     assert sent.log.read_text()
@@ -238,9 +238,8 @@ def test_a_plan_of_somebody_else_is_named(slow):
     assert slow.log.read_text() == before
 
 
-@pytest.mark.parametrize("waits", [3, 5, 8])
-@pytest.mark.parametrize("kills", [(), (1,), (2,), (3,)])
-@pytest.mark.parametrize("every", [1, 100])
+@pytest.mark.parametrize("waits", [3, 6])
+@pytest.mark.parametrize(("kills", "every"), [((), 1), ((1,), 1), ((2,), 1), ((2,), 100), ((3,), 100)])
 def test_an_aborted_plan_is_taken_back(slow, waits, kills, every):
     slow.flink.kills, slow.flink.checkpoint_every = list(kills), every
     die(slow, "--plan", slow.file, waits=waits)
@@ -252,7 +251,7 @@ def test_an_aborted_plan_is_taken_back(slow, waits, kills, every):
     assert slow.log.read_text() == before
 
 
-@pytest.mark.parametrize("waits", range(3, 11))
+@pytest.mark.parametrize("waits", range(3, 11, 2))
 def test_taking_back_goes_on_after_a_death_as_well(slow, waits):
     die(slow, "--plan", slow.file, waits=5)
     die(slow, "--abort", waits=waits)

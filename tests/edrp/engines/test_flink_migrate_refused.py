@@ -53,10 +53,14 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("apply", [(), ("--apply",)], ids=["dry run", "apply"])
 @pytest.mark.parametrize(("plan", "said"), PLANS, ids=[said for _, said in PLANS])
-def test_plans_that_do_not_suit_the_job(migrate, plan, said, apply):
-    assert said in refused(migrate, "--plan", migrate.plan(plan), *apply)
+def test_plans_that_do_not_suit_the_job(migrate, plan, said):
+    assert said in refused(migrate, "--plan", migrate.plan(plan), "--apply")
+
+
+def test_a_dry_run_refuses_as_well(migrate):
+    plan, said = PLANS[0]
+    assert said in refused(migrate, "--plan", migrate.plan(plan))
 
 
 def test_a_plan_that_is_missing(migrate):
@@ -100,6 +104,20 @@ def test_a_log_that_is_not_here(migrate):
     assert "name the same file as this machine sees it" in refused(migrate, "--plan", migrate.plan(GOOD), "--apply")
     migrate.flink.uri = "file:///nowhere/control.log"
     assert "which is not here; name the control log" in refused(migrate, "--plan", migrate.plan(GOOD))
+
+
+def test_a_file_that_is_no_control_log_is_left_alone(migrate):
+    notes = migrate.folder / "notes"
+    notes.write_text("# my notes\nbuy bread\n")
+    assert "line 2 is of no control log" in refused(migrate, "--plan", migrate.plan(GOOD), "--apply", "--control", notes)
+    migrate.flink.uri = notes.as_uri()
+    assert "line 2 is of no control log" in refused(migrate, "--plan", migrate.plan(GOOD), "--apply")
+    assert notes.read_text() == "# my notes\nbuy bread\n"
+
+
+def test_a_jobmanager_that_starts_is_waited_for(migrate):
+    migrate.flink.instead["/jobs/overview"] = 503
+    assert "the JobManager is starting" in refused(migrate, "--plan", migrate.plan(GOOD))
 
 
 def test_a_job_without_live_operators(migrate):

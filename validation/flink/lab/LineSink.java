@@ -12,7 +12,7 @@ import org.apache.flink.api.connector.sink2.WriterInitContext;
 
 /**
  * Writes a line for each record, "arrived_ms due_ms key number chain", at least once: what came before a checkpoint is in the
- * file when it is complete, and after a restart records may come again.
+ * file when it is complete, all else a moment later, and after a restart records may come again.
  */
 final class LineSink implements Sink<Numbered> {
     private static final long FLUSH_MS = 50;
@@ -29,15 +29,18 @@ final class LineSink implements Sink<Numbered> {
         PrintWriter lines = new PrintWriter(Files.newBufferedWriter(Path.of(file), StandardCharsets.US_ASCII, append), false);
         lines.println(); // ends a line that a killed process has left
         return new SinkWriter<>() {
-            private long flushed;
+            private boolean waiting;
 
             @Override
             public void write(Numbered record, Context around) {
                 long now = System.currentTimeMillis();
                 lines.println(now + " " + record.due + " " + record.key + " " + record.number + " " + record.chain);
-                if (now - flushed > FLUSH_MS) {
-                    lines.flush();
-                    flushed = now;
+                if (!waiting) {
+                    waiting = true;
+                    context.getProcessingTimeService().registerTimer(now + FLUSH_MS, time -> {
+                        waiting = false;
+                        lines.flush();
+                    });
                 }
             }
 

@@ -16,8 +16,9 @@ import org.apache.flink.util.ParameterTool;
  * (→ recounter) → writer.
  *
  * <p>Required: --rates FILE (see RateSchedule), --folder FOLDER for what the writer writes (results.txt). --mode live|plain,
- * --control URI of the control log (live), --operators 1|2, --micros and --service sleep|compute, --keys, --skew, --state-bytes per
- * key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --ttl-ms, --name.
+ * --control URI of the control log (live), --operators 1|2, --micros and --service sleep|compute, --keys, --skew or --weights FILE (see
+ * NumberGenerator), --state-bytes per key, --tasks, --groups, --workers, --used, --routers, --checkpoint-ms, --buffer-ms, --ttl-ms,
+ * --name.
  */
 public final class LiveJob {
     private static final TypeInformation<Numbered> RECORD = Types.POJO(Numbered.class);
@@ -52,7 +53,8 @@ public final class LiveJob {
 
     private DataStream<Numbered> read(StreamExecutionEnvironment environment) {
         RateSchedule schedule = new RateSchedule(parameters.getRequired("rates"), 1.0);
-        NumberGenerator generator = new NumberGenerator(schedule, parameters.getInt("keys", 1000), parameters.getDouble("skew", 0));
+        int keys = parameters.getInt("keys", 1000);
+        NumberGenerator generator = new NumberGenerator(schedule, keys, parameters.getDouble("skew", 0), parameters.get("weights"));
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         return environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader").setParallelism(1)
                 .partitionCustom((key, count) -> key % count, record -> record.key) // all of a key behind one router

@@ -29,7 +29,7 @@ public final class TimerJob {
         environment.getConfig().setAutoWatermarkInterval(20);
         environment.disableOperatorChaining();
         RateSchedule schedule = new RateSchedule(parameters.getRequired("rates"), 1.0);
-        NumberGenerator generator = new NumberGenerator(schedule, parameters.getInt("keys", 100), 0);
+        NumberGenerator generator = new NumberGenerator(schedule, parameters.getInt("keys", 100), 0, null);
         ScheduledSource<Numbered> source = new ScheduledSource<>(generator, schedule, RECORD);
         String folder = parameters.getRequired("folder");
         DataStream<Numbered> records = environment.fromSource(source, WatermarkStrategy.noWatermarks(), "reader").uid("reader")

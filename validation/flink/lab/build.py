@@ -1,4 +1,4 @@
-"""Compiles the lab's jobs: `python -m edrp.validation.flink.lab.build` after a change of a source, here or in the library."""
+"""Compiles the lab's jobs: `python -m edrp.validation.flink.lab.build` after a change here or in the live library."""
 
 from __future__ import annotations
 

@@ -103,17 +103,14 @@ class Bucket(NamedTuple):
     worst: float
 
 
-class LabRun:
-    """A lab's job that runs, over all its starts; tuples are due by one schedule throughout."""
+class ScheduledJob:
+    """The folder of a job whose tuples are due by a schedule that may be extended while it runs."""
 
-    def __init__(self, flink: LocalFlink, settings: LabSettings) -> None:
+    def __init__(self, flink: LocalFlink, name: str) -> None:
         self._flink = flink
-        self.settings = settings
-        self._folder = Path(mkdtemp(prefix=f"{settings.topology}-", dir=flink.folder))
+        self._folder = Path(mkdtemp(prefix=f"{name}-", dir=flink.folder))
         self._rates = self._folder / "rates.txt"
         self._rates.write_text(f"{now_ms()} 0\n", encoding="ascii")  # nothing is due before the job runs
-        self.job: RunningJob = submit(flink.rest, LAB.jar, settings.arguments(self._folder))
-        self.set_rate(settings.rate)
 
     def set_rate(self, rate: float) -> None:
         """Change the rate of all sources together, a moment from now."""
@@ -123,6 +120,16 @@ class LabRun:
         """Change the rate of all sources together at times to come, in order: milliseconds since 1970, and tuples/s."""
         with self._rates.open("a", encoding="ascii") as file:
             file.write("".join(f"{at} {rate}\n" for at, rate in rates))
+
+
+class LabRun(ScheduledJob):
+    """A lab's job that runs, over all its starts; tuples are due by one schedule throughout."""
+
+    def __init__(self, flink: LocalFlink, settings: LabSettings) -> None:
+        super().__init__(flink, settings.topology)
+        self.settings = settings
+        self.job: RunningJob = submit(flink.rest, LAB.jar, settings.arguments(self._folder))
+        self.set_rate(settings.rate)
 
     def redeploy(self, settings: LabSettings) -> None:
         """Stop with a savepoint and go on with other settings, such as replicas; places are those of `pinned` operators."""

@@ -1,1 +1,1 @@
-"""Live migration on real clusters: runs in which processes are killed, and a judge of what came out."""
+"""Live migration on a local cluster of Flink: what it costs beside Flink's own ways, and what is left of tuples under kill -9."""

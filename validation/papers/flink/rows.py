@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,22 +74,43 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
         A line is no row of any experiment, days cannot be compared with one another, or there is none at all.
     """
     rows = FlinkRows()
-    for path in paths:
-        faults = []
-        for number, line in enumerate(read_whole(path).splitlines(), start=1):
-            row, why = _read_row(line)
-            if row is None:
-                faults.append(Fault(f"line {number}", "", why))
-            else:
-                rows.add(row)
-        if faults:
-            raise InvalidInstanceError(faults, str(path))
+    for row in read_lines(paths, _why_no_row):
+        rows.add(row)
     faults = list(_mixed_days(rows.control))
     if faults:
         raise InvalidInstanceError(faults, "rows of control")
     if not any((rows.predictions, rows.control, rows.placements)):
         raise InvalidInstanceError([Fault("rows", "", "there are none; see benchmarks/flink_*.py, which write them")])
     return rows
+
+
+def read_lines(paths: Iterable[Path], why_no_row: Callable[[Any], str]) -> Iterator[Row]:
+    """Read files of JSON lines.
+
+    Parameters
+    ----------
+    why_no_row
+        Says why what stands in a line is no row; empty for a row.
+
+    Raises
+    ------
+    InvalidInstanceError
+        With all lines of a file that are no rows.
+    """
+    for path in paths:
+        faults = []
+        for number, line in enumerate(read_whole(path).splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                why = why_no_row(row)
+            except (ValueError, RecursionError):
+                why = "is no JSON; a run that was cut off leaves such a line, which can be removed"
+            if why:
+                faults.append(Fault(f"line {number}", "", why))
+            else:
+                yield row
+        if faults:
+            raise InvalidInstanceError(faults, str(path))
 
 
 def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
@@ -104,17 +125,22 @@ def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
         yield Fault(f"seed {seed}", policy, "stands there twice under this policy; leave one out")
 
 
-def _read_row(line: str | bytes) -> tuple[Row | None, str]:
-    """The row of a line, or why it is none."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None, "is no JSON; a run that was cut off leaves such a line, which can be removed"
+def _why_no_row(row: Any) -> str:
+    """Why this is no row of any experiment; empty for a row."""
     kind = row_kind(row) if isinstance(row, dict) else ""
     if not kind:
-        return None, "is no row of predictions, control or places (benchmarks/flink_*.py)"
-    missing = [name for name in NEEDED[kind] if name not in row]
-    return (None, f"has no {', '.join(missing)}, which a row of this experiment has") if missing else (row, "")
+        return "is no row of predictions, control or places (benchmarks/flink_*.py)"
+    return missing_fields(row, NEEDED[kind])
+
+
+def missing_fields(row: Row, needed: Iterable[str]) -> str:
+    """Which fields a row lacks, as the reason to refuse it; empty for none.
+
+    >>> missing_fields({"a": 1}, ("a", "b"))
+    'has no b, which a row of this experiment has'
+    """
+    missing = [name for name in needed if name not in row]
+    return f"has no {', '.join(missing)}, which a row of this experiment has" if missing else ""
 
 
 def load_text(rows: Iterable[Row]) -> str:

@@ -1,1 +1,1 @@
-"""Optimal operator state migration: Tables 3 and 4, Figs. 9, 10, 12 and 14."""
+"""Optimal operator state migration: Tables 3 and 4, Figs. 8 to 12 and 14."""

@@ -1,21 +1,34 @@
-"""Costs of migration policies on real series: the grids behind Figs. 9, 10, 12 and 14 (state migration, section 6).
+"""Costs of migration policies on real series: the grids behind Figs. 9 to 12 and 14 (state migration, section 6).
 
 The paper's "τ = 1.2" is read as 1 + τ, that is τ = 0.2 of Definition 3.1; the grid goes on to τ = 1.2.
-Every interval of a partition holds a task, in all policies on partitions.
+Every interval of a partition holds a task, in all policies on partitions. Where loads change and no partition keeps the limit,
+τ is as much larger as it must be (`NodeCountCourse.of`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
+from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
 from edrp.report.progress import Tell
-from edrp.validation.papers.state_migration.node_count_series import MigrationSeries
-from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
+from edrp.validation.papers.state_migration.node_count_series import WORD_COUNT, CourseLoad, MigrationSeries
+from edrp.validation.simulation.migration.policies import (
+    MAX_PARTITIONS,
+    MTM,
+    SINGLE_STEP,
+    plan,
+    policy_model,
+    prepare,
+    single_step,
+)
 from edrp.validation.simulation.migration.policy_runs import (
     Followed,
     NodeCountCourse,
@@ -26,7 +39,13 @@ from edrp.validation.simulation.migration.policy_runs import (
 
 TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)
 TASK_NUMBERS = (64, 128, 256, 512, 1024)
-DISCOUNTS = (0.2, 0.4, 0.6, 0.8, 0.9)
+MAX_PREPARED_TASKS = 128
+"""Tasks up to which MTM-aware migration is prepared for Fig. 12; more take minutes."""
+
+PRECOMPUTED = (0.14, 0.16, 0.18, 0.2)
+"""Tolerances at which the partitions of 64 tasks can be enumerated: PMC itself."""
+
+DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 TOLERANCE, TASKS, DISCOUNT = 0.2, 64, 0.8
 """Defaults of the paper, in our reading."""
 
@@ -46,6 +65,8 @@ class PolicyRow:
     saving : share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may break the limit.
     long_saving : the same over all migrations of the series, at most 3,000; None for plans.
     prepare_seconds, note : time before the first decision, and how it was prepared.
+    widened : migrations whose τ had to be larger.
+    unevenness : load of the heaviest task relative to the mean, on average over the migrations.
     """
 
     series: str
@@ -57,6 +78,9 @@ class PolicyRow:
     long_saving: Estimate | None = None
     prepare_seconds: float = 0.0
     note: str = ""
+    application: str = WORD_COUNT
+    widened: int = 0
+    unevenness: float = 1.0
 
     @property
     def policy(self) -> str:
@@ -75,20 +99,22 @@ def tolerance_grid(
 ) -> Iterator[PolicyRow]:
     """All policies against τ: Figs. 9 and 10."""
     for history in series:
+        load = _load(history, tasks, migrations)
         for tolerance in tolerances:
-            course = NodeCountCourse(history.tasks(tasks), history.migrations(migrations), tolerance)
+            course = load.course(tolerance, migrations)
+            setting = _Setting(history, tolerance, tasks, course)
             tell(f"{history.name}, τ = {tolerance:g}: rules")
             runs = [follow_rule(EvenSplit(matching), course) for matching in (False, True)]
             runs.append(follow_hashing(course, hashing_runs))
             runs += [follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))]
             base = _single_step(course)
-            yield from (PolicyRow(history.name, tolerance, tasks, None, run) for run in (*runs, base))
-            prepared = _mtm_aware(history, course, DISCOUNT, base, tell)
+            yield from (setting.row(run) for run in (*runs, base))
+            prepared = _mtm_aware(setting, load, DISCOUNT, base, tell)
             yield prepared
             tell(f"{history.name}, τ = {tolerance:g}: the future known")
             planned = plan(course, (base, prepared.followed))
             run = planned.follow(course)
-            yield PolicyRow(history.name, tolerance, tasks, None, run, saving(run, base), None, planned.seconds, planned.how)
+            yield setting.row(run, saving=saving(run, base), prepare_seconds=planned.seconds, note=planned.how)
 
 
 def task_grid(
@@ -96,14 +122,49 @@ def task_grid(
     numbers: Sequence[int] = TASK_NUMBERS,
     *,
     migrations: int = 100,
+    known: Sequence[PolicyRow] = (),
     tell: Tell = str,
 ) -> Iterator[PolicyRow]:
-    """SSM against the number of tasks that the same keys are hashed to: Fig. 12."""
+    """SSM against the number of tasks that the same keys are hashed to, and MTM-aware migration for at most 128: Fig. 12.
+
+    Rows of MTM-aware migration that are `known` already are not computed again.
+    """
+    prepared = _prepared(known)
     for history in series:
         for number in numbers:
             tell(f"{history.name}: {number} tasks")
-            course = NodeCountCourse(history.tasks(number), history.migrations(migrations), TOLERANCE)
-            yield PolicyRow(history.name, TOLERANCE, number, None, _single_step(course))
+            load = history.load(number, migrations)
+            course = load.course(TOLERANCE, migrations)
+            setting, base = _Setting(history, TOLERANCE, number, course), _single_step(course)
+            yield setting.row(base)
+            if number <= MAX_PREPARED_TASKS:
+                row = prepared.get((history.name, TOLERANCE, number, DISCOUNT))
+                yield row or _mtm_aware(setting, load, DISCOUNT, base, tell)
+
+
+class PrecomputedRow(NamedTuple):
+    """Seconds of PMC in one setting, and the number of partitions whose costs it computes."""
+
+    series: str
+    tolerance: float
+    partitions: int
+    seconds: float
+
+
+def precomputation_grid(
+    series: Iterable[MigrationSeries], tolerances: Sequence[float] = PRECOMPUTED, *, tasks: int = TASKS, tell: Tell = str
+) -> Iterator[PrecomputedRow]:
+    """PMC against τ, on all cores, where there is a partition for each number of nodes and not too many: Fig. 11."""
+    for history in series:
+        learnt = history.load(tasks, 1).learnt
+        for tolerance in tolerances:
+            model = policy_model(learnt, history.transition_matrix(), tolerance, DISCOUNT)
+            partitions = sum(model.size.states)
+            if 0 not in model.size.states and partitions <= MAX_PARTITIONS:
+                tell(f"{history.name}, τ = {tolerance:g}: PMC on {partitions} partitions")
+                began = perf_counter()
+                iterate(model, Threads(os.cpu_count() or 1))
+                yield PrecomputedRow(history.name, tolerance, partitions, perf_counter() - began)
 
 
 def discount_grid(
@@ -112,29 +173,62 @@ def discount_grid(
     *,
     tasks: int = TASKS,
     migrations: int = 100,
+    known: Sequence[PolicyRow] = (),
     tell: Tell = str,
 ) -> Iterator[PolicyRow]:
-    """MTM-aware migration against γ; SSM is γ = 0: Fig. 14."""
+    """MTM-aware migration against γ; SSM is γ = 0: Fig. 14. Rows that are `known` already are not computed again."""
+    prepared = _prepared(known)
     for history in series:
-        course = NodeCountCourse(history.tasks(tasks), history.migrations(migrations), TOLERANCE)
-        base = _single_step(course)
-        yield PolicyRow(history.name, TOLERANCE, tasks, None, base)
+        load = _load(history, tasks, migrations)
+        course = load.course(TOLERANCE, migrations)
+        setting, base = _Setting(history, TOLERANCE, tasks, course), _single_step(course)
+        yield setting.row(base)
         for discount in discounts:
-            yield _mtm_aware(history, course, discount, base, tell)
+            row = prepared.get((history.name, TOLERANCE, tasks, discount))
+            yield row or _mtm_aware(setting, load, discount, base, tell)
+
+
+def _prepared(known: Sequence[PolicyRow]) -> dict[tuple[str, float, int, float | None], PolicyRow]:
+    """Rows of MTM-aware migration by series, τ, tasks and γ."""
+    return {(row.series, row.tolerance, row.tasks, row.discount): row for row in known if row.policy == MTM}
+
+
+class _Setting(NamedTuple):
+    """What the rows of a course have in common."""
+
+    history: MigrationSeries
+    tolerance: float
+    tasks: int
+    course: NodeCountCourse
+
+    def row(self, followed: Followed, discount: float | None = None, **more: Any) -> PolicyRow:
+        history, tolerance, tasks, course = self
+        uneven = np.mean([load.work.max() / load.work.mean() for load in course.tasks])
+        more |= {"application": history.application, "widened": course.widened(tolerance), "unevenness": float(uneven)}
+        return PolicyRow(history.name, tolerance, tasks, discount, followed, **more)
+
+
+def _load(history: MigrationSeries, tasks: int, migrations: int) -> CourseLoad:
+    """The loads of a run, and of the long run where they cost little."""
+    return history.load(tasks, migrations if history.loads.costly else max(migrations, LONG_RUN))
 
 
 def _single_step(course: NodeCountCourse) -> Followed:
-    return follow_policy(SINGLE_STEP, single_step(course.tasks, course.tolerance), course)
+    return follow_policy(SINGLE_STEP, single_step, course)
 
 
-def _mtm_aware(series: MigrationSeries, course: NodeCountCourse, discount: float, base: Followed, tell: Tell) -> PolicyRow:
-    tell(f"{series.name}, τ = {course.tolerance:g}, γ = {discount:g}: projected costs")
-    prepared = prepare(policy_model(course.tasks, series.transition_matrix(), course.tolerance, discount))
+def _mtm_aware(setting: _Setting, load: CourseLoad, discount: float, base: Followed, tell: Tell) -> PolicyRow:
+    series, tolerance, _, course = setting
+    tell(f"{series.name}, τ = {tolerance:g}, γ = {discount:g}: projected costs")
+    model = policy_model(load.learnt, series.transition_matrix(), tolerance, discount)
+    prepared = prepare(model, changing=series.changing)
     run = follow_policy(MTM, prepared.action, course)
-    long_course = course._replace(counts=series.migrations(LONG_RUN))
-    long_saving = saving(follow_policy(MTM, prepared.action, long_course), _single_step(long_course))
-    setting = (series.name, course.tolerance, course.tasks.work.size, discount)
-    return PolicyRow(*setting, run, saving(run, base), long_saving, prepared.seconds, prepared.how)
+    long_saving = None
+    if not series.loads.costly:
+        long_course = load.course(tolerance, LONG_RUN)
+        long_saving = saving(follow_policy(MTM, prepared.action, long_course), _single_step(long_course))
+    savings = {"saving": saving(run, base), "long_saving": long_saving}
+    return setting.row(run, discount, **savings, prepare_seconds=prepared.seconds, note=prepared.how)
 
 
 def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:

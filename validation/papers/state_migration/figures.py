@@ -1,14 +1,15 @@
-"""Figs. 9, 10, 12 and 14 of the state-migration paper from rows of the experiments."""
+"""Figs. 9 to 12 and 14 of the state-migration paper from rows of the experiments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil, floor, log10
 from pathlib import Path
 
 from edrp.report.estimates import Estimate
 from edrp.report.figures import Curve, Panel, Style, draw_panels
-from edrp.validation.papers.state_migration.experiments import PolicyRow
+from edrp.validation.papers.state_migration.experiments import PolicyRow, PrecomputedRow
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
 
 STYLES = {
@@ -57,6 +58,20 @@ def draw_times_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     draw_panels([Panel("Load balancing against time (state migration, Fig. 10)", "τ", TIME, curves)], path, columns=1)
 
 
+def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
+    """Fig. 11: time of PMC against τ, with the number of partitions that makes it."""
+    seconds: dict[str, dict[float, Estimate]] = {}
+    partitions: dict[str, dict[float, Estimate]] = {}
+    for row in rows:
+        seconds.setdefault(row.series, {})[row.tolerance] = _exactly(row.seconds)
+        partitions.setdefault(row.series, {})[row.tolerance] = _exactly(row.partitions / 1000)
+    panels = [
+        Panel("Time", "τ", "time of PMC [s]", seconds, ("linear", "log"), ticks=_log_ticks(seconds)),
+        Panel("Size", "τ", "partitions [thousands]", partitions, ("linear", "log"), ticks=_log_ticks(partitions)),
+    ]
+    draw_panels(panels, path, columns=2, title="Load balancing against pre-computation (state migration, Fig. 11)")
+
+
 def draw_task_numbers(rows: Sequence[PolicyRow], path: Path) -> None:
     """Fig. 12: cost and time of SSM against the number of tasks."""
     panels = [
@@ -92,6 +107,16 @@ def _curves(
         if estimate is not None:
             curves.setdefault(key(row), {})[x(row)] = estimate
     return dict(curves)
+
+
+def _log_ticks(curves: Mapping[str, Curve]) -> tuple[float, ...]:
+    """Powers of ten, and their triples, from the decade of the least value to that of the greatest."""
+    values = [estimate.mean for curve in curves.values() for estimate in curve.values() if estimate.mean > 0]
+    if not values:
+        return ()
+    first, last = floor(log10(min(values))), ceil(log10(max(values)))
+    ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 3)]
+    return tuple(tick for tick in ticks if min(values) / 2 <= tick <= 2 * max(values))
 
 
 def _exactly(value: float) -> Estimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -13,7 +13,12 @@ import numpy as np
 from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.mdp.fitted.features import Features
+from edrp.mdp.fitted.guard import choose_policy
+from edrp.mdp.fitted.iteration import fit
 from edrp.mdp.fitted.method import recommend
+from edrp.mdp.fitted.policies import FittedPolicy, PartitionPolicy
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
@@ -22,9 +27,11 @@ from edrp.mdp.sequence import course as oms_course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, search_path
 from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.mdp.trie import Trie
 from edrp.migration.intervals import Interval
+from edrp.migration.projected_costs import ProjectedCosts
 from edrp.migration.single_step import migration_clashes
-from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, NodeCountCourse, judge_path
+from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, MigrationTask, NodeCountCourse, judge_path
 
 SINGLE_STEP, MTM, OMS = "SSM", "MTM-aware", "OMS"
 
@@ -34,15 +41,20 @@ MAX_PARTITIONS = 600_000
 Beyond, projected costs are fitted, and used only if simulation recommends it; OMS is a search without proof.
 """
 
-SEARCH_WORK = 20.0
+SEARCH_WORK = 5.0
 """Units of work of OMS where partitions cannot be enumerated."""
+
+
+EXTENDED_FROM = 5000
+"""Partitions of each number of nodes to whose projected costs prices are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A policy for an uncertain future, ready to decide.
 
-    `how` names its origin: "exact", "fitted", "restricted", or "SSM" where the guard advises that.
+    `how` names its origin: "exact", "fitted", "restricted", or "SSM" where the guard advises that; "exact, extended" if exact
+    projected costs were extended to partitions of other loads.
     """
 
     action: ActionRule
@@ -50,44 +62,73 @@ class Prepared:
     how: str
 
 
-def prepare(model: PolicyModel, max_states: int = MAX_PARTITIONS, seed: int = 0) -> Prepared:
-    """Exact where the partitions can be enumerated, else fitted and guarded by simulation against SSM."""
+def prepare(model: PolicyModel, *, changing: bool = False, max_states: int = MAX_PARTITIONS, seed: int = 0) -> Prepared:
+    """Exact where the partitions can be enumerated, else fitted and guarded by simulation against SSM.
+
+    Projected costs belong to the model's loads, which stay the same: PMC knows no others, and the paper does not say what it
+    does when loads have changed. With changing loads each decision minimises c(P, P′) + γ·C(P′) over all P′ that keep the limit
+    then, with the state of then. Most of these are no partitions of the model, so C is extended to them as a sum of prices of
+    boundaries and loads (`Features`), fitted to the projected costs. To choose among the partitions of the model alone that
+    keep the limit, and else to take SSM's, was tried: few of them do, and it costs more than SSM.
+    """
     began = perf_counter()
-    states = sum(model.size.states)
-    if states <= max_states:
+    if sum(model.size.states) <= max_states:
         costs = iterate(model, Threads(os.cpu_count() or 1)).to_costs(model)
-        policy = MigrationPolicy(model, costs)
-
-        def action(before: Boundaries, nodes: int) -> Boundaries:
-            return _boundaries(policy.decide(tuple(pairwise(before.tolist())), nodes).intervals)
-
-        return Prepared(action, perf_counter() - began, "exact")
+        if changing:
+            return Prepared(partial(_priced_action, _extended(model, costs, seed)), perf_counter() - began, "exact, extended")
+        return Prepared(_unchanged(model, MigrationPolicy(model, costs)), perf_counter() - began, "exact")
+    if changing:
+        fitted = fit(model, np.random.default_rng(seed))
+        if choose_policy(model, {"fitted": fitted}, seed + 1).name == "ssm":
+            return Prepared(single_step, perf_counter() - began, "SSM")
+        return Prepared(partial(_priced_action, fitted), perf_counter() - began, "fitted")
     chosen = recommend(model, seed)
     if chosen.name == "ssm":
-        return Prepared(single_step(model.tasks, model.tolerance), perf_counter() - began, "SSM")
-    targets = {nodes: target for target, nodes in enumerate(model.counts)}
-    return Prepared(lambda before, nodes: chosen.policy.action(before, targets[nodes]), perf_counter() - began, chosen.name)
+        return Prepared(single_step, perf_counter() - began, "SSM")
+    return Prepared(_unchanged(model, chosen.policy), perf_counter() - began, chosen.name)
 
 
-def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
-    """Return the policy that takes the optimal single step (SSM) each time.
+def _unchanged(model: PolicyModel, policy: PartitionPolicy) -> ActionRule:
+    """A policy of the model where loads are those of the model."""
+    return lambda before, migration: policy.action(before, model.counts.index(migration.nodes))
+
+
+def _extended(model: PolicyModel, costs: ProjectedCosts, seed: int) -> FittedPolicy:
+    generator = np.random.default_rng(seed)
+    weights = []
+    for nodes, partitions in zip(model.counts, model.partitions, strict=True):
+        rows = generator.permutation(len(partitions))[:EXTENDED_FROM]
+        features = Features(model.tasks.work_before, model.limit(nodes))
+        weights.append(features.fit(partitions[rows].astype(np.int64), costs.values[nodes][rows]))
+    return FittedPolicy(model, tuple(weights))
+
+
+def _priced_action(policy: FittedPolicy, before: Boundaries, migration: MigrationTask) -> Boundaries:
+    """The best of all partitions that keep the limit of the moment, by the prices of their intervals."""
+    model, tasks = policy.model, migration.tasks
+    scale = model.discount * tasks.state_before[-1] / model.total_state
+    graph = Trie.unnumbered(tasks.work_before, migration.nodes, migration.limit, allow_empty=False)
+    features = Features(tasks.work_before, migration.limit)
+    price, constant = features.prices(graph, policy.weights[model.counts.index(migration.nodes)])
+    priced = PricedClass(graph, scale * price, scale * constant)
+    return np.asarray(priced.best_responses(tasks.state_before, before[np.newaxis])[1][0])
+
+
+def single_step(before: Boundaries, migration: MigrationTask) -> Boundaries:
+    """The optimal single step (SSM).
 
     Raises
     ------
     InvalidInstanceError
-        By the policy, for a number of nodes whose every partition breaks the load limit.
+        For a number of nodes whose every partition breaks the load limit.
     """
-
-    def action(before: Boundaries, nodes: int) -> Boundaries:
-        nodes_before = before.size - 1
-        old = OldNodes(before, np.arange(nodes_before), np.empty(0, dtype=np.int64))
-        best = best_migration(tasks, old, nodes_before, nodes, tolerance, False)
-        if best is None:
-            why = "; ".join(migration_clashes(tasks.work.tolist(), nodes, tolerance, allow_empty=False))
-            raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])
-        return _boundaries(best[1])
-
-    return action
+    nodes_before = before.size - 1
+    old = OldNodes(before, np.arange(nodes_before), np.empty(0, dtype=np.int64))
+    best = best_migration(migration.tasks, old, nodes_before, migration.nodes, migration.tolerance, False)
+    if best is None:
+        why = "; ".join(migration_clashes(migration.tasks.work.tolist(), migration.nodes, migration.tolerance, allow_empty=False))
+        raise InvalidInstanceError([Fault("tolerance", f"{migration.tolerance:g}", why)])
+    return _boundaries(best[1])
 
 
 def policy_model(tasks: Tasks, transitions: TransitionMatrix, tolerance: float, discount: float) -> PolicyModel:
@@ -110,9 +151,9 @@ class Planned:
 
 
 def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_states: int = MAX_PARTITIONS) -> Planned:
-    """OMS: the best partitions for all migrations to come, which no policy can know.
+    """OMS: the best partitions for all migrations to come, with the loads to come, which no policy can know.
 
-    Exact where the partitions can be enumerated, else the best that a search finds with 20 units of work.
+    Exact where the partitions can be enumerated, else the best that a search finds with 5 units of work.
 
     Parameters
     ----------
@@ -120,8 +161,7 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
         Runs of policies on partitions; a search takes their paths into account and ends with none worse.
     """
     began = perf_counter()
-    counts = course.counts[1:].tolist()
-    known = oms_course.Course.constant(course.tasks, course.start(), counts, [course.tolerance] * len(counts), allow_empty=False)
+    known = oms_course.Course.changing(course.tasks[1:], course.start(), course.counts[1:].tolist(), course.tolerances.tolist())
     states = sum({id(step.members): step.members.count for step in known.steps}.values())
     if states <= max_states:
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]

@@ -28,6 +28,9 @@ DRIVER = "# driver "
 
 NO_DRIVER = ("", "", "")
 
+WORDS = ("plan", "step", "move", "end", "abort")
+"""First words of lines, next to "#"; a line that ends in "#" was spoiled by a writer that found it without an end."""
+
 
 @dataclass(slots=True)
 class LoggedPlan:
@@ -71,12 +74,14 @@ class Log:
     plans : those whose last line is there; the job takes no others.
     size : in bytes.
     version : the highest version of a move, 0 without any.
+    foreign : number of the first line that no writer of logs has written, from 1; 0 without any.
     mend : what has to be appended before anything else, since a writer died in the middle of a line or plan.
     """
 
     plans: list[LoggedPlan] = field(default_factory=list)
     size: int = 0
     version: int = 0
+    foreign: int = 0
     mend: bytes = b""
 
     def unfinished(self, state: ControlState, place: str) -> LoggedPlan | None:
@@ -110,10 +115,12 @@ def read_log(content: bytes) -> Log:
     host, process, origin = NO_DRIVER
     opened: LoggedPlan | None = None
     *lines, tail = content.split(b"\n")
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         place += len(line) + 1
         text = line.decode("ascii", "replace")
         words = text.split(" ")
+        if text and words[0] not in WORDS and not text.startswith("#") and not text.endswith("#"):
+            log.foreign = log.foreign or number
         try:
             if text.startswith(DRIVER):
                 host, process, origin = words[2:5]
@@ -239,9 +246,12 @@ def read_log_file(path: Path) -> Log:
     Raises
     ------
     EngineError
-        It cannot be read.
+        It cannot be read, or holds something else: what the job or the user names may be any file.
     """
     try:
-        return read_log(read_regular(path))
+        log = read_log(read_regular(path))
     except InvalidInstanceError as error:
         raise EngineError(str(path), error.faults[0].why) from None
+    if log.foreign:
+        raise EngineError(str(path), f"line {log.foreign} is of no control log; name the control log of the job by --control")
+    return log

@@ -25,6 +25,9 @@ MILLISECONDS = 1e-3
 SECONDS_BETWEEN_ROUNDS = 1.0
 """Seconds between two rounds of questions: Flink fetches metrics when asked, and answers with those that it had before."""
 
+STARTING = 503
+"""HTTP status of a JobManager that does not lead yet."""
+
 METRICS_PATIENCE = 25.0
 """Most seconds to wait for all metrics; Flink fetches them every `metrics.fetcher.update-interval`, 10 s, at most."""
 
@@ -200,6 +203,8 @@ class LiveReader:
 
     def _find(self) -> str:
         recorded = self.client.get("/jobs/overview")
+        if recorded.status == STARTING:
+            raise _UnknownYetError(self.client.address, "the JobManager is starting; wait until it runs")
         if not isinstance(recorded.answer, dict) or "jobs" not in recorded.answer:
             why = "is not the REST API of Flink: /jobs/overview has no 'jobs'; give the JobManager's address"
             raise EngineError(self.client.address, why)

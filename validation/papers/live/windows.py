@@ -1,0 +1,141 @@
+"""Fig. 13 of the state-migration paper: response time by window and method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from edrp.report.estimates import Estimate, bootstrap_mean
+from edrp.report.figures import Panel, Style, draw_panels
+from edrp.report.formatting import NONE, Unit
+from edrp.report.statements import Finding, Statement, claim
+from edrp.report.tables import Table
+from edrp.validation.flink.response_times import MODES, PAPER_SECONDS, RESTART
+from edrp.validation.flink.task_paths import HASHING, METHODS, MTM, SINGLE_STEP, STORM
+from edrp.validation.papers.flink.rows import Row, load_text
+
+PROPOSED = (SINGLE_STEP, MTM)
+PARTS = {"pause": "suspended (section 5.1)", "live": "live (section 5.2)", RESTART: "savepoint and restart"}
+"""Modes in words."""
+
+STYLES = {SINGLE_STEP: Style("#1f4e79"), MTM: Style("#7b2d8b"), HASHING: Style("#c55a11", "-", "^")}
+MIN_PAIRS = 5
+"""Pairs of measurements from which on a mean has an interval."""
+
+LARGE = 0.1
+""""By large margins": a share of the response time under consistent hashing."""
+
+STORM_MS = 5000
+""""At least 5000 milliseconds, even for the smallest window size"."""
+
+
+def windows(rows: Sequence[Row]) -> list[float]:
+    """Windows in seconds, ascending."""
+    return sorted({row["window"] for row in rows})
+
+
+def response(rows: Sequence[Row], method: str, mode: str, window: float) -> Estimate | None:
+    """Mean response time in milliseconds over all rounds; None without any."""
+    values = [row["mean"] for row in rows if (row["method"], row["mode"], row["window"]) == (method, mode, window)]
+    return _estimate(values) if values else None
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    estimate = bootstrap_mean(values)
+    return estimate if len(values) >= MIN_PAIRS else Estimate(estimate.mean, None, None)
+
+
+def draw_windows(rows: Sequence[Row], path: Path) -> None:
+    """Draw response times against the window, suspended and live; Storm's are left out, as in the paper."""
+    panels = []
+    for letter, mode in zip("ab", MODES, strict=True):
+        curves = {}
+        for method in (*PROPOSED, HASHING):
+            means = {window: response(rows, method, mode, window) for window in windows(rows)}
+            curves[method] = {window: mean for window, mean in means.items() if mean is not None}
+        panels.append(Panel(f"({letter}) {PARTS[mode]}", "window [s]", "response time [ms]", curves))
+    draw_panels(panels, path, columns=2, title="Window against response time (state migration, Fig. 13)", styles=STYLES)
+
+
+def window_table(rows: Sequence[Row]) -> Table:
+    """Fig. 13 as a table: mean response time in milliseconds by window, of every method and way to carry it out."""
+    columns = tuple(f"{window:g} s" for window in windows(rows))
+    shown = []
+    for mode, part in PARTS.items():
+        for method in METHODS:
+            own = [row for row in rows if (row["method"], row["mode"]) == (method, mode)]
+            if own:
+                means = [response(own, method, mode, window) for window in windows(rows)]
+                moved = 100 * np.mean([row["moved_share"] for row in own])
+                quiet = np.mean([row["quiet"] for row in own if row["quiet"] is not None] or [np.nan])
+                texts = (NONE if mean is None else Unit(1, ".0f").with_interval(mean) for mean in means)
+                shown.append((method, part, *texts, f"{quiet:.0f}", f"{moved:.1f}"))
+    scale = PAPER_SECONDS / rows[0]["seconds"] if rows else 1.0
+    note = (
+        f"Time is {scale:g} times as fast as in the paper: means over {PAPER_SECONDS / scale:g} s, windows as much shorter. "
+        f"{len({row['round'] for row in rows})} rounds; load of the machine {load_text(rows)}."
+    )
+    right = (*columns, "Before", "Moved [%]")
+    return Table("Fig. 13: mean response time [ms] by window", ("Method", "Carried out", *right), tuple(shown), right, note=note)
+
+
+def window_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """The sentences of the paper on Fig. 13, each judged for what was measured in pairs: same window, same migration."""
+    for mode in MODES:
+        if any(row["mode"] == mode for row in rows):
+            yield from _mode_statements([row for row in rows if row["mode"] == mode], mode)
+    storm = {window: response(rows, STORM, RESTART, window) for window in windows(rows)}
+    known = {window: mean.mean for window, mean in storm.items() if mean is not None}
+    if known:
+        found = f"{', '.join(f'{mean:.0f}' for mean in known.values())} ms over {rows[0]['seconds']:g} s instead of 2 minutes"
+        yield claim(f"the response time of Storm is at least {STORM_MS} ms", min(known.values()) >= STORM_MS, found)
+        others = [row["mean"] for row in rows if row["method"] in PROPOSED]
+        if others:
+            sentence = "the response time of Storm is above that of the proposed methods, whatever the window"
+            found = f"at least {min(known.values()):.0f} ms against at most {max(others):.0f}"
+            yield claim(sentence, min(known.values()) > max(others), found)
+
+
+def _mode_statements(rows: Sequence[Row], mode: str) -> Iterator[Statement]:
+    edges = (windows(rows)[0], windows(rows)[-1])
+    if edges[0] < edges[1]:
+        ends = {m: [response(rows, m, mode, window) for window in edges] for m in (*PROPOSED, HASHING)}
+        known = {method: (low.mean, high.mean) for method, (low, high) in ends.items() if low and high}
+        found = "; ".join(f"{method} {low:.0f} to {high:.0f} ms" for method, (low, high) in known.items())
+        grows = bool(known) and all(high > low for low, high in known.values())
+        yield claim(f"{mode}: the response time of all methods grows with the window", grows, found)
+    unit = Unit(100, ".0f", " %")
+    findings = tuple(
+        Finding(f"{method} against consistent hashing", _estimate(values), unit, LARGE)
+        for method in PROPOSED
+        if (values := _savings(rows, method, HASHING, "mean"))
+    )
+    if findings:
+        sentence = f"{mode}: the proposed methods outperform consistent hashing by large margins, at least {100 * LARGE:g} %"
+        yield Statement(sentence, findings=findings)
+    gap, cost = _gap(rows, "mean"), _gap(rows, "moved_share")
+    if gap is not None and cost is not None:
+        found = f"MTM-aware migration saves {100 * gap:.0f} % of the response time, {100 * cost:.0f} % of the cost"
+        sentence = "the gap between single-step and MTM-aware migration is more pronounced in response time than in cost"
+        yield claim(f"{mode}: {sentence}", gap > cost, found)
+
+
+def _pairs(rows: Sequence[Row], method: str, against: str, quantity: str) -> list[tuple[float, float]]:
+    """A quantity under two methods, for the same window and migration."""
+    values = {(row["method"], row["round"], row["window"]): float(row[quantity]) for row in rows}
+    places = [(number, window) for name, number, window in values if name == method]
+    return [(values[method, *place], values[against, *place]) for place in places if (against, *place) in values]
+
+
+def _savings(rows: Sequence[Row], method: str, against: str, quantity: str) -> list[float]:
+    """Shares of a quantity that a method saves in each pair."""
+    return [1 - own / other for own, other in _pairs(rows, method, against, quantity) if other > 0]
+
+
+def _gap(rows: Sequence[Row], quantity: str) -> float | None:
+    """Share of a quantity of single-step migration that MTM-aware migration saves, over all pairs together."""
+    pairs = _pairs(rows, MTM, SINGLE_STEP, quantity)
+    base = sum(other for _, other in pairs)
+    return 1 - sum(own for own, _ in pairs) / base if base > 0 else None
