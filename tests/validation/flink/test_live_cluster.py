@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import replace
 
 import pytest
@@ -120,6 +121,9 @@ def test_the_end_of_a_plan_is_told_after_a_restart_too(run):
     job.wait_for_checkpoints()
     job.fail()
     wait_until(lambda: job.restarts() or None, PATIENCE, "does not fail", "job")
+    for _ in range(10):  # until Flink shows what the job says since then
+        time.sleep(0.5)
+        job.plan_state()
     assert job.wait_for_plan(key) == done
 
 

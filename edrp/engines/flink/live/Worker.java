@@ -177,7 +177,6 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
             }
             report(task);
         }
-        fire(key, delayed == null ? timers.currentWatermark() : delayed.getTimestamp());
         if (settings.timeToLive > 0 && loads.containsKey(key)) {
             loads.get(key)[KEYS] -= state.expire(); // what moves more often than it is swept
         }
@@ -380,9 +379,9 @@ final class Worker<I, K, S, O> extends AbstractStreamOperator<O>
         }
     }
 
-    private boolean isBusy() { return !waiting.isEmpty() || !departing.isEmpty() || pause != null; }
+    private boolean isBusy() { return !outs.isEmpty() || !waiting.isEmpty() || !departing.isEmpty() || pause != null; }
 
-    /** A watermark waits for states on their way: their timers, and the values that wait for them, come before it. */
+    /** A watermark waits from the first marker of a move on: behind it, values before that time may go to the new owner. */
     @Override public void processWatermark(Watermark watermark) throws Exception {
         delayed = watermark;
         releaseWatermark();
