@@ -13,6 +13,7 @@ from real_flink import ON_REAL_FLINK
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
+from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
 from edrp.validation.flink.live.timers import every_window
@@ -105,6 +106,8 @@ def barrier_between(run: LiveRun) -> bool:
     time.sleep(SECONDS_OF_A_STALL)
     go_on(run, 1)
     wait_until(lambda: run.completed_checkpoints() > before or None, PATIENCE, "completes no checkpoint", "job")
+    with ControlLog(run.control) as log:  # after the restart the tasks stay, and what has come too early is there beside them
+        log.append_abort(log.log.plans[-1])
     run.fail()
     wait_until(lambda: run.restarts() or None, PATIENCE, "does not fail", "job")
     keys, rounds = run.settings.keys, run.stop_stream()
