@@ -82,7 +82,7 @@ def test_every_module_is_in_the_wheel(wheel):
     expected |= {f"edrp/{path.relative_to(ROOT).as_posix()}" for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert inside == expected
     data = {"edrp/py.typed", "edrp/compiled/a.kernel.nbi", "edrp/explorer/explorer.css", "edrp/explorer/explorer.js"}
-    data |= {"edrp/report/page.html.jinja", "edrp/validation/flink/lab/lab.jar"}
+    data |= {"edrp/report/page.html.jinja", "edrp/engines/flink/live/live.jar", "edrp/validation/flink/lab/lab.jar"}
     assert data <= set(zipfile.ZipFile(wheel).namelist())
 
 

@@ -46,7 +46,7 @@ def main(
 def table(rows: list[dict[str, Any]]) -> str:
     """One line for each run, and their sums."""
     heads = ("backend", "operators", "TaskManager", "JobManager", "command", *COLUMNS, "load")
-    lines = [heads]
+    lines: list[tuple[str, ...]] = [heads]
     for row in rows:
         counts = [row["kills"].get(what, 0) for what in heads[2:5]] + [row.get(name, 0) for name in COLUMNS]
         lines.append((row["backend"], *map(str, (row["operators"], *counts)), "–".join(map(str, row["load"]))))

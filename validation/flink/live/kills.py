@@ -105,7 +105,8 @@ class KillRun:
             with ControlLog(self.run.control) as log:
                 log.append_abort(log.log.plans[-1])
             self.counts["aborts"] += 1
-        self.kills[what] += bool(what)
+        if what:
+            self.kills[what] += 1
         self._installed(steps, key)
 
     def _installed(self, steps: Steps, key: str) -> None:

@@ -68,16 +68,14 @@ def _run(flink: LocalFlink, method: str, minute: float) -> dict[str, Any]:
     run = LiveRun(flink, LiveSettings(mode, before, before, MICROS, "sleep", keys=KEYS, state_bytes=STATE // KEYS))
     run.fill(KEYS, FILL_RATE)
     run.job.checkpoint()
-    offset, begin = run.size(), now_ms() + LEAD_MS
-    moment = begin + round((CHANGE_MINUTE - 1) * minute * SECOND)
-    end = begin + round(MINUTES * minute * SECOND)
-    run.set_rates([(begin, RATE), (end, 0.0)])
-    ahead = min(minute, 4.0)
-    time.sleep(moment / SECOND - ahead - time.time())
     if method == "live":
         change = live_change(run, PACE, lambda job: least_moves(job, after, PACE))
     else:
         change = plain_change(run, method, after)
+    offset, begin = run.size(), now_ms() + LEAD_MS
+    moment = begin + round((CHANGE_MINUTE - 1) * minute * SECOND)
+    end = begin + round(MINUTES * minute * SECOND)
+    run.set_rates([(begin, RATE), (end, 0.0)])
     time.sleep(max(0.0, moment / SECOND - time.time()))
     load, facts = os.getloadavg()[0], change()
     time.sleep(max(0.0, end / SECOND - time.time()))

@@ -146,7 +146,7 @@ class Windows:
 
     Attributes
     ----------
-    before : at the rate before it; also the time to plan.
+    before : at the rate before it.
     during : least length of what counts as during the change.
     after : at the rate after it.
     """
@@ -159,14 +159,15 @@ class Windows:
 def measured_change(run: LiveRun, rate: float, prepare: Callable[[], Change], windows: Windows) -> dict[str, Any]:
     """Let tuples come, change the job, and tell latencies of tuples that were due before and during the change, and silences.
 
-    A checkpoint comes first, so that no way to change finds older state than another. A tuple that is replayed counts when it
+    The change is prepared while the job has nothing to do, since a planner on the same processors would slow it down. A
+    checkpoint comes before it, so that no way to change finds older state than another. A tuple that is replayed counts when it
     first came. Times are in seconds.
     """
+    change = prepare()
     offset = run.size()
     begin = now_ms() + LEAD_MS
     run.set_rates([(begin, rate)])
     run.job.checkpoint()
-    change = prepare()
     time.sleep(max(0.0, begin / SECOND + windows.before - time.time()))
     load, start = os.getloadavg()[0], now_ms()
     facts = change()

@@ -121,6 +121,6 @@ def response_statements(rows: Sequence[Row]) -> Iterator[Statement]:
 
 def draw_response(rows: Sequence[Row], path: Path) -> None:
     """Draw Fig. 15."""
-    curves = {name: mean_curve(means, 1e3) for method, name in METHODS.items() if (means := minutes(rows, method))}
+    curves = {method: mean_curve(means, 1e3) for method in METHODS if (means := minutes(rows, method))}
     panel = Panel("", "minute", "mean response time [ms]", curves, scales=("linear", "log"), floor=None)
     draw_panels([panel], path, columns=1)
