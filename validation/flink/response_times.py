@@ -311,12 +311,21 @@ def _measure_restart(
     job = replace(settings.job, mode="plain", groups=settings.job.tasks, workers=before)
     plain = Measurement(flink, settings, cell.window, job)
     seconds = sum(float(np.bincount(workers, loads.size).max()) for workers in ends) / settings.link
-    row = _row(cell, shared, plain.responses(plain.restart(after, seconds)), moved_share(*ends, loads.size), None)
+    row = _row(cell, shared, plain.responses(plain.restart(after, seconds)), moved_share(*ends, loads.size), None, seconds)
     plain.run.job.cancel()
-    return row | {"link_seconds": seconds}
+    return row
 
 
-def _row(cell: Migration, shared: Mapping[str, Any], responses: Row, share: float, step: InstalledStep | None) -> Row:
-    moved = {} if step is None else {"move_seconds": step.seconds, "moved_bytes": step.size, "held": step.held, "wait": step.wait}
+def _row(
+    cell: Migration,
+    shared: Mapping[str, Any],
+    responses: Row,
+    share: float,
+    step: InstalledStep | None,
+    link: float | None = None,
+) -> Row:
+    """A row with the same fields for all methods: what a restart does not know is None, as is the time on links of live moves."""
+    seconds, size, held, wait, _ = step or (None,) * len(InstalledStep._fields)
+    moved = {"move_seconds": seconds, "moved_bytes": size, "held": held, "wait": wait, "link_seconds": link}
     machine = {"load": os.getloadavg()[0], "at": time.time()}
     return {"experiment": "windows", **cell._asdict(), **shared, "moved_share": share, **responses, **moved, **machine}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator
-from edrp.engines.flink.migrating.metrics import ControlState, TaskLoad
+from edrp.engines.flink.migrating.metrics import ControlState, InstalledStep, TaskLoad
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.validation.flink import response_times
@@ -165,6 +165,13 @@ def test_delays_count_what_is_due_within_the_time_however_late_it_arrives():
     row = response_row(results, 1000, 1.0)
     assert (row["results"], row["mean"], row["max"], row["quiet"]) == (2, 4750.0, 9000, 7.0)
     assert row["silence"] == pytest.approx((1999 + 9000 - 1500) / 1000)
+
+
+def test_rows_of_moves_and_of_restarts_have_the_same_fields():
+    found = response_times._row(Migration(0, 30.0, MTM, "live"), {}, {"mean": 1.0}, 0.1, InstalledStep(1.0, 2, 3, 4.0, 0))
+    restart = response_times._row(Migration(0, 30.0, STORM, "restart"), {}, {"mean": 1.0}, 0.1, None, 2.5)
+    assert found.keys() == restart.keys()
+    assert (found["moved_bytes"], found["link_seconds"], restart["moved_bytes"], restart["link_seconds"]) == (2, None, None, 2.5)
 
 
 def test_windows_are_scaled_as_time_is():
