@@ -31,6 +31,7 @@ ALL_OUT = "== marker.routers)"
 SEND_IN = "out.collect(Tuple2.of(to, Either.Right(move.marker(true, routers))));"
 NUMBER = "getRuntimeContext().getTaskInfo().getIndexOfThisSubtask()"
 COUNTED = "load == null ? new long[4] : load"
+READ = "{in.readLong(), in.readLong(), in.readLong(), in.readLong()}"
 EARLY = "early.put(parcel.version(), parcel);"
 WHERE_TO = "java.util.stream.LongStream.of(move.task, move.to)"
 INSTALLED_EARLY = """
@@ -47,6 +48,8 @@ MUTANTS: dict[str, tuple[Patch, ...]] = {
     "state installed before the first IN": (
         Patch("Worker", COUNTED, f"java.util.stream.LongStream.concat(Arrays.stream({COUNTED}), {WHERE_TO}).toArray()"),
         Patch("Worker", EARLY, INSTALLED_EARLY),
+        Patch("Transfers", "load[2], load[3]}", "load[2], load[3], load[4], load[5]}"),
+        Patch("Transfers", READ, READ.replace("}", ", in.readLong(), in.readLong()}")),
     ),
     "one OUT dropped": (Patch("Worker", ALL_OUT, "== marker.routers - 1)"),),
     "one IN dropped": (Patch("Router", SEND_IN, f"if ({NUMBER} > 0) {SEND_IN}"),),

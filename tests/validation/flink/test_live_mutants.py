@@ -169,15 +169,7 @@ def test_the_library_stands_what_catches_a_fault(name, flink, without_faults):
     assert holds(flink, without_faults, name)
 
 
-NOT_YET = "the state does not come before the barrier since the job has two routers; the scenario is to be found"
-
-
-def mutants() -> list[object]:
-    missed = pytest.mark.xfail(reason=NOT_YET, strict=False)
-    return [pytest.param(name, marks=missed if name == "state installed before the first IN" else ()) for name in MUTANTS]
-
-
-@pytest.mark.parametrize("name", mutants())
+@pytest.mark.parametrize("name", MUTANTS)
 def test_a_fault_is_caught(name, flink, tmp_path):
     jar = patched_jar(tmp_path, (*provoked(flink.folder), *MUTANTS[name]))
     assert not holds(flink, jar, name)

@@ -38,7 +38,7 @@ MIN_GAIN = 0.05
 SILENCE_SPREAD = 3.0
 """Upper end of the interval of the longest wait, as a multiple of what is expected."""
 
-MICROSECONDS = 1e-6
+MICROSECONDS_PER_SECOND = 1_000_000
 
 ORIGIN = "watch"
 """Stands in the control log for who made a plan."""
@@ -203,7 +203,7 @@ def _work(live: LiveOperator, table: Iterable[int], seconds: float) -> list[floa
     work: dict[int, float] = {}
     for task, group in enumerate(table):
         busy = live.loads[task].busy if task in live.loads else 0
-        work[live.worker(group)] = work.get(live.worker(group), 0.0) + busy * MICROSECONDS / max(seconds, 1e-3)
+        work[live.worker(group)] = work.get(live.worker(group), 0.0) + busy / MICROSECONDS_PER_SECOND / max(seconds, 1e-3)
     return list(work.values())
 
 

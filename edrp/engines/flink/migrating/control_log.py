@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,7 +215,7 @@ class ControlLog:
         """
         moves = [list(step) for step in steps]
         key, version = token_hex(IDENTIFIER // 2), self.log.version
-        host = quote(socket.gethostname() or "unknown", safe="")
+        host = quote(platform.node() or "unknown", safe="")
         lines = [f"{DRIVER}{host} {os.getpid()} {origin}", f"plan {key} {len(moves)} {sum(map(len, moves))} {pace} {mode}"]
         for number, step in enumerate(moves):
             lines.append(f"step {number}")
