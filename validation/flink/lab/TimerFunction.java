@@ -1,18 +1,14 @@
 package edrp.lab;
 
 import edrp.live.Context;
-import edrp.live.LiveFunction;
 import java.util.TreeMap;
-import org.apache.flink.api.common.typeinfo.TypeHint;
-import org.apache.flink.api.common.typeinfo.TypeInformation;
-import org.apache.flink.api.common.typeinfo.Types;
 
 /**
  * Sums of the numbers of a key in sliding windows of event time, which a timer ends; and "ticks" of processing time, the first of
  * which a record asks for, and each the next one. A result's `due` is a window's end, or -1 for a tick, its `number` the sum of a
  * window or of the ticks so far, and its `chain` how many records were late for their window, or when the tick was asked for.
  */
-final class TimerFunction extends LiveFunction<Numbered, Integer, TimerFunction.Sums, Numbered> {
+final class TimerFunction extends NumberedFunction<TimerFunction.Sums> {
     private final long size;
     private final long slide;
     private final long tick;
@@ -28,35 +24,11 @@ final class TimerFunction extends LiveFunction<Numbered, Integer, TimerFunction.
     }
 
     TimerFunction(long size, long slide, long tick, int bytes) {
+        super(Sums.class);
         this.size = size;
         this.slide = slide;
         this.tick = tick;
         this.bytes = bytes;
-    }
-
-    @Override
-    public TypeInformation<Integer> keyType() {
-        return Types.INT;
-    }
-
-    @Override
-    public TypeInformation<Sums> stateType() {
-        return Types.GENERIC(Sums.class);
-    }
-
-    @Override
-    public TypeInformation<Numbered> resultType() {
-        return Types.POJO(Numbered.class);
-    }
-
-    @Override
-    public Integer key(Numbered record) {
-        return record.key;
-    }
-
-    @Override
-    public int task(Integer key, int tasks) {
-        return key % tasks;
     }
 
     @Override
