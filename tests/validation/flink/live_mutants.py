@@ -21,7 +21,7 @@ class Patch:
 def provoked(folder: Path) -> tuple[Patch, ...]:
     """No faults, but what makes them matter: workers stand still while a file is there, and receivers hang up the first time."""
     stall = f'while (new java.io.File("{folder}/stall-" + number()).exists()) {{ Thread.sleep(10); }}'
-    hang = 'if (System.getProperties().put("hung up " + version, "") == null) { return; }'
+    hang = 'if (System.getProperties().put("hung up " + token + version, "") == null) { return; }'
     deliver = "arrived.accept(new Parcel(version, load, chunks));"
     key = "TaskKey key = record.getValue().f0;"
     return Patch("Worker", key, f"{stall} {key}"), Patch("Transfers", deliver, f"{hang} {deliver}")

@@ -130,13 +130,13 @@ def test_the_end_of_a_plan_is_told_after_a_restart_too(run):
 def test_a_move_does_not_prolong_a_state(run):
     job = run(LiveJobSettings(more={"ttl-ms": 4000}))
     job.wait_for_results(1000)
-    job.finish()
 
     def keys() -> int:
         loads = job.metrics("loads")["counter"]["loads"].values()
         return sum(load.keys for text in loads for load in read_loads(text).values())
 
     wait_until(lambda: keys() == job.settings.keys or None, PATIENCE, "does not count its keys", "job")
+    job.finish()
     choice = random.Random(5)
 
     def look() -> bool | None:

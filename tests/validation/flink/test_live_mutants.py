@@ -14,6 +14,7 @@ from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog
+from edrp.engines.flink.migrating.metrics import read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
 from edrp.validation.flink.live.timers import every_window
@@ -51,6 +52,13 @@ def go_on(run: LiveRun, worker: int) -> None:
     (run.flink.folder / f"stall-{worker}").unlink(missing_ok=True)
 
 
+def is_routed(run: LiveRun, steps: list[list[TaskMove]]) -> bool:
+    """Whether all routers send values of the tasks that move to where they go."""
+    texts = run.metrics("table").get("counter-router", {}).get("table", {}).values()
+    tables = [read_table(text) for text in texts]
+    return bool(tables) and all(table[move.task] == move.target for table in tables for step in steps for move in step)
+
+
 def is_exact(run: LiveRun) -> bool:
     return run.finish(LOST_PATIENCE).exactly_once
 
@@ -72,6 +80,7 @@ def stalled_worker(run: LiveRun, *, target: bool, rounds: int = 6) -> bool:
         stall(run, 1 - source if target else source)
         time.sleep(SECONDS_OF_A_STALL)
         key = run.send(steps)
+        wait_until(lambda steps=steps: is_routed(run, steps) or None, PATIENCE, "does not route a step", "job")
         time.sleep(SECONDS_OF_A_STALL)
         go_on(run, 1 - source if target else source)
         run.installed(steps, run.wait_for_plan(key, LOST_PATIENCE))
