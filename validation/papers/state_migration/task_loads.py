@@ -5,6 +5,7 @@ The load of an hour is that of a migration at its begin: nodes are counted by th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -163,7 +164,7 @@ class WordLoads:
 
 
 @dataclass(frozen=True)
-class PatternLoads:
+class PatternLoads(ABC):
     """What the frequent-pattern application does by hour and slot; the total is the mean over the hours looked at."""
 
     costly: ClassVar[bool] = False
@@ -192,8 +193,9 @@ class PatternLoads:
         """Means over the hours looked at so far."""
         return PatternStreams(*np.mean([streams for _, _, streams in self._measured.values()], axis=0).tolist())
 
+    @abstractmethod
     def _measure(self, hours: Sequence[int]) -> None:
-        raise NotImplementedError
+        """Count the patterns of hours that were not asked for before."""
 
 
 @dataclass(frozen=True)
