@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from edrp.core.arguments import check_arguments
-from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.methods import get_method
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.core.tolerances import OPTIMALITY_GAP
+from edrp.explanations.margins import Margin, limit_margins, load_margins, node_margins
 from edrp.explanations.rules import RuleState, rule_states
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
+from edrp.placement.latency import CapacityCurveLatency
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
@@ -75,17 +74,6 @@ class Standstill:
 
     def __str__(self) -> str:
         return str(self.action) if self.action else f"{self.operator} restarted"
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """One limit: what is used of it. `used` is the share, 1 at the limit; above 1 it is broken."""
-
-    name: str
-    value: float
-    limit: float
-    unit: str
-    used: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +200,7 @@ def explain(
         cost_parts(problem, deployment, Cost()) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
-        (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
+        (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *load_margins(problem, deployment)),
         (),
         second,
         _alike(problem) if alike else (),
@@ -302,29 +290,6 @@ def _standstills(problem: Any, deployment: Deployment) -> tuple[Standstill, ...]
     return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])
 
 
-def limit_margins(problem: StreamPlacement, metrics: Mapping[str, float]) -> tuple[Margin, ...]:
-    """How much is used of every limit on a metric, by the values of the metrics."""
-    parts = []
-    for term in problem.terms:
-        if term.limit is not None:
-            metric, value = problem.metrics[term.metric], metrics[term.metric]
-            used = metric.scaled(value) / term.scaled_limit
-            parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
-    return tuple(parts)
-
-
-def _load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
-    """Load of every operator against what its replicas serve together, where there is an end to that."""
-    parts = []
-    for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
-        if operator.latency is not None and not isinstance(operator.latency, PolynomialLatency):
-            replicas, load = len(deployment[operator.name]), problem.application.load(operator.name)
-            capacity = replicas * operator.latency.true_rate(replicas)
-            share = load / capacity if capacity else float("inf") if load else 0.0
-            parts.append(Margin(f"load of {operator.name}", load, capacity, "tuples/s", share))
-    return tuple(parts)
-
-
 def _scalings(problem: PlacementProblem, deployment: Deployment) -> tuple[Scaling, ...]:
     parts = []
     for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
@@ -332,21 +297,4 @@ def _scalings(problem: PlacementProblem, deployment: Deployment) -> tuple[Scalin
             replicas = len(deployment[operator.name])
             rate = operator.latency.true_rate(replicas)
             parts.append(Scaling(operator.name, replicas, rate, rate / operator.latency.true_rate(1)))
-    return tuple(parts)
-
-
-def node_margins(problem: StreamPlacement, deployment: Deployment) -> tuple[Margin, ...]:
-    """How much is used of every resource of every node in use."""
-    used: dict[tuple[str, str], float] = {}
-    for operator in problem.application.operators:
-        for node in deployment[operator.name]:
-            for resource, amount in named_resources(operator.resources).items():
-                used[node, resource] = used.get((node, resource), 0.0) + amount
-    parts = []
-    for (node, resource), amount in sorted(used.items()):
-        described = problem.network.by_name[node].resources
-        if described is not None:
-            free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
-            share = amount / free if free else float("inf") if amount else 0.0
-            parts.append(Margin(f"{resource} of node {node}", amount, free, "as given", share))
     return tuple(parts)

@@ -12,7 +12,8 @@ from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.explanations.placement import CostPart, Margin, Share, cost_parts, limit_margins, node_margins, objective_shares
+from edrp.explanations.margins import Margin, limit_margins, node_margins
+from edrp.explanations.placement import CostPart, Share, cost_parts, objective_shares
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
 from edrp.migration.rescale.documents import KeyedOperator

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edrp.core.problem import Evaluation
-from edrp.explanations.placement import Explanation, Margin, explain
+from edrp.explanations.margins import Margin
+from edrp.explanations.placement import Explanation, explain
 from edrp.explanations.rules import rule_table
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.explanations.placement import limit_margins
+from edrp.explanations.margins import limit_margins
 from edrp.explorer.application import application_graph
 from edrp.explorer.placement import NO_CHANGE, limits_panel, second_best_lines, unplaced_view
 from edrp.explorer.prices import limit_prices

@@ -9,7 +9,8 @@ from rich.text import Text
 from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
-from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
+from edrp.explanations.margins import Margin
+from edrp.explanations.placement import CostPart, Explanation, Share, explain
 from edrp.explanations.rules import rule_table
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
 from edrp.placement.edrp import EdrpSolution
