@@ -34,14 +34,18 @@ class ChangePrices(Document):
 
     def of(self, change: Change | None) -> float:
         """Price of a change in seconds; 0 where nothing changes."""
+        return sum(self.parts(change).values())
+
+    def parts(self, change: Change | None) -> dict[str, float]:
+        """What each price adds for a change in seconds, by its field; nothing where nothing changes."""
         if change is None:
-            return 0.0
-        return (
-            self.change
-            + self.downtime * change.downtime
-            + self.moved_state * change.moved_state
-            + self.started_replicas * change.started_replicas
-        )
+            return {}
+        return {
+            "change": self.change,
+            "downtime": self.downtime * change.downtime,
+            "moved_state": self.moved_state * change.moved_state,
+            "started_replicas": self.started_replicas * change.started_replicas,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,10 +171,11 @@ class EdrpSequence(PlacementOverTime):
 
     def solution(self, decision: tuple[Deployment, ...] | None, fields: dict[str, Any]) -> EdrpSequenceSolution:
         """What runs in each period, what it costs, and the actions that lead there."""
-        periods = None if decision is None else tuple(self._outcomes(decision))
+        periods = None if decision is None else tuple(self.outcomes(decision))
         return EdrpSequenceSolution.model_construct(**fields, periods=periods)
 
-    def _outcomes(self, decision: tuple[Deployment, ...]) -> Iterator[PeriodOutcome]:
+    def outcomes(self, decision: Sequence[Deployment]) -> Iterator[PeriodOutcome]:
+        """What runs in each period, what it costs, and what its change does."""
         for number, (loaded, after) in enumerate(self._course(decision)):
             evaluation = loaded.problem.evaluate(after)
             change, before = self.change(loaded, after), loaded.problem.current

@@ -1,0 +1,80 @@
+"""Why deployments over periods are infeasible: the period that is, or the change that breaks the limit on downtime."""
+
+from __future__ import annotations
+
+from edrp.core.budget import now
+from edrp.core.methods import Options, get_method, run_method
+from edrp.core.solution import Answer
+from edrp.core.solve import solve
+from edrp.placement.edrp import Limits
+from edrp.placement.sequence import EdrpSequence, Period
+
+ANY = 1e9
+"""Gap at which any feasible decision will do."""
+
+
+def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple[str, ...]:
+    """Name the first period without a feasible deployment and what clashes there, or the first change that cannot be made.
+
+    Parameters
+    ----------
+    units
+        Units of work for all periods together.
+
+    Returns
+    -------
+    tuple of str
+        One sentence per demand, each with its period; a sentence about a change where every period by itself is feasible; empty
+        where nothing was found out.
+    """
+    if clashes := problem.clashes():
+        first = clashes[0].partition(":")[0]
+        return tuple(clash for clash in clashes if clash.startswith(f"{first}:"))
+    end = now() + units
+    known: set[str] = set()
+    for number, period in enumerate(problem.periods):
+        load = period.model_dump_json(exclude={"duration"})
+        before = problem.initial if number == 0 else None
+        if load in known and before is None:
+            continue
+        known.add(load)
+        loaded = problem.period(number, before).problem
+        share = max(0.0, end - now()) / (len(problem.periods) - number)
+        alone = solve(loaded, work_limit=share, gap=ANY)
+        if alone.status == "infeasible":
+            return tuple(f"periods[{number}]: {clash}" for clash in alone.clashes or ("has no feasible deployment",))
+    return _impossible_change(problem, max(0.0, end - now()))
+
+
+def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:
+    """The first period that no course reaches within the limits on downtime, by halving the number of periods."""
+    low, high = 1, len(problem.periods)  # a course of `low` periods exists: the first one is feasible as a change
+    share = units / (2 + high.bit_length())
+    if high == 1 or not _is_infeasible(problem, high, share):
+        return ()
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_infeasible(problem, middle, share) else (middle, high)
+    number = high - 1
+    freed = [*problem.periods[:number], _without_downtime(problem, problem.periods[number])]
+    if _answer(problem.replace(periods=freed), share).decision is None:
+        return ()
+    limit = (problem.periods[number].limits or problem.limits).downtime
+    what = f"no deployment that is feasible before can be changed within limits.downtime of {limit:g} s"
+    return (f"periods[{number}]: {what}; without that limit there it can",)
+
+
+def _is_infeasible(problem: EdrpSequence, periods: int, units: float) -> bool:
+    """Whether the first periods are proven to be infeasible."""
+    return _answer(problem.replace(periods=problem.periods[:periods]), units).status == "infeasible"
+
+
+def _answer(problem: EdrpSequence, units: float) -> Answer:
+    """What the default method says; unlike `solve` it does not explain why nothing is feasible."""
+    return run_method(get_method("auto", problem.kind).resolve(problem), problem, Options(work_limit=units, gap=ANY))
+
+
+def _without_downtime(problem: EdrpSequence, period: Period) -> Period:
+    limits: Limits = period.limits or problem.limits
+    return period.replace(limits=limits.replace(downtime=None))
+
