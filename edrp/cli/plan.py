@@ -1,13 +1,15 @@
-"""`edrp plan`: a migration or rescaling as work to be done."""
+"""`edrp plan`: a migration, a rescaling, or the changes of a day as work to be done."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from edrp.cli.app import outcome_code
+from edrp.cli.display.change_plan import change_plan_document, change_plan_parts
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
 from edrp.cli.display.solution import verdict
 from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite, read_problem, read_solution
@@ -16,18 +18,22 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
 from edrp.core.solve import solve
-from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
-from edrp.mdp.transfer.rescale_plan import RescalePlan, plan_rescale
+from edrp.mdp.transfer.change_plan import plan_changes
+from edrp.mdp.transfer.migration_plan import plan_migration
+from edrp.mdp.transfer.rescale_plan import plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
+from edrp.placement.sequence import EdrpSequence
 
 UPLINK = 1.25e8
 """Bytes/s of a node of a migration where none are given."""
 
 
 def plan_file(
-    file: Annotated[Path, typer.Argument(help="Instance of kind migration, migration-policy or rescale.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="Instance of kind edrp-sequence, migration, migration-policy or rescale.", show_default=False)
+    ],
     solution_file: SolutionFile = None,
     uplink: Annotated[
         float | None, typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s; default: 1.25e8.")
@@ -44,15 +50,15 @@ def plan_file(
     force: Force = False,
     strict: Strict = False,
 ) -> None:
-    """Plan a migration or rescaling: which state each node keeps, sends and receives, and the shortest schedule for it."""
+    """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
     problem = read_problem(file, strict)
-    if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
-        raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration, migration-policy or rescale")], str(file))
+    if not isinstance(problem, (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
+        why = "must be edrp-sequence, migration, migration-policy or rescale"
+        raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
     if out is not None:
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
-    if isinstance(problem, RescaleProblem):
-        _refuse_rates(uplink, downlink)
+    _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
     solution: Any = read_solution(problem, solution_file) if solution_file is not None else None
     if solution is None:
         with progress(f"solving {file}"):
@@ -62,10 +68,12 @@ def plan_file(
         for reason in (*(f"• {clash}" for clash in solution.clashes), *solution.notes):
             say(output(), reason)
         raise typer.Exit(outcome_code(solution))
-    plan: MigrationPlan | RescalePlan
-    if isinstance(problem, RescaleProblem):
-        plan = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
-        document, parts = rescale_plan_document(plan), rescale_plan_parts(plan)
+    if isinstance(problem, EdrpSequence):
+        changes = plan_changes(problem, solution.decision)
+        document, parts = change_plan_document(changes), change_plan_parts(changes)
+    elif isinstance(problem, RescaleProblem):
+        rescale = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
+        document, parts = rescale_plan_document(rescale), rescale_plan_parts(rescale)
     else:
         plan = plan_migration(
             problem.intervals,
@@ -85,12 +93,15 @@ def plan_file(
         say(output(), f"written to {out}")
 
 
-def _refuse_rates(uplink: float | None, downlink: float | None) -> None:
-    """Nodes of a rescaling have rates of their own."""
-    faults = [
-        Fault(name, f"{rate:g}", "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document")
-        for name, rate in (("--uplink", uplink), ("--downlink", downlink))
-        if rate is not None
-    ]
+def _refuse_options(problem: Any, given: Mapping[str, float | None]) -> None:
+    """Nodes of a rescaling have rates of their own; the changes of a day have no transfers that could be limited."""
+    if isinstance(problem, RescaleProblem):
+        why = "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document"
+        refused = {"--uplink", "--downlink"}
+    elif isinstance(problem, EdrpSequence):
+        why, refused = "goes with migrations and rescalings; the plan of a day says when it changes", set(given)
+    else:
+        return
+    faults = [Fault(name, f"{value:g}", why) for name, value in given.items() if name in refused and value is not None]
     if faults:
         raise InvalidInstanceError(faults)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from edrp.core.problem import Evaluation
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explanations.margins import Margin, limit_margins, load_margins, node_margins
 from edrp.explanations.rules import RuleState, rule_states
+from edrp.explanations.sequence import COMPARISON_WORK, SequenceExplanation, explain_sequence
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.placement.compilation import compile_problem
@@ -27,6 +29,7 @@ from edrp.placement.metrics.base import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
+from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution
 from edrp.placement.throughput import Throughput, predict_throughput
 
 MIN_ALIKE = 3
@@ -128,21 +131,39 @@ class Explanation:
         return str(own("edrp.notebook")(self))
 
 
+@overload
+def explain(
+    problem: EdrpSequence, answer: EdrpSequenceSolution | Sequence[DeploymentLike], *, work_limit: float = ...
+) -> SequenceExplanation: ...
+
+
+@overload
 def explain(
     problem: PlacementProblem,
     answer: EdrpSolution | LatencyAwareSolution | DeploymentLike,
     *,
+    runner_up: bool = ...,
+    alike: bool = ...,
+    without_rules: bool = ...,
+    work_limit: float = ...,
+) -> Explanation: ...
+
+
+def explain(
+    problem: PlacementProblem | EdrpSequence,
+    answer: Any,
+    *,
     runner_up: bool = True,
     alike: bool = True,
     without_rules: bool = True,
-    work_limit: float = SECOND_BEST_WORK,
-) -> Explanation:
-    """Take a deployment apart.
+    work_limit: float | None = None,
+) -> Explanation | SequenceExplanation:
+    """Take a deployment apart, or the deployments of all periods.
 
     Parameters
     ----------
     problem
-        The problem that the deployment solves.
+        The problem that the deployment solves; of kind `edrp-sequence`, `explain_sequence` answers.
     answer
         A solution of it, or any deployment; a plain dict will do.
     runner_up
@@ -152,9 +173,9 @@ def explain(
     without_rules
         Whether to solve the problem without each of its rules too, by the method of the solution, so as to say what it costs.
     work_limit
-        Units of work for the second-best deployment, about seconds of an idle core, and as many for all rules together. It is
-        called so only where it is proven within that limit (`second_best.proven`), and the same problem and limit give the same
-        explanation.
+        Units of work for the second-best deployment, about seconds of an idle core, and as many for all rules together; None for
+        2. It is called so only where it is proven within that limit (`second_best.proven`), and the same problem and limit give
+        the same explanation.
 
     Raises
     ------
@@ -179,6 +200,9 @@ def explain(
     (0.8, None)
     """
     check_arguments("edrp.explain", problem=problem, work_limit=work_limit)
+    if isinstance(problem, EdrpSequence):
+        return explain_sequence(problem, answer, work_limit=COMPARISON_WORK if work_limit is None else work_limit)
+    work_limit = SECOND_BEST_WORK if work_limit is None else work_limit
     if not isinstance(problem, PlacementProblem):
         rescaled = problem.kind == "rescale"
         others = "edrp.explanations.rescale.explain_rescale takes it" if rescaled else "solution.explore shows it"

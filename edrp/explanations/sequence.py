@@ -227,9 +227,7 @@ def _better(evaluation: Evaluation, pool: CoursePool) -> tuple[Course, float] | 
     return (course, objective) if course is not None and worse else None
 
 
-def _periods(
-    problem: EdrpSequence, course: Course, pool: CoursePool, begins: Sequence[float]
-) -> Iterator[PeriodExplanation]:
+def _periods(problem: EdrpSequence, course: Course, pool: CoursePool, begins: Sequence[float]) -> Iterator[PeriodExplanation]:
     best = pool.best()
     for number, (period, outcome) in enumerate(zip(problem.periods, problem.outcomes(course), strict=True)):
         after = course[number]

@@ -60,8 +60,8 @@ def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:
     if _answer(problem.replace(periods=freed), share).decision is None:
         return ()
     limit = (problem.periods[number].limits or problem.limits).downtime
-    what = f"no deployment that is feasible before can be changed within limits.downtime of {limit:g} s"
-    return (f"periods[{number}]: {what}; without that limit there it can",)
+    what = f"limits.downtime of {limit:g} s rules out every change that is needed from what is feasible before"
+    return (f"periods[{number}]: {what}; without it there, all periods up to this one are feasible",)
 
 
 def _is_infeasible(problem: EdrpSequence, periods: int, units: float) -> bool:
@@ -70,11 +70,16 @@ def _is_infeasible(problem: EdrpSequence, periods: int, units: float) -> bool:
 
 
 def _answer(problem: EdrpSequence, units: float) -> Answer:
-    """What the default method says; unlike `solve` it does not explain why nothing is feasible."""
-    return run_method(get_method("auto", problem.kind).resolve(problem), problem, Options(work_limit=units, gap=ANY))
+    """What the default method says or else the whole program; unlike `solve` they do not explain why nothing is feasible."""
+    answer = Answer("none", "finished")
+    for method in (get_method(name, problem.kind) for name in ("auto", "highs")):
+        if method.refusal(problem) is None:
+            answer = run_method(method.resolve(problem), problem, Options(work_limit=units, gap=ANY))
+            if answer.status != "none":
+                break
+    return answer
 
 
 def _without_downtime(problem: EdrpSequence, period: Period) -> Period:
     limits: Limits = period.limits or problem.limits
     return period.replace(limits=limits.replace(downtime=None))
-

@@ -7,6 +7,7 @@ from typing import Any
 
 from edrp.cli.display.explanation import Part, explained_parts
 from edrp.cli.display.rescale_explanation import explained_rescale_parts
+from edrp.cli.display.sequence_explanation import explained_sequence_parts
 from edrp.cli.display.solution import verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
@@ -15,12 +16,15 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
+from edrp.explanations.sequence import SequenceExplanation
 from edrp.migration.rescale.shares import range_text
 from edrp.report.setting import unit_text
 from edrp.report.tables import html_parts
 
+Explained = Explanation | RescaleExplanation | SequenceExplanation
 
-def html_of(value: Problem | Solution | Explanation | RescaleExplanation, problem: Problem | None = None) -> str:
+
+def html_of(value: Problem | Solution | Explained, problem: Problem | None = None) -> str:
     """A few tables and sentences; every text in them is escaped. Of a solution more is shown where its problem is given.
 
     >>> import edrp
@@ -32,6 +36,8 @@ def html_of(value: Problem | Solution | Explanation | RescaleExplanation, proble
         return html_parts(f"Problem of kind {value.kind}", _problem_parts(value))
     if isinstance(value, Solution):
         return html_parts(verdict(value), _solution_parts(value, problem))
+    if isinstance(value, SequenceExplanation):
+        return html_parts("Explanation", explained_sequence_parts(value))
     parts = _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value)
     return html_parts("Explanation", parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,12 +99,22 @@ def change_between(problem: Stateful, before: Deployment | None, after: Deployme
     for operator in problem.application.operators:
         old, new = before.replicas(operator.name), after.replicas(operator.name)
         started += (new - old).total()
-        moved += operator.state_size * _arriving_share(
-            (old[node] / old.total(), count / new.total()) for node, count in new.items()
-        )
+        moved += operator.state_size * arriving_share(old, new)
     return Change(started, moved, downtime)
 
 
-def _arriving_share(shares: Iterable[tuple[float, float]]) -> float:
-    """Share of the state that nodes hold afterwards and did not hold before."""
-    return sum(max(0.0, after - before) for before, after in shares)
+def arriving_share(before: Counter[str], after: Counter[str]) -> float:
+    """Share of an operator's state that nodes hold afterwards and did not hold before.
+
+    Parameters
+    ----------
+    before, after
+        Replicas of the operator on each node, over which its state is split evenly.
+
+    Examples
+    --------
+    >>> arriving_share(Counter({"a": 1}), Counter({"a": 1, "b": 3}))
+    0.75
+    """
+    old, new = before.total(), after.total()
+    return sum(max(0.0, count / new - before[node] / old) for node, count in after.items())

@@ -96,3 +96,15 @@ def signed(value: float, digits: int) -> str:
     ('+1.3', '−3', '0.0')
     """
     return Unit(1, f"+.{digits}f").number(value)
+
+
+def clock_text(seconds: float) -> str:
+    """Hours and minutes since the beginning; seconds only where there are any.
+
+    >>> clock_text(0.0), clock_text(27_000.0), clock_text(90_000.0), clock_text(3_661.5)
+    ('00:00', '07:30', '25:00', '01:01:01.5')
+    """
+    hours, rest = divmod(seconds, 3600)
+    minutes, rest = divmod(rest, 60)
+    exact = f":{rest:06.3f}".rstrip("0").rstrip(".") if round(rest, 3) else ""
+    return f"{hours:02.0f}:{minutes:02.0f}{exact}"
