@@ -291,7 +291,7 @@
           const group = draw("g", {}, draw("rect", { class: `stretch f${colour(bar.colour)}${bar.marked ? " marked" : ""}`, x: x(bar.begin), y: top + high - tall, width: wide, height: tall, rx: Math.min(3, wide / 3) }));
           const text = bar.label ? fits(bar.label, wide - 8) : "";
           if (text && tall > 12) group.append(draw("text", { class: "bartext", x: x(bar.begin) + 5, y: top + high - tall / 2 + 4 }, text));
-          if (bar.label && !bar.detail) group.append(draw("title", {}, bar.label));
+          if (bar.label) group.append(draw("title", {}, detail ? `${detail.title}: ${bar.label}` : bar.label));
           root.append(item(group, bar.detail, detail ? detail.title : bar.label));
         }
       });
@@ -329,8 +329,10 @@
         ...panel.lines.map((line) => {
           let path = "", before = null;
           for (const [at, value] of line.points) { if (value === null) { path += before === null ? "" : `H${x(at)}`; before = null; continue; } path += before === null ? `M${x(at)},${y(value)}` : line.step === false ? `L${x(at)},${y(value)}` : `H${x(at)}V${y(value)}`; before = value; }
-          return draw("path", { d: path + (line.step === false || before === null ? "" : `H${x(panel.end)}`), class: `k${colour(line.colour)}`, fill: "none", "stroke-width": 2, "stroke-dasharray": line.dashed && "7 6" });
-        }),
+          path += line.step === false || before === null ? "" : `H${x(panel.end)}`;
+          const area = line.filled && line.points.length ? draw("path", { d: `${path}V${y(0)}H${x(line.points[0][0])}Z`, class: `f${colour(line.colour)}`, "fill-opacity": 0.3 }) : [];
+          return [area, draw("path", { d: path, class: `k${colour(line.colour)}`, fill: "none", "stroke-width": 2, "stroke-dasharray": line.dashed && "7 6" })].flat();
+        }).flat(),
       );
       if (panel.timed !== false && time) root.append((cursor = draw("line", { class: "cursor", y1: 6, y2: height - 26 })));
       fill(root, { width, height, viewBox: `0 0 ${width} ${height}` }, []);

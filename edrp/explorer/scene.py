@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edrp.core.document import named_resources
@@ -16,6 +17,7 @@ from edrp.explorer.occupancy import Counts, Occupancy
 from edrp.explorer.quantities import figure, quantity
 from edrp.explorer.routes import routed
 from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
+from edrp.placement.application import StreamGraph
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import Placed
 
@@ -35,6 +37,15 @@ Replica = tuple[str, str]
 
 Hot = tuple[Collection[tuple[str, str]], Collection[Replica]]
 """Streams and replicas of the critical path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A deployment that runs from a time on, and its application under the load of that time."""
+
+    begin: float
+    deployment: Placed
+    application: StreamGraph
 
 
 class Scene:
@@ -100,6 +111,33 @@ class Scene:
         )
         return routed(graph)
 
+    def course(self, stays: Sequence[Stay]) -> Graph:
+        """The graph of deployments one after the other, each from its time on and under its load."""
+        contents, before = [], None
+        for stay in stays:
+            contents.append(self.content(stay.deployment, (), before, None))
+            before = stay.deployment
+        needed = rooms(contents)
+        largest = max((s.application.rate(e.source, e.target) for s in stays for e in s.application.streams), default=0.0)
+        states = [
+            State(
+                stay.begin,
+                chips_of(content, needed),
+                self.edges(stay.deployment, ((), ()), application=stay.application, largest=largest),
+                shares=self._shares(stay.deployment),
+            )
+            for stay, content in zip(stays, contents, strict=True)
+        ]
+        boxes = self._boxes(stays[0].deployment, needed)
+        arrangements = self._arrangements(boxes, [stay.deployment for stay in stays])
+        legend = [
+            ("chip", "replicas of an operator on a node"),
+            ("line", "stream, as wide as the tuples/s that it carries"),
+            ("new", "changed at the beginning of the period"),
+        ]
+        note = self._note(states[0].edges)
+        return routed(Graph("Deployment on the network", boxes, arrangements, states, self._links(), note=note, legend=legend))
+
     def content(
         self,
         deployment: Placed | None,
@@ -142,11 +180,24 @@ class Scene:
         replicas |= {(name, node) for name in self.names if name in named and not streams for node in deployment.replicas(name)}
         return streams, replicas
 
-    def edges(self, deployment: Placed, hot: Hot, shown: Placed | None = None) -> list[Edge]:
-        """Flows between the chips of a deployment, those of the largest rates; chips that `shown` lacks have another id."""
+    def edges(
+        self,
+        deployment: Placed,
+        hot: Hot,
+        shown: Placed | None = None,
+        *,
+        application: StreamGraph | None = None,
+        largest: float | None = None,
+    ) -> list[Edge]:
+        """Flows between the chips of a deployment, those of the largest rates; chips that `shown` lacks have another id.
+
+        Rates are those of the application or, where it is given, of the same one under another load; the widest line is that of
+        the largest of them or, where it is given, of that rate.
+        """
         flows: list[tuple[float, int, str, str, bool]] = []
-        for index, stream in enumerate(self.problem.application.streams):
-            rate = self.problem.application.rate(stream.source, stream.target)
+        loaded = self.problem.application if application is None else application
+        for index, stream in enumerate(loaded.streams):
+            rate = loaded.rate(stream.source, stream.target)
             senders, receivers = (
                 self._by_box(deployment.replicas(stream.source)),
                 self._by_box(deployment.replicas(stream.target)),
@@ -157,14 +208,14 @@ class Scene:
             for u, m in senders.items():
                 for v, n in receivers.items():
                     flows.append((rate * m * n / pairs, index, u, v, lit and u in burning[0] and v in burning[1]))
-        largest = max((flow[0] for flow in flows), default=0.0)
+        widest = max((flow[0] for flow in flows), default=0.0) if largest is None else largest
         flows = sorted(flows, key=lambda flow: (not flow[4], -flow[0]))[:MAX_EDGES]
         ids: dict[Replica, str] = {}
         for index, name in enumerate(self.names):
             counts = self._by_box(deployment.replicas(name))
             own = counts if shown is None else self._by_box(shown.replicas(name))
             ids |= {(name, box): f"{box}{'o' if own[box] == count else 'x'}{index}" for box, count in counts.items()}
-        return [self._edge(flow, ids, largest, len(flows) <= 16 and shown is None) for flow in flows]
+        return [self._edge(flow, ids, widest, len(flows) <= 16 and shown is None) for flow in flows]
 
     def _edge(self, flow: tuple[float, int, str, str, bool], ids: Mapping[Replica, str], largest: float, labelled: bool) -> Edge:
         rate, index, u, v, lit = flow

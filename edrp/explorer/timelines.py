@@ -37,7 +37,10 @@ def leasing_view(problem: LeasingProblem, solution: LeasingSolution) -> View:
     running = [sum(sum(host.instances[p].values()) for host in hosts if p < len(host.instances)) for p in periods]
     needed = [sum(fewest.values()) for fewest in problem.minimum_instances]
     times = [period * problem.period for period in periods]
-    instances = [Line("instances that run", _changes(times, running)), Line("needed", _changes(times, needed), 1, dashed=True)]
+    instances = [
+        Line("instances that run", step_points(times, running)),
+        Line("needed", step_points(times, needed), 1, dashed=True),
+    ]
     rows = [Row(host.name, _paid_bars(problem, host)) for host in hosts]
     charts: list[Rows | Series] = [
         Series("Instances", instances, end, "instances", "s"),
@@ -53,7 +56,7 @@ def run_view(problem: EnactmentScenario, solution: EnactmentScenarioSolution) ->
         return table_view(problem, solution)
     hosts = Line("hosts", _counts([(lease.start, lease.end) for lease in run.leases]), 2)
     instances = Line("instances", _counts([(instance.placed, instance.ended) for instance in run.instances]))
-    load = Line("load", _changes([step * problem.load_step for step in range(len(problem.load))], problem.load))
+    load = Line("load", step_points([step * problem.load_step for step in range(len(problem.load))], problem.load))
     colour = {name: index for index, name in enumerate(problem.types)}
     rows = [
         Row(
@@ -156,10 +159,10 @@ def _counts(spans: Iterable[Span]) -> Points:
             times.append(at)
             counts.append(counts[-1])
         counts[-1] += change
-    return _changes(times, counts)
+    return step_points(times, counts)
 
 
-def _changes(times: Sequence[float], values: Sequence[float]) -> Points:
+def step_points(times: Sequence[float], values: Sequence[float]) -> Points:
     """The points at which a step function changes; of very many, every so many-th."""
     points = [(times[0], float(values[0]))] if times else []
     points += [(at, float(now)) for at, (before, now) in zip(times[1:], pairwise(values), strict=True) if now != before]

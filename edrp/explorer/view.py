@@ -225,13 +225,17 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a diagram: points (time, value), joined by steps where `step`; a gap where a value is infinite."""
+    """A line of a diagram: points (time, value), joined by steps where `step`; a gap where a value is infinite.
+
+    The area below it is `filled` or not; of stacked areas the sum of all comes first.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
     colour: int = 0
     step: bool = True
     dashed: bool = False
+    filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
