@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.deployment import Deployment
@@ -45,9 +45,10 @@ class CoursePool:
     ...     periods=[{"duration": 3600, "external_rates": {"work": rate}} for rate in (5.0, 15.0, 5.0)],
     ...     changes={"started_replicas": 100.0},
     ... )
-    >>> pool = CoursePool(problem, [Deployment({"work": ["a"]}), Deployment({"work": ["a", "a"]})])
-    >>> pool.best(), pool.without_change(1)
-    (3700.0, 4500.0)
+    >>> one, two = Deployment({"work": ["a"]}), Deployment({"work": ["a", "a"]})
+    >>> pool = CoursePool(problem, [one, two])
+    >>> pool.best(), pool.joined((one, two, one), 1)
+    (3700.0, (Deployment({'work': ('a', 'a')}), 800.0, (0, 2)))
     """
 
     def __init__(self, problem: EdrpSequence, deployments: Iterable[Deployment]) -> None:
@@ -82,42 +83,52 @@ class CoursePool:
     def best_course(self) -> Course | None:
         """The course with that objective, or None."""
         values = self._arrive[-1] + self.costs[-1]
-        last = int(np.argmin(values))
-        return self._through(len(self.costs) - 1, last) if np.isfinite(values[last]) else None
+        chosen = [int(np.argmin(values))]
+        if not np.isfinite(values[chosen[0]]):
+            return None
+        for t in range(len(self.costs) - 1, 0, -1):
+            chosen.append(int(np.argmin(self._arrive[t - 1] + self.costs[t - 1] + self._steps(t)[:, chosen[-1]])))
+        return tuple(self.deployments[index] for index in reversed(chosen))
 
     def with_cost(self, number: int, costs: Floats) -> float:
         """Least objective of all courses if the deployments cost this in one period."""
         return float(np.min(self._arrive[number] + costs + self._leave[number]))
 
-    def without_change(self, number: int) -> float:
-        """Least objective of all courses that do not change at the beginning of a period; infinite where none is feasible."""
-        return float(np.min(self._unchanged(number), initial=np.inf))
+    def joined(self, course: Course, number: int) -> tuple[Deployment | None, float, tuple[int, int]]:
+        """The best single deployment from the change before that of a period until the one after it; the rest stays as it is.
 
-    def course_without_change(self, number: int) -> Course | None:
-        """The course with that objective, or None."""
-        values = self._unchanged(number)
-        kept = int(np.argmin(values))
-        if not np.isfinite(values[kept]):
-            return None
-        before = () if number == 0 else self._through(number - 1, kept)[:number]
-        return before + self._through(number, kept)[number:]
+        Before the change of the first period it is the initial deployment.
 
-    def _unchanged(self, number: int) -> Floats:
-        """Least objectives of courses that run a deployment before and in a period, shape (deployments,)."""
-        after = self.costs[number] + self._leave[number]
-        if number:
-            return np.asarray(self._arrive[number - 1] + self.costs[number - 1] + after)
-        return after if self._start is None else np.where(np.arange(len(after)) == self._start, after, np.inf)
-
-    def _through(self, number: int, deployment: int) -> Course:
-        """The best course that runs a deployment in a period."""
-        chosen: Ints = np.zeros(len(self.costs), np.int64)
-        chosen[number] = deployment
-        for t in range(number, 0, -1):
-            chosen[t - 1] = np.argmin(self._arrive[t - 1] + self.costs[t - 1] + self._steps(t)[:, chosen[t]])
-        for t in range(number + 1, len(chosen)):
-            chosen[t] = np.argmin(self._steps(t)[chosen[t - 1]] + self.costs[t] + self._leave[t])
-        return tuple(self.deployments[index] for index in chosen)
+        Returns
+        -------
+        tuple
+            The deployment, or None where none is feasible; by how many seconds the course is better, infinite where none is
+            feasible and not a number where the course itself is not; the periods, the last one excluded.
+        """
+        index = {deployment: position for position, deployment in enumerate(self.deployments)}
+        chosen = [index[deployment] for deployment in course]
+        first, end = number, number
+        while first > 0 and chosen[first - 1] == chosen[number - 1]:
+            first -= 1
+        while end < len(chosen) and chosen[end] == chosen[number]:
+            end += 1
+        values = self.costs[first:end].sum(axis=0)
+        own = sum(self.costs[t, chosen[t]] for t in range(first, end))
+        before = chosen[first - 1] if first else self._start
+        for t in range(first, min(end + 1, len(chosen))):
+            source = chosen[t - 1] if t else self._start
+            own += 0.0 if source is None else self._steps(t)[source, chosen[t]]
+        if before is not None:
+            values = values + self._steps(first)[before]
+        if end < len(chosen):
+            values = values + self._steps(end)[:, chosen[end]]
+        if number == 0:
+            values = np.where(np.arange(len(values)) == self._start, values, np.inf)
+        best = int(np.argmin(values))
+        if not np.isfinite(own):
+            return None, np.nan, (first, end)
+        joined = self.deployments[best] if np.isfinite(values[best]) else None
+        return joined, float(values[best] - own), (first, end)
 
     def _sweep(self) -> tuple[Floats, Floats]:
         """Least cost of all that comes before a period's own cost, and of all that comes after it."""

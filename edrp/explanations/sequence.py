@@ -15,7 +15,7 @@ from edrp.core.solve import solve
 from edrp.explanations.course_pool import Course, CoursePool
 from edrp.explanations.margins import Margin, limit_margins, load_margins
 from edrp.placement.changes import Change
-from edrp.placement.deployment import Action, DeploymentLike
+from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution, Period
 
 COMPARISON_WORK = 10.0
@@ -62,11 +62,11 @@ class ChangeExplanation:
     begin : seconds from the beginning of the first period.
     actions, change : what it does.
     prices : what it costs in seconds, by the field of `ChangePrices`.
-    without : the best course of the deployments looked at that does not change here; None where none is feasible.
-    objective_without : its objective.
-    instead : how that course differs, in words.
-    saved : seconds by which the explained course is better than that; what the change saves besides its own price is not in it.
-    needed : why there is none; empty where there is one.
+    span : periods from the change before to the one after, the last one excluded.
+    instead : the best single deployment for all of them, of the deployments looked at; None where none is feasible.
+    saved : seconds by which the course is better than with that one, the prices of its changes included; infinite where none is
+        feasible, None where the course itself is not.
+    needed : what would break without the change; empty where something else is feasible.
     """
 
     period: int
@@ -74,10 +74,9 @@ class ChangeExplanation:
     actions: tuple[Action, ...]
     change: Change
     prices: Mapping[str, float]
-    without: Course | None
-    objective_without: float
-    instead: str
-    saved: float
+    span: tuple[int, int]
+    instead: Deployment | None
+    saved: float | None
     needed: str
 
     @property
@@ -206,7 +205,7 @@ def explain_sequence(
         course=course,
         evaluation=evaluation,
         periods=tuple(_periods(problem, course, pool, begins)),
-        changes=tuple(_changes(problem, course, evaluation.objective, pool, begins)),
+        changes=tuple(_changes(problem, course, pool, begins)),
         rivals=rivals,
         free_bound=free,
         bound=max(proven, default=None),
@@ -253,42 +252,33 @@ def more_load(problem: EdrpSequence, number: int, factor: float) -> Period:
     return problem.periods[number].model_copy(update={"external_rates": rates})
 
 
-def _changes(
-    problem: EdrpSequence, course: Course, objective: float, pool: CoursePool, begins: Sequence[float]
-) -> Iterator[ChangeExplanation]:
+def _changes(problem: EdrpSequence, course: Course, pool: CoursePool, begins: Sequence[float]) -> Iterator[ChangeExplanation]:
     for number, (before, after) in enumerate(zip((problem.initial, *course), course, strict=False)):
-        loaded = problem.period(number, before)
-        change = problem.change(loaded, after)
+        change = None if before in (None, after) else problem.change(problem.period(number, before), after)
         if before is None or change is None:
             continue
-        without, value = pool.course_without_change(number), pool.without_change(number)
+        instead, saved, span = pool.joined(course, number)
         yield ChangeExplanation(
-            number,
-            begins[number],
-            before.actions_to(after),
-            change,
-            problem.changes.parts(change),
-            without,
-            value,
-            "" if without is None else difference(course, without),
-            value - objective,
-            "" if without is not None else _why_needed(problem, course, number),
+            period=number,
+            begin=begins[number],
+            actions=before.actions_to(after),
+            change=change,
+            prices=problem.changes.parts(change),
+            span=span,
+            instead=instead,
+            saved=None if math.isnan(saved) else saved,
+            needed=_why_needed(problem, course, number, span) if saved == math.inf else "",
         )
 
 
-def _why_needed(problem: EdrpSequence, course: Course, number: int) -> str:
+def _why_needed(problem: EdrpSequence, course: Course, number: int, span: tuple[int, int]) -> str:
     """What breaks if the deployment before stays until the next change, or the one after runs from the change before."""
-    spans = [number, number]
-    while spans[1] < len(course) and course[spans[1]] == course[number]:
-        spans[1] += 1
+    first, end = span
     before = course[number - 1] if number else problem.initial
-    while spans[0] > 0 and course[spans[0] - 1] == before:
-        spans[0] -= 1
     assert before is not None
-    kept = (*course[:number], *(before,) * (spans[1] - number), *course[spans[1] :])
-    tried = [("to keep what ran before", kept)]
-    if spans[0] < number:
-        tried.append(("to change earlier", (*course[: spans[0]], *(course[number],) * (number - spans[0]), *course[number:])))
+    tried = [("to keep what ran before", (*course[:number], *(before,) * (end - number), *course[end:]))]
+    if first < number:
+        tried.append(("to change earlier", (*course[:first], *(course[number],) * (end - first), *course[end:])))
     known = ((what, problem.evaluate(other).broken) for what, other in tried)
     return "; ".join(f"{what} would break {broken[0]}" for what, broken in known if broken)
 
@@ -296,7 +286,6 @@ def _why_needed(problem: EdrpSequence, course: Course, number: int) -> str:
 def difference(course: Course, other: Course) -> str:
     """How another course differs, in words.
 
-    >>> from edrp.placement.deployment import Deployment
     >>> one, two = Deployment({"work": ["a"]}), Deployment({"work": ["a", "a"]})
     >>> difference((one, two, two, one), (one, one, one, one)), difference((one, one), (one, two))
     ('periods 1–2 as in period 0', 'period 1 with work: +1 on a')

@@ -13,6 +13,9 @@ from edrp.report.tables import Table
 MAX_ROWS = 40
 """Periods and changes of a table."""
 
+THESE = "these"
+"""Name of the deployments that are explained."""
+
 
 def rival_table(explanation: SequenceExplanation) -> Table:
     """The objective next to that of one deployment for all periods, of the best one of each period, and to bounds."""
@@ -20,20 +23,18 @@ def rival_table(explanation: SequenceExplanation) -> Table:
     assert evaluation is not None
     own = evaluation.objective
 
-    def row(what: str, objective: float | None, changing: float | None) -> tuple[str, ...]:
-        against = (
-            "" if objective is None or what.startswith("these") else f"{100 * (objective - own) / own:+.2f} %" if own else ""
-        )
-        return (what, *("" if value is None else f"{value:.6g}" for value in (objective, changing)), against)
+    def row(name: str, what: str, objective: float | None, changing: float | None) -> tuple[str, ...]:
+        against = f"{100 * (objective - own) / own:+.2f} %" if own and objective is not None and name != THESE else ""
+        return (name, what, *("" if value is None else f"{value:.6g}" for value in (objective, changing)), against)
 
-    rows = [row("these deployments", own, evaluation.metrics["changing"])]
-    rows += [row(f"{rival.method}: {rival.what}", rival.objective, rival.changing) for rival in explanation.rivals]
+    rows = [row(THESE, "", own, evaluation.metrics["changing"])]
+    rows += [row(rival.method, rival.what, rival.objective, rival.changing) for rival in explanation.rivals]
     if explanation.free_bound is not None:
-        rows.append(row("bound, if changes were free", explanation.free_bound, None))
+        rows.append(row("bound", "proven, even if changes were free", explanation.free_bound, None))
     if explanation.bound is not None and explanation.bound != explanation.free_bound:
-        rows.append(row("bound", explanation.bound, None))
-    columns = ("", "objective (s)", "changes (s)", "against these")
-    return Table(f"Objective {own:.9g} s", columns, tuple(rows), columns[1:])
+        rows.append(row("bound", "proven", explanation.bound, None))
+    columns = ("deployments", "what", "objective (s)", "changes (s)", "against these")
+    return Table(f"Objective {own:.9g} s", columns, tuple(rows), columns[2:])
 
 
 def deciding_sentences(explanation: SequenceExplanation) -> Iterator[str]:
@@ -84,7 +85,7 @@ def change_table(explanation: SequenceExplanation) -> Table:
             "; ".join(map(str, change.actions)),
             *(f"{change.prices[name]:.6g}" for name in paid),
             f"{change.cost:.6g}",
-            "infeasible" if change.without is None else f"{change.saved:+.6g}",
+            "" if change.saved is None else f"{change.saved:+.6g}" if math.isfinite(change.saved) else "infeasible",
         )
         for change in explanation.changes[:MAX_ROWS]
     ]
@@ -99,12 +100,17 @@ def _cut(caption: str, shown: int, count: int) -> str:
 
 def worth(change: ChangeExplanation) -> str:
     """What a change costs and saves, in a sentence."""
-    if change.without is None:
-        return f"needed: {change.needed}" if change.needed else "needed: no course of these deployments does without it"
+    first, end = change.span
+    periods = f"period {first}" if end == first + 1 else f"periods {first}–{end - 1}"
+    if change.saved is None:
+        return f"costs {change.cost:.6g} s"
+    if change.instead is None:
+        return f"costs {change.cost:.6g} s; needed: {change.needed or f'no deployment looked at is feasible in all of {periods}'}"
     if change.saved < 0:
-        return f"does not pay: without it the objective is {-change.saved:.6g} s lower ({change.instead})"
-    how = f"the best course without it ({change.instead}) costs {change.saved:.6g} s more"
-    return f"costs {change.cost:.6g} s; {how}"
+        return (
+            f"does not pay: it costs {change.cost:.6g} s, and a single deployment in {periods} is {-change.saved:.6g} s cheaper"
+        )
+    return f"costs {change.cost:.6g} s; the best single deployment in {periods} would cost {change.saved:.6g} s more"
 
 
 def better_sentence(explanation: SequenceExplanation) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from edrp.core.errors import ProblemTooLargeError, numbered
+from edrp.core.errors import ProblemTooLargeError
 from edrp.explanations.sequence import COMPARISON_WORK, Rival, SequenceExplanation, explain_sequence
 from edrp.explanations.sequence_text import better_sentence, change_table, deciding_sentences, rival_table, worth
 from edrp.explorer.placement import unplaced_view
@@ -29,8 +29,6 @@ MAX_BARS = 400
 
 MAX_LINES = 12
 """Operators that have a line each; of more, all together have one."""
-
-MAX_SENTENCES = 20
 
 RUNNING, CHANGING, STATIC, FREE = 0, 3, 7, 2
 """Colours of costs."""
@@ -58,12 +56,12 @@ def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work
     if explanation is not None:
         panels += _tables(explanation)
         lines = list(_sentences(explanation))
-    return View(panels, {**scene.details, **day.details()}, day.timeline, lines, [metric_table(solution)])
+    changes = {} if explanation is None else {change.period: worth(change) for change in explanation.changes}
+    return View(panels, {**scene.details, **day.details(changes)}, day.timeline, lines, [metric_table(solution)])
 
 
 def _tables(explanation: SequenceExplanation) -> Iterator[Table]:
-    rivals = rival_table(explanation)
-    yield replace(rivals, caption="Other ways to decide", columns=("deployments", *rivals.columns[1:]))
+    yield replace(rival_table(explanation), caption="Other ways to decide")
     if explanation.changes:
         yield change_table(explanation)
 
@@ -72,7 +70,6 @@ def _sentences(explanation: SequenceExplanation) -> Iterator[str]:
     if better := better_sentence(explanation):
         yield better
     yield from deciding_sentences(explanation)
-    yield from (f"Change in period {change.period}: {worth(change)}." for change in explanation.changes[:MAX_SENTENCES])
 
 
 class _Day:
@@ -180,11 +177,12 @@ class _Day:
                 lines.append(Line(name, step_points(self.begins, values), colour, dashed=True))
         return Series("Cost per hour", lines, self.end, "s per hour", "s")
 
-    def details(self) -> dict[str, Detail]:
-        """What runs in each period, what it costs and what changes at its beginning."""
-        return {f"t{number}": self._detail(number, outcome) for number, outcome in enumerate(self.outcomes[:MAX_BARS])}
+    def details(self, worths: Mapping[int, str]) -> dict[str, Detail]:
+        """What runs in each period, what it costs, what changes at its beginning, and what that is worth, in words."""
+        shown = enumerate(self.outcomes[:MAX_BARS])
+        return {f"t{number}": self._detail(number, outcome, worths.get(number, "")) for number, outcome in shown}
 
-    def _detail(self, number: int, outcome: PeriodOutcome) -> Detail:
+    def _detail(self, number: int, outcome: PeriodOutcome, worth_of_change: str) -> Detail:
         times = f"{clock_text(self.begins[number])}–{clock_text(self.ends[number])}"
         rates = self.problem.periods[number].external_rates
         rows = [(f"load of {name}", quantity(rate, "tuples/s")) for name, rate in rates.items()]
@@ -194,13 +192,13 @@ class _Day:
             ("response time", quantity(outcome.response_time, "s")),
             ("money", quantity(outcome.money, "money/h")),
         ]
+        lines = [f"{name}: {counted(nodes)}" for name, nodes in outcome.deployment.items()]
         if outcome.actions:
             rows.append(("cost of the change", quantity(outcome.change_cost, "s")))
             rows += [("state that moves", quantity(outcome.moved_state, "bytes"))] if outcome.moved_state else []
             rows += [("downtime", quantity(outcome.downtime, "s"))] if outcome.downtime else []
-        lines = [f"{name}: {counted(nodes)}" for name, nodes in outcome.deployment.items()]
-        if outcome.actions:
-            lines += [f"{numbered(len(outcome.actions), 'operator')} changed:", *map(str, outcome.actions)]
+            changed = "; ".join(map(str, outcome.actions))
+            lines.append(f"Change: {changed}" + (f". It {worth_of_change}." if worth_of_change else ""))
         return Detail(f"Period {number}, {times}", rows, lines)
 
     def _distinct_loads(self) -> list[int]:

@@ -15,10 +15,11 @@ from edrp.datasets.families.family import Family
 
 LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
-    "explain_infeasibility": set(kinds()) - {"edrp", "latency-aware", "rescale", "migration", "enactment", "mapping"},
-    "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
+    "explain_infeasibility": set(kinds())
+    - {"edrp", "edrp-sequence", "latency-aware", "rescale", "migration", "enactment", "mapping"},
+    "explain": set(kinds()) - {"edrp", "edrp-sequence", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
-    "view": {"edrp-sequence", "enactment", "mapping", "link-allocation"},
+    "view": {"enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
 

@@ -30,13 +30,19 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.report.tables import Table
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-METHODS = {"enactment_scenario": "static-peak-policy", "bimodal": "public-hops-links-mapping", "mapping": "highs"}
+METHODS = {
+    "day": "myopic",
+    "enactment_scenario": "static-peak-policy",
+    "bimodal": "public-hops-links-mapping",
+    "mapping": "highs",
+}
 NAMES = (
     "word_count",
     "reconfigure",
     "contention",
     "infeasible",
     "edge_to_cloud",
+    "day",
     "migration",
     "migration_sequence",
     "migration_policy",
@@ -237,7 +243,7 @@ def graph_faults(graph: Graph) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", ["word_count", "edge_to_cloud", "contention", "migration", "rescale"])
+@pytest.mark.parametrize("name", ["word_count", "edge_to_cloud", "day", "contention", "migration", "rescale"])
 def test_streams_go_around_boxes_and_labels(solved, name):
     problem, solution = solved(name)
     graphs = [panel for panel in kinds()[problem.kind].view(problem, solution).panels if isinstance(panel, Graph)]
@@ -329,14 +335,39 @@ def test_a_reconfiguration_runs_over_its_downtime(solved, browser, tmp_path):
     opened.page.close()
 
 
+def test_a_day_is_drawn_beside_its_load_and_a_period_shows_what_runs_then(solved, browser, tmp_path):
+    problem, solution = solved("day")
+    view = kinds()["edrp-sequence"].view(problem, solution)
+    graph, _, replicas, load, costs = view.panels[:5]
+    assert [state.time for state in graph.states] == [0, 21600, 32400, 43200, 57600, 72000]
+    count = next(line for line in replicas.lines if line.name == "count")
+    assert [value for _, value in count.points] == [len(solution.decision[t]["count"]) for t in (0, 1, 2, 4, 5)]
+    assert load.lines[0].points == [(0, 60), (21600, 170), (32400, 120), (43200, 150), (57600, 200), (72000, 80)]
+    total = sum(  # areas below the two stacked lines are costs in seconds
+        (stop - start) / 3600 * value
+        for (start, value), stop in zip(costs.lines[0].points, [at for at, _ in costs.lines[0].points[1:]] + [86400], strict=True)
+    )
+    assert total == pytest.approx(solution.objective)
+    explore(problem, solution, tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.page.locator(".panel.rows .item[data-detail=t1]").first.dispatch_event("click")
+    assert opened.page.locator("aside h2").text_content() == "Period 1, 06:00–09:00"
+    assert "count: cloud ×3" in opened.page.locator("aside p").all_text_contents()
+    assert opened.page.locator(".panel.rows title", has_text="Period 1, 06:00–09:00: cloud ×3").count() == 1
+    opened.page.evaluate(SLIDE, 0.3)
+    opened.page.locator(".chip", has_text="count ×3").wait_for()
+    opened.drawn()
+    opened.page.close()
+
+
 def renamed(text: str) -> str:
     """The text of an instance with a script in every name that it defines."""
     for attack, name in zip(cycle(ATTACKS), dict.fromkeys(re.findall(r'"name": "([^"]+)"', text)), strict=False):
-        text = text.replace(f'"{name}"', json.dumps(f"{attack}{name}"))
+        text = re.sub(rf'"{name}"(?!: ")', json.dumps(f"{attack}{name}").replace("\\", r"\\"), text)  # fields of streams stay
     return text
 
 
-@pytest.mark.parametrize("name", ["reconfigure", "rescale", "leasing", "mapping", "link_allocation"])
+@pytest.mark.parametrize("name", ["reconfigure", "day", "rescale", "leasing", "mapping", "link_allocation"])
 def test_hostile_names_are_text(browser, tmp_path, name):
     problem = edrp.loads(renamed((EXAMPLES / f"{name}.json").read_text()))
     solution = edrp.solve(problem, METHODS.get(name, "auto"))
