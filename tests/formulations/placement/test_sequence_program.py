@@ -6,7 +6,7 @@ import edrp
 from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
 from edrp.check_problems.placement.sequence_problems import tiny_sequence
 from edrp.core.errors import UnsupportedProblemError
-from edrp.formulations.placement.sequence_program import formulate_sequence, refusal
+from edrp.formulations.placement.sequence_program import formulate_sequence
 
 SEEDS = (0, 2, 3, 4, 6, 10, 11, 12)
 """Of problems that the program expresses, some infeasible."""
