@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from edrp.core.document import Faults, NonNegative, Outcome, Positive
-from edrp.core.errors import numbered
+from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Solution
+from edrp.placement.changes import ChangePrices
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.edrp import EdrpSolution
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.over_time import Load, LoadedProblem, PlacementOverTime
 
 MEANS = ("response_time", "cost", "network_usage", "availability", "peak_load")
@@ -96,6 +97,63 @@ class EdrpSequence(PlacementOverTime):
     initial: Deployment | None = Field(
         None, description="deployment before the first period, which may break limits; null: the first one costs no change"
     )
+
+    @classmethod
+    def of(
+        cls,
+        problem: EdrpProblem,
+        rates: Mapping[str, Iterable[float]],
+        duration: float,
+        changes: ChangePrices | Mapping[str, float] | None = None,
+    ) -> EdrpSequence:
+        """The sequence of a problem of kind `edrp` under loads that follow one another.
+
+        Parameters
+        ----------
+        problem
+            Its current deployment becomes the initial one.
+        rates
+            Tuples/s of the sources, by name: one for each period.
+        duration
+            Seconds of each period.
+        changes
+            Prices of changes; None for none.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When sources have different numbers of rates, when the problem has priorities or weighs downtime, which is priced
+            instead, or when the sequence is not valid for another reason.
+
+        Examples
+        --------
+        >>> problem = EdrpProblem(
+        ...     application={"operators": [{"name": "work", "cost": 1.0}]},
+        ...     network={"nodes": [{"name": "a"}]},
+        ...     weights={"cost": 1.0},
+        ...     limits={"cost": 5.0},
+        ... )
+        >>> EdrpSequence.of(problem, {"work": [5.0, 9.0]}, 3600, {"change": 60}).periods[1].external_rates
+        {'work': 9.0}
+        """
+        series = {name: [float(rate) for rate in values] for name, values in rates.items()}
+        faults = []
+        if problem.priorities:
+            why = "must be none: periods are weighed against changes"
+            faults.append(Fault("problem.priorities", f"{len(problem.priorities)}", why))
+        if len({len(values) for values in series.values()}) > 1:
+            numbers = ", ".join(f"{name}: {len(values)}" for name, values in series.items())
+            faults.append(Fault("rates", numbers, "must be as many for each source as for the others"))
+        if faults:
+            raise InvalidInstanceError(faults, "EdrpSequence.of")
+        loads = [dict(zip(series, row, strict=True)) for row in zip(*series.values(), strict=True)]
+        fields = ("application", "network", "synchronisation_time", "weights", "limits", "reconfiguration", "rules")
+        return cls(
+            **{name: getattr(problem, name) for name in fields},
+            periods=[{"duration": duration, "external_rates": load} for load in loads],
+            changes=ChangePrices() if changes is None else changes,
+            initial=problem.current,
+        )
 
     @property
     def before(self) -> Deployment | None:

@@ -1,5 +1,8 @@
 """Plans: every byte that has to move moves once, in steps that hold few tasks, as fast as the links allow."""
 
+import json
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 import edrp
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.mdp import nodes_of_tasks, plan_migration
+from edrp.mdp.transfer.change_plan import plan_changes
 
 
 @given(st.integers(0, 500), st.sampled_from([None, 1, 2]))
@@ -63,3 +67,56 @@ def test_command_says_why_nothing_can_be_planned(run, write):
     result = run("plan", write(problem))
     assert result.code == 3
     assert "task 1 alone has work 9" in result.out
+
+
+def test_the_plan_of_a_day_leads_through_all_its_deployments(run, examples, tmp_path):
+    path = examples / "day.json"
+    run("solve", path, "-m", "myopic", "-o", tmp_path / "solution.json")
+    result = run("plan", path, tmp_path / "solution.json", "-o", tmp_path / "plan.json")
+    assert result.code == 0
+    assert "4 changes until 24:00: 4 replicas started, 0 bytes of state moved, 0 s of downtime" in result.out
+    problem, plan = edrp.load(path), json.loads((tmp_path / "plan.json").read_text())
+    solution = edrp.load_solution(tmp_path / "solution.json")
+    running, due = Counter({(name, node): nodes.count(node) for name, nodes in plan["first"].items() for node in nodes}), 0.0
+    steps = iter([*plan["changes"], None])
+    step = next(steps)
+    for number, deployment in enumerate(solution.decision):
+        if step is not None and step["at"] == due:
+            assert step["period"] == number
+            for action in step["actions"]:
+                running.update({(action["operator"], node): count for node, count in action["starts"].items()})
+                running.subtract({(action["operator"], node): count for node, count in action["stops"].items()})
+            assert step["deployment"] == {name: list(nodes) for name, nodes in deployment.items()}
+            step = next(steps)
+        assert +running == Counter((name, node) for name, nodes in deployment.items() for node in nodes)
+        due += problem.periods[number].duration
+    assert step is None
+    assert (plan["duration"], plan["price"]) == (due, solution.metrics["changing"])
+
+
+def test_the_plan_of_a_day_says_what_moves_and_begins_with_what_runs():
+    work = {"name": "work", "state_size": 6.0, "cost": 1.0, "max_replicas": 2}
+    problem = edrp.EdrpSequence(
+        application={"operators": [work, {**work, "name": "rest"}]},
+        network={"nodes": [{"name": "a"}, {"name": "b"}], "between_zones": {"delay": 0.01}},
+        weights={"cost": 1.0},
+        limits={"cost": 4.0},
+        periods=[{"duration": 60}, {"duration": 30}],
+        changes={"change": 5.0, "moved_state": 2.0},
+        synchronisation_time=1.5,
+        initial={"work": ["a"], "rest": ["a"]},
+    )
+    plan = plan_changes(problem, [{"work": ["a", "b"], "rest": ["b"]}, {"work": ["b"], "rest": ["b"]}])
+    assert (plan.running, plan.first) == (True, problem.initial)
+    assert [(change.at, change.period, change.price) for change in plan.changes] == [
+        (0.0, 0, 5 + 2 * 9.0),
+        (60.0, 1, 5 + 2 * 3.0),
+    ]
+    assert [[action.moved_state for action in change.actions] for change in plan.changes] == [[3.0, 6.0], [3.0]]
+    assert plan.totals == {"started_replicas": 2, "moved_state": 12.0, "downtime": 3.0, "price": 34.0}
+
+
+def test_options_of_transfers_do_not_go_with_a_day(run, examples):
+    result = run("plan", examples / "day.json", "--max-move-ins", "1")
+    assert result.code == 2
+    assert "goes with migrations and rescalings" in result.err

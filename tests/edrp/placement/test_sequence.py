@@ -148,3 +148,20 @@ def test_an_initial_deployment_that_breaks_limits_is_left():
 
 def test_no_change_has_no_price():
     assert ChangePrices(change=9.0).of(None) == 0.0
+
+
+def test_a_sequence_of_a_problem_and_rates_is_that_of_its_documents():
+    prices = {"change": 7.0}
+    current = {"work": ["a"], "sink": ["a"]}
+    problem = edrp.EdrpProblem(**COMMON, current=current)
+    periods = [{**HOUR, "external_rates": {"work": rate}} for rate in (5.0, 15.0)]
+    expected = EdrpSequence(**COMMON, periods=periods, changes=prices, initial=current)
+    assert EdrpSequence.of(problem, {"work": np.array([5.0, 15.0])}, 3600, prices) == expected
+
+
+def test_rates_of_sources_must_be_as_many_and_priorities_are_refused():
+    problem = edrp.EdrpProblem(**COMMON, priorities=[{"metric": "cost"}])
+    with pytest.raises(InvalidInstanceError, match=r"problem.priorities: must be none.*\n.*rates: must be as many"):
+        EdrpSequence.of(problem, {"work": [1.0], "sink": [1.0, 2.0]}, 60.0)
+    with pytest.raises(InvalidInstanceError, match="periods: must hold at least 1"):
+        EdrpSequence.of(edrp.EdrpProblem(**COMMON), {}, 60.0)
