@@ -62,7 +62,8 @@ ExplainedWork = Annotated[
         "--work-limit",
         min=0,
         callback=finite,
-        help="Units of work to solve the instance, to find the second best, and to leave out rules; default: none, 2 and 2.",
+        help="Units of work to solve the instance, to find the second best or each rival of a sequence, and to leave out rules; "
+        "default: none, 2 or 10, and 2.",
     ),
 ]
 BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]

@@ -185,7 +185,7 @@ def explain_sequence(
     >>> day = {"source": ["edge"], "count": ["cloud"] * 3, "join": ["cloud"] * 2}
     >>> explanation = explain_sequence(problem, [night, day, day, day, day, night])
     >>> [(change.period, change.cost) for change in explanation.changes]
-    [(1, 800.0), (5, 200.0)]
+    [(1, 1200.0), (5, 600.0)]
     >>> explanation.busiest.number, explanation.changes[0].needed
     (4, '')
     """

@@ -35,7 +35,8 @@ def explained_sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]
     yield _shown(rival_table(explanation))
     yield from (f"{rival.method}: {rival.note}" for rival in explanation.rivals if rival.note)
     if explanation.closed is not None and explanation.closed > 0:
-        yield f"It closes {100 * explanation.closed:.3g} % of the room from the better of these down to the bound."
+        rivals = " and ".join(rival.method for rival in explanation.rivals)
+        yield f"Of the room between the better one of {rivals} and the bound, {100 * explanation.closed:.3g} % is closed."
     yield from deciding_sentences(explanation)
     yield _shown(period_table(explanation.periods))
     if explanation.changes:

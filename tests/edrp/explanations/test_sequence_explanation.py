@@ -187,5 +187,5 @@ def test_the_command_explains(run, examples, tmp_path):
     run("solve", path, "-m", "static-deployment", "-o", tmp_path / "solution.json")
     result = run("explain", path, tmp_path / "solution.json")
     assert result.code == 0
-    assert "Not optimal: another course has objective 34198.6818 s" in result.out
+    assert "Not optimal: another course has objective 35253.6818 s" in result.out
     assert "Nothing changes in any period." in result.out
