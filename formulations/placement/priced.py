@@ -25,8 +25,8 @@ from edrp.formulations.placement.elimination.tree import BoxTree, EliminationPar
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.counts_objective import counts_objective
 
-ELIMINATION_SHARE = 0.5
-"""Share of the work that elimination has before the program takes over."""
+ELIMINATION_SHARE, ELIMINATION_WORK = 0.5, 30.0
+"""Share of the work that elimination has before the program takes over, and units of work that it has at most."""
 
 PARAMETERS = EliminationParameters(efforts=((2_000, 20_000), (20_000, 200_000), (200_000, 1_000_000)), tilts=2, annealing=False)
 """Effort of elimination on each box: many problems of one kind are asked for, and few of them are hard."""
@@ -101,7 +101,7 @@ def solve_priced(
     if not eliminable(compiled):
         return _by_program(compiled, left, start, cutoff, gap)
     ends = now() + left
-    first = _by_elimination(compiled, ELIMINATION_SHARE * left, start, cutoff, gap)
+    first = _by_elimination(compiled, min(ELIMINATION_WORK, ELIMINATION_SHARE * left), start, cutoff, gap)
     if first.proven or passed(ends):
         return first
     second = _by_program(compiled, ends - now(), start if first.counts is None else first.counts, cutoff, gap)
