@@ -115,6 +115,10 @@ def test_bounds_hold_whenever_it_stops() -> None:
     optimum = solve_priced(compiled)
     assert optimum.proven
     assert optimum.objective is not None
+    others = [counts_objective(compiled, counts) for counts in optimum.others]
+    assert others == sorted(others)
+    assert optimum.objective <= others[0]
+    assert np.isfinite(others).all()
     for work in (0.001, 0.05):
         stopped = solve_priced(compiled, work=work)
         assert stopped.bound <= optimum.objective + 1e-9
