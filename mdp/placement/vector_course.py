@@ -221,9 +221,9 @@ def best_course(
     --------
     >>> costs = [[np.array([1.0, 2.0])], [np.array([inf, 2.0])], [np.array([1.0, 2.0])]]
     >>> best_course(costs, started=np.zeros(1), change=0.6)
-    VectorCourse(value=5.6, vectors=array([[1],
+    VectorCourse(value=5.2, vectors=array([[1],
            [2],
-           [2]]))
+           [1]]))
     """
     tables = _tables(costs)
     periods, operators = len(tables[0]), len(tables)
