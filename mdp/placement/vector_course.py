@@ -54,7 +54,7 @@ class VectorProgram:
     ----------
     replicas : numbers of replicas that each operator may have, ascending.
     stages : see `Stages`; vectors are numbered row by row, the last operator fastest.
-    change : shape (periods,), price of any change into the period.
+    change : shape (periods,), price of any change into the period, infinite where none is allowed.
     started, operator : shape (operators,), price of one started replica, and of any change of the operator.
     initial : shape (operators,), numbers before the first period, perhaps outside of the grid; None for no price of the first.
     """
@@ -146,7 +146,7 @@ class VectorProgram:
             for numbers, before, started, price in zip(self.replicas, self.initial, self.started, self.operator, strict=True)
         ]
         moved = outer_sum([numbers != before for numbers, before in zip(self.replicas, self.initial, strict=True)]) > 0
-        return outer_sum(prices) + self.change[0] * moved
+        return outer_sum(prices) + np.where(moved, self.change[0], 0.0)
 
     @property
     def _axes(self) -> Axes:
