@@ -7,7 +7,7 @@ axis of the grid; the response time is the longest path over these chains, for a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,17 +64,10 @@ class VectorCosts:
         """Index of each operator in the compiled problem."""
         return [i for chain in self.chains for i in chain]
 
-    @cached_property
-    def separable(self) -> bool:
-        """Whether costs are a sum over operators and no limit joins them: one chain, and room for all replicas."""
-        most = np.array([numbers.max(initial=0) for numbers in self.replicas])
-        slowest = sum(table.max(where=np.isfinite(table), initial=0.0) for table in self.latency)
-        return (
-            len(self.chains) == 1
-            and bool((most @ self.need <= self.room).all())
-            and bool((most @ self.money <= self.money_limit).all())
-            and bool((slowest <= self.response_limit).all())
-        )
+    def narrowed(self, keep: Sequence[Bools]) -> VectorCosts:
+        """The same with fewer numbers of replicas of each operator."""
+        replicas = tuple(numbers[kept] for numbers, kept in zip(self.replicas, keep, strict=True))
+        return replace(self, replicas=replicas, latency=tuple(t[:, kept] for t, kept in zip(self.latency, keep, strict=True)))
 
     @cached_property
     def prices(self) -> Floats:

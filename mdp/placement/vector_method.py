@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.vector_costs import VectorCosts, node_slots, vector_costs
 from edrp.mdp.placement.vector_course import VectorProgram
+from edrp.mdp.placement.vector_search import BoundedCourse, bounded_course
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -19,6 +21,12 @@ from edrp.placement.node_classes import few_classes
 from edrp.placement.sequence import EdrpSequence
 
 INSTEAD = "use priced-course"
+
+MAX_LISTED_UNITS, LISTED_SHARE = 60.0, 0.5
+"""Maximum units of work, and share of what remains, of a dynamic program over all vectors; beyond, prices prove what they can."""
+
+MAX_COUNTED = 10**18
+"""Largest number of vectors that is reported."""
 
 
 class ReplicaVectors(Method):
@@ -39,14 +47,40 @@ class ReplicaVectors(Method):
         """Prove the optimum."""
         compiled, costs = compile_problem(problem.base), vector_costs(problem)
         program = vector_program(problem, compiled, costs)
-        size = {"vectors": program.vectors, "periods": len(problem.periods)}
-        best = program.best_course()
-        if not len(best.vectors):
-            return Answer("infeasible", "finished", size=size)
-        vectors = np.empty_like(best.vectors)
-        vectors[:, costs.order] = best.vectors
-        decision = deployments(compiled, vectors)
-        return Answer("optimal", "finished", decision, best.value, best.value, size)
+        size = {"vectors": min(program.vectors, MAX_COUNTED), "periods": len(problem.periods)}
+        listed = min(MAX_LISTED_UNITS, LISTED_SHARE * options.remaining)
+        if not program.vectors or (2 * program.units <= listed and program.memory <= memory_limit()):
+            best = program.best_course()
+            found, note = BoundedCourse(best.value, best.value, best.vectors, 0), "dynamic program over all vectors"
+        else:
+            found, note = self._by_prices(program, costs, options, listed), "prices of the changes of single operators"
+        return _answer(compiled, costs, found, options, size, note)
+
+    def _by_prices(self, program: VectorProgram, costs: VectorCosts, options: Options, listed: float) -> BoundedCourse:
+        """Bound and course without listing all vectors."""
+
+        def report(value: float, bound: float) -> None:
+            if options.progress is not None:
+                options.progress(options.seconds, value if value < np.inf else None, bound)
+
+        max_vectors = program.vectors * min(1.0, listed / (2 * program.units), memory_limit() / program.memory)
+        return bounded_course(costs, program, options.gap, lambda: options.remaining <= 0, max_vectors, report)
+
+
+def _answer(
+    compiled: Compiled, costs: VectorCosts, found: BoundedCourse, options: Options, size: dict[str, int], note: str
+) -> Answer:
+    """The answer in terms of the problem."""
+    ended = "time_limit" if options.remaining <= 0 else "finished"
+    if found.bound == np.inf:
+        return Answer("infeasible", "finished", size=size, notes=(note,))
+    if not len(found.vectors):
+        return Answer("none", ended, bound=found.bound, size=size, notes=(note,))
+    vectors = np.empty_like(found.vectors)
+    vectors[:, costs.order] = found.vectors
+    proven = found.value - found.bound <= options.gap * abs(found.value)
+    decision, status = deployments(compiled, vectors), "optimal" if proven else "feasible"
+    return Answer(status, "finished" if proven else ended, decision, found.value, found.bound, size, notes=(note,))
 
 
 def obstacles(problem: EdrpSequence) -> Iterator[str]:
