@@ -66,8 +66,7 @@ class CourseSearch:
         """Cost of each period of a course, with a price of what exceeds limits, shape (periods,)."""
         relaxation, costs = self.relaxation, self.costs
         spend(2e-8 * course.size)
-        latency = np.take_along_axis(relaxation.latency, course.astype(np.int64), axis=1)
-        response, replicas = relaxation.longest_paths(latency)[0], relaxation.tables.replicas[course]
+        response, replicas = relaxation.response_times(course), relaxation.tables.replicas[course]
         money = replicas @ costs.money
         used = [(response, costs.response_limit), (money, costs.money_limit)]
         used += [(replicas @ need, room) for need, room in zip(costs.need.T, costs.room, strict=True)]
