@@ -46,9 +46,8 @@ class CourseRelaxation:
             entry, enters = program.started[self.owner] * np.maximum(replicas - before, 0), (replicas != before).astype(float)
         self.tables = OperatorTables(first, replicas, program.started, entry, enters)
         self.change, self.initial = change, program.initial
-        latency = np.hstack(costs.latency)
+        self.latency = latency = np.hstack(costs.latency)
         self.stable: Bools = np.isfinite(latency)
-        self.latency = np.where(self.stable, latency, 0.0)
         self.prices = np.repeat(change[:, None] / self.operators, self.operators, axis=1)
         self.path_share = np.full((self.periods, len(costs.paths)), 1 / len(costs.paths))
         self.room_price = np.zeros((self.periods, costs.room.size))
@@ -75,9 +74,8 @@ class CourseRelaxation:
         """Costs of the numbers of replicas of each operator under the prices, shape (periods, columns)."""
         each = (self.costs.money_weight + self.money_price)[:, None] * self.costs.money + self.room_price @ self.costs.need.T
         slowness = self.costs.response_weight[:, None] * (self.path_share @ self.costs.paths)
-        table: Floats = each[:, self.owner] * self.tables.replicas + slowness[:, self.owner] * self.latency
-        table[~self.stable] = inf
-        return table
+        waiting = np.multiply(slowness[:, self.owner], self.latency, out=np.full(self.latency.shape, inf), where=self.stable)
+        return np.asarray(each[:, self.owner] * self.tables.replicas + waiting)
 
     def courses(self, table: Floats, prices: Floats) -> tuple[float, Ints32]:
         """Each operator's cheapest course; their total cost, and the columns of each period, shape (periods, operators)."""

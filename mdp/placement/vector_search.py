@@ -29,8 +29,11 @@ SEARCHED = 25
 NEIGHBOURHOODS = 3
 """How many times the neighbours of a set of change times are searched."""
 
-CYCLES, MAX_GROUP = 5, 5000
-"""Maximum number of times that courses of groups of operators are renewed, and of combinations of a group."""
+CYCLES, MAX_CELLS = 5, 2_000_000
+"""Maximum number of times that courses of groups of operators are renewed; of combinations of a group over all periods."""
+
+MAX_SEARCH_UNITS = 5.0
+"""Maximum units of work of a search among the neighbours of a set of change times."""
 
 CELL_UNITS = 3e-9
 """Units of work per period and combination of some operators, for each chain and each limit."""
@@ -88,7 +91,7 @@ class CourseSearch:
         chain_of = np.repeat(np.arange(len(costs.chains)), [len(chain) for chain in costs.chains])
         own = [latency[:, chain_of == k].sum(axis=1)[:, None] for k in range(len(costs.chains))]
         for i, column in zip(free, columns, strict=True):
-            own[chain_of[i]] = own[chain_of[i]] + np.where(relaxation.stable, relaxation.latency, inf)[:, column]
+            own[chain_of[i]] = own[chain_of[i]] + relaxation.latency[:, column]
         numbers, response = tables.replicas[columns], costs.longest(own)
         money = (replicas @ costs.money)[:, None] + costs.money[list(free)] @ numbers
         used = [(response, costs.response_limit[:, None]), (money, costs.money_limit[:, None])]
@@ -133,9 +136,8 @@ class CourseSearch:
     def improve(self, course: Ints32, together: int, out_of_time: Callable[[], bool]) -> Ints32:
         """Renew the courses of so many operators among those of the others, until nothing is gained."""
         sizes = np.diff(self.relaxation.tables.first)
-        groups = [
-            group for group in combinations(range(self.relaxation.operators), together) if sizes[list(group)].prod() <= MAX_GROUP
-        ]
+        groups = list(combinations(range(self.relaxation.operators), together))
+        groups = [group for group in groups if self.relaxation.periods * sizes[list(group)].prod() <= MAX_CELLS]
         for _ in range(CYCLES):
             before = course
             for group in groups:
@@ -170,11 +172,12 @@ class CourseSearch:
     def search_times(self, suggested: Bools, out_of_time: Callable[[], bool]) -> None:
         """Add, leave out and shift times of changes while that is better."""
         times, table = self.relaxation.changes_of_operators(self.course).any(axis=1), self.relaxation.table()
-        better = True
+        better, left = True, MAX_SEARCH_UNITS / self.relaxation.units
         while better:
             better = False
             for tried in _neighbours(times, suggested):
-                if out_of_time():
+                left -= 1
+                if left < 0 or out_of_time():
                     return
                 if self.offer(self.at_times(tried, table)):
                     times, better = self.relaxation.changes_of_operators(self.course).any(axis=1), True
