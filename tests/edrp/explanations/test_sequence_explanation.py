@@ -20,7 +20,7 @@ from edrp.placement.sequence import EdrpSequence
 
 WORK = {"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 5.0, "cost": 1.0, "max_replicas": 2}
 ONE, TWO = {"work": ["a"]}, {"work": ["a", "a"]}
-TINY = (2, 9, 27)
+TINY = (9, 27)
 
 
 def day(*rates, limit=0.5, **fields):

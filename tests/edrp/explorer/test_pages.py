@@ -360,6 +360,17 @@ def test_a_day_is_drawn_beside_its_load_and_a_period_shows_what_runs_then(solved
     opened.page.close()
 
 
+def test_a_day_of_many_periods_fits_on_a_page_and_an_infeasible_one_shows_its_load(solved):
+    problem, _ = solved("day")
+    long = problem.replace(periods=[period.replace(duration=60.0) for period in problem.periods] * 80)
+    page = explorer_page(long, edrp.solve(long, "static-deployment"))
+    assert len(page) <= 400_000
+    assert "The first 400 of 480 periods have a bar." in page
+    overloaded = problem.replace(periods=[*problem.periods, {"duration": 60.0, "external_rates": {"source": 1e4}}])
+    view = kinds()["edrp-sequence"].view(overloaded, edrp.solve(overloaded, "myopic"))
+    assert [panel.title for panel in view.panels] == ["Deployment on the network", "Application", "Load"]
+
+
 def renamed(text: str) -> str:
     """The text of an instance with a script in every name that it defines."""
     for attack, name in zip(cycle(ATTACKS), dict.fromkeys(re.findall(r'"name": "([^"]+)"', text)), strict=False):
