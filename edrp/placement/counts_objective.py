@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
@@ -121,7 +121,7 @@ def _downtime(compiled: Compiled, counts: Ints) -> float:
     return max([downtime_floor(compiled), *times]) if times else 0.0
 
 
-def _loss(compiled: Compiled, on: Ints) -> float:
+def _loss(compiled: Compiled, on: Bools) -> float:
     """−ln of the availability: each node and each directed link in use counts once."""
     links = np.zeros(2 * (len(compiled.nodes),), bool)
     for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True):

@@ -137,16 +137,16 @@ def _by_elimination(compiled: Compiled, work: float, start: Ints | None, cutoff:
     elif counts is not None:
         # Bounds include the tie terms, which are below anything that counts.
         bound += counts_objective(compiled, counts) - incumbent.objective
-    met = [counts_of(model, members) for _, members in search.met]
-    others = [other for k, other in enumerate(met) if not any(np.array_equal(other, known) for known in [counts, *met[:k]])]
-    return replace(_answer(compiled, bound, [counts, start], cutoff, gap), others=tuple(others))
+    distinct = {other.tobytes(): other for _, members in search.met for other in [counts_of(model, members)]}
+    if counts is not None:
+        distinct.pop(counts.tobytes(), None)
+    return replace(_answer(compiled, bound, [counts, start], cutoff, gap), others=tuple(distinct.values()))
 
 
 def _by_program(compiled: Compiled, work: float, start: Ints | None, cutoff: float, gap: float) -> PricedAnswer:
     """By HiGHS on the compact program."""
     expressions = build_compact(compiled)
-    feasible = start is not None and counts_objective(compiled, start) < inf
-    point = expressions.start(start) if feasible else None
+    point = None if start is None or counts_objective(compiled, start) == inf else expressions.start(start)
     result = solve_program(expressions.program, work_limit=None if work == inf else work, gap=gap, start=point)
     bound = inf if result.status == "infeasible" else -inf if result.bound is None else result.bound
     return _answer(compiled, bound, [None if result.values is None else expressions.counts(result.values), start], cutoff, gap)
