@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isqrt, prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory, spend
@@ -164,7 +166,7 @@ class VectorProgram:
         return np.column_stack([numbers[digit] for numbers, digit in zip(self.replicas, digits, strict=True)]).astype(np.int64)
 
 
-def outer_sum(parts: Sequence[Floats]) -> Floats:
+def outer_sum(parts: Sequence[NDArray[Any]]) -> Floats:
     """Sums of one entry of each part, over all choices: from shapes (…, n_i) to (…, product of all n_i).
 
     >>> outer_sum([np.array([1.0, 2.0]), np.array([10.0, 20.0, 30.0])]).tolist()

@@ -38,8 +38,8 @@ MAX_SEARCH_UNITS = 5.0
 CELL_UNITS = 3e-9
 """Units of work per period and combination of some operators, for each chain and each limit."""
 
-PROGRESS, UNKNOWN_GAP = 1e-7, 0.01
-"""Share of a bound by which a better one must exceed it to count as progress; gap that is assumed before there is a course."""
+PROGRESS, UNKNOWN_GAP = 1e-3, 0.01
+"""Share of the gap by which a better bound must narrow it to count as progress; gap that is assumed before there is a course."""
 
 EXCESS_PRICE = 1e3
 """Mean costs of a period that exceeding a limit by all of it costs while a course is improved."""
@@ -223,7 +223,8 @@ def bounded_course(
         bound, course = relaxation.bound()
         if bound == inf:
             return BoundedCourse(inf, inf, np.empty((0, relaxation.operators), np.int64), step)
-        stalled = 0 if bound > best + PROGRESS * abs(best) else stalled + 1
+        missing = search.value - bound if search.value < inf else UNKNOWN_GAP * abs(bound)
+        stalled = 0 if bound > best + PROGRESS * missing else stalled + 1
         if bound > best:
             best, state = bound, relaxation.state
         if step % SEARCHED == 1:
@@ -241,7 +242,6 @@ def bounded_course(
             break
         if stalled > PATIENCE:
             stalled, length, relaxation.state = 0, length * SHORTER, state
-        missing = search.value - bound if search.value < inf else UNKNOWN_GAP * abs(bound)
         relaxation.step(course, missing, length)
     relaxation.state = state
     for together in (2, 3):
