@@ -1,0 +1,1 @@
+"""Deployments over time: courses for known loads, and policies for random ones."""

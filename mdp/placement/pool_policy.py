@@ -1,0 +1,200 @@
+"""`pool-policy`: a policy over a pool of deployments, and a bound that does not depend on the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from edrp.core.arrays import Ints
+from edrp.core.budget import look
+from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer, within_gap
+from edrp.mdp.placement.coordinates import ChangeCoordinates
+from edrp.mdp.placement.intervals import SolvePriced
+from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
+from edrp.mdp.placement.period_values import PeriodValues
+from edrp.mdp.placement.policy_bounds import PolicyBounds
+from edrp.mdp.placement.pool import DeploymentPool
+from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
+from edrp.placement.compiled import Compiled, count_configurations, multisets, replica_counts
+from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
+
+MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 3_000, 300
+"""Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
+
+LISTED = 20_000
+"""Deployments that are listed at once."""
+
+LEVEL_SHARE = 0.25
+"""Share of what is left of a limit that a priced problem may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPolicyParameters:
+    """Parameters of "pool-policy"; `complete`: whether to list all deployments where they are few."""
+
+    complete: bool = True
+
+
+class PoolPolicy(Method):
+    """Chooses deployments from a pool by value iteration; bounds all policies by priced problems.
+
+    Parameters
+    ----------
+    solve
+        Solver of priced problems (`edrp.formulations.placement.priced`).
+    """
+
+    name = "pool-policy"
+    kinds = ("edrp-policy",)
+    exact = True
+    undivided = "the root of a priced problem"
+    summary = "value iteration over levels and a growing pool of deployments; all deployments where they are few"
+    parameters = PoolPolicyParameters
+
+    def __init__(self, solve: SolvePriced) -> None:
+        self.solve = solve
+
+    def run(self, problem: EdrpPolicyProblem, options: Options) -> Answer:
+        """Decide over all deployments where they are few, otherwise over a pool that grows until nothing better is found."""
+        levels = compile_levels(problem)
+        coordinates = ChangeCoordinates.of(levels.sequence)
+        pool = DeploymentPool(PeriodValues(levels.sequence.periods), coordinates)
+        decisions = PoolDecisions(levels, pool)
+        first = levels.sequence.periods[0]
+        if self.read_parameters(options).complete and count_deployments(first) <= MAX_LISTED:
+            for counts in list_deployments(first):
+                look("the deployments")
+                pool.add(counts)
+            if len(pool) <= (MAX_COMPLETE_TIMED if levels.sequence.times_downtime else MAX_COMPLETE):
+                return _complete_answer(problem, decisions, options)
+        for given in _given(problem, levels, options):
+            pool.add(given[None])
+        run = _PoolRun(problem, decisions, PolicyBounds(levels, coordinates, pool, self.solve, 0.1 * options.gap), options)
+        return run.answer()
+
+
+def count_deployments(compiled: Compiled) -> int:
+    """Number of deployments that keep to candidates and numbers of replicas."""
+    return prod(
+        count_configurations(int(allowed.sum()), int(most)) - (count_configurations(int(allowed.sum()), int(least) - 1))
+        for allowed, least, most in zip(compiled.candidate, compiled.min_replicas, compiled.max_replicas, strict=True)
+    )
+
+
+def list_deployments(compiled: Compiled) -> Iterator[Ints]:
+    """All deployments that keep to candidates and numbers of replicas, shape (at most `LISTED`, operators, nodes) at a time."""
+    nodes = compiled.candidate.shape[1]
+    choices = []
+    for i, (least, most) in enumerate(zip(compiled.min_replicas, compiled.max_replicas, strict=True)):
+        rows = replica_counts(multisets(compiled.candidates(i), int(most)), nodes).astype(np.int64)
+        choices.append(rows[rows.sum(axis=1) >= least])
+    numbers = product(*(range(len(rows)) for rows in choices))
+    while block := [number for number, _ in zip(numbers, range(LISTED), strict=False)]:
+        chosen = np.array(block)
+        yield np.stack([rows[chosen[:, i]] for i, rows in enumerate(choices)], axis=1)
+
+
+def _given(problem: EdrpPolicyProblem, levels: LevelArrays, options: Options) -> Iterator[Ints]:
+    """What runs now, and the deployments of the policy to start from."""
+    if levels.sequence.initial is not None:
+        yield levels.sequence.initial
+    if options.start is not None:
+        for deployment in problem.read_decision(options.start).deployments:
+            yield levels.sequence.periods[0].counts(deployment)
+
+
+def _complete_answer(problem: EdrpPolicyProblem, decisions: PoolDecisions, options: Options) -> Answer:
+    """The answer over all deployments, whose bound is one of all policies."""
+    decision = decisions.decide(np.arange(len(decisions.pool)))
+    if decision.member < 0:
+        return Answer("infeasible", "finished", size=_size(decisions, decision))
+    proven = within_gap(decision.objective, decision.bound, options.gap)
+    return Answer(
+        "optimal" if proven else "feasible",
+        "finished" if proven else "time_limit",
+        named_policy(problem, decisions, decision),
+        decision.objective,
+        decision.bound,
+        _size(decisions, decision),
+    )
+
+
+def named_policy(problem: EdrpPolicyProblem, decisions: PoolDecisions, decision: PoolDecision) -> DeploymentPolicy:
+    """A decision over a pool as a document."""
+    assert decision.course is not None
+    compiled, counts = decisions.levels.sequence.periods[0], decisions.pool.counts
+    befores = [before for _, before in decision.course.states]
+    members = list(dict.fromkeys([*decision.used, *befores]))
+    place = {member: index for index, member in enumerate(members)}
+    names = [problem.levels[index].name for index in problem.reachable_levels]
+    steps = zip(decision.course.states, decision.course.actions, decision.course.values.tolist(), strict=True)
+    states = [
+        PolicyState(level=names[level], deployment=place[before], next=place[after], cost=cost)
+        for (level, before), after, cost in steps
+    ]
+    return DeploymentPolicy(
+        deployments=tuple(compiled.deployment(counts[member]) for member in members),
+        states=tuple(sorted(states, key=lambda state: (state.deployment, names.index(state.level)))),
+    )
+
+
+def _size(decisions: PoolDecisions, decision: PoolDecision, priced: int = 0) -> dict[str, int]:
+    levels, pool = decisions.levels.count, len(decisions.pool)
+    size = {"levels": levels, "deployments": pool, "states": levels * pool, "sweeps": decision.sweeps}
+    return {**size, "priced_problems": priced} if priced else size
+
+
+class _PoolRun:
+    """A run over a pool that does not hold all deployments."""
+
+    def __init__(self, problem: EdrpPolicyProblem, decisions: PoolDecisions, bounds: PolicyBounds, options: Options) -> None:
+        self.problem, self.decisions, self.bounds, self.options = problem, decisions, bounds, options
+        self.best, self.bound = NO_DECISION, -inf
+
+    def answer(self) -> Answer:
+        """Solve the levels, grow the pool, and improve the bound, until both meet or the limit has passed."""
+        self._raise_bound(self.bounds.no_multipliers())
+        if self.bounds.infeasible is not None:
+            return Answer("infeasible", "finished", size=_size(self.decisions, self.best, self.bounds.priced))
+        self._improve()
+        return self._named()
+
+    def _raise_bound(self, multipliers: np.ndarray) -> None:
+        try:
+            self.bound = max(self.bound, self.bounds.bound(multipliers, self._units, self.best.objective))
+        except OutOfTimeError:
+            pass  # a bound at other multipliers is kept
+
+    def _improve(self) -> None:
+        """Decide over the pool, and let it grow."""
+        try:
+            decision = self.decisions.decide(self.decisions.active(self.best.used))
+        except OutOfTimeError:
+            return
+        decision = self.decisions.grow(decision)
+        if decision.objective < self.best.objective:
+            self.best = decision
+
+    def _units(self) -> float | None:
+        left = self.options.remaining
+        return None if left == inf else LEVEL_SHARE * left
+
+    def _named(self) -> Answer:
+        stopped = "time_limit" if self.options.remaining <= 0 else "iteration_limit"
+        size = _size(self.decisions, self.best, self.bounds.priced)
+        bound = None if self.bound == -inf else self.bound
+        if self.best.member < 0:
+            return Answer("none", stopped, bound=bound, size=size)
+        if bound is not None:
+            bound = min(bound, self.best.objective)
+        proven = bound is not None and within_gap(self.best.objective, bound, self.options.gap)
+        policy = named_policy(self.problem, self.decisions, self.best)
+        if proven:
+            return Answer("optimal", "finished", policy, self.best.objective, bound, size)
+        return Answer("feasible", stopped, policy, self.best.objective, bound, size)
