@@ -31,7 +31,9 @@ class PeriodOutcome(Outcome):
 
     deployment: Deployment = Field(description="nodes per operator, once per replica")
     cost: float = Field(description="duration × weighted sum of the metrics", json_schema_extra={"unit": "s"})
-    change_cost: NonNegative = Field(description="prices of the change from the deployment before", json_schema_extra={"unit": "s"})
+    change_cost: NonNegative = Field(
+        description="prices of the change from the deployment before", json_schema_extra={"unit": "s"}
+    )
     response_time: float = Field(description="of the application", json_schema_extra={"unit": "s"})
     money: float = Field(description="cost of the deployment while it runs", json_schema_extra={"unit": "money/h"})
     downtime: NonNegative = Field(description="of the change (EDRP, eq. 10)", json_schema_extra={"unit": "s"})
@@ -46,7 +48,9 @@ class EdrpSequenceSolution(Solution):
     metric_units: ClassVar = {**EdrpSolution.metric_units, "moved_state": "B", "running": "s", "changing": "s"}
 
     kind: Literal["edrp-sequence-solution"] = Field("edrp-sequence-solution", description="says what the document is")
-    objective: float | None = Field(description="cost of all periods and changes as re-evaluated", json_schema_extra={"unit": "s"})
+    objective: float | None = Field(
+        description="cost of all periods and changes as re-evaluated", json_schema_extra={"unit": "s"}
+    )
     bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "s"})
     periods: tuple[PeriodOutcome, ...] | None = Field(description="what runs in each period")
 
