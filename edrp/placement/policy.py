@@ -16,6 +16,10 @@ from edrp.placement.deployment import Action, Deployment
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.over_time import Load, LoadedProblem, PlacementOverTime
 from edrp.placement.policy_costs import PolicyCosts, policy_costs
+from edrp.placement.sequence import EdrpSequence, Period
+
+SHARED_FIELDS = tuple(name for name in PlacementOverTime.model_fields if name != "kind")
+"""Fields of all problems over time."""
 
 
 class LoadLevel(Load):
@@ -175,6 +179,19 @@ class EdrpPolicyProblem(PlacementOverTime):
     def at_level(self, level: int, before: Deployment | None = None) -> LoadedProblem:
         """The problem of kind `edrp` at a level, by its index, as a change from the deployment before."""
         return self.under(self.levels[level], before)
+
+    @cached_property
+    def level_sequence(self) -> EdrpSequence:
+        """A sequence with a period for each level that can come up, in the order of `reachable_levels`.
+
+        What it costs to run a deployment in a period, or to change to it, is what the policy is charged at the level.
+        """
+        shared = {name: getattr(self, name) for name in SHARED_FIELDS}
+        periods = [
+            Period(duration=self.period, **{name: getattr(self.levels[index], name) for name in Load.model_fields})
+            for index in self.reachable_levels
+        ]
+        return EdrpSequence(**shared, periods=periods, initial=self.current)
 
     def read_decision(self, decision: Any, place: str = "decision") -> DeploymentPolicy:
         """Read a policy, or a deployment that is never to change.

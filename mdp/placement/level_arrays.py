@@ -9,20 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.problem import derived
 from edrp.placement.policy import EdrpPolicyProblem
-from edrp.placement.sequence import EdrpSequence, Period
 from edrp.placement.sequence_arrays import SequenceArrays, compile_sequence
-
-SHARED_FIELDS = (
-    "application",
-    "network",
-    "synchronisation_time",
-    "weights",
-    "limits",
-    "reconfiguration",
-    "rules",
-    "changes",
-)
-"""Fields that sequences and policies have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +45,8 @@ def compile_levels(problem: EdrpPolicyProblem) -> LevelArrays:
     """Turn a problem into arrays; inside `derived_once`, as in `solve`, this is done once."""
     reachable = list(problem.reachable_levels)
     transitions = np.array(problem.transitions, float)[np.ix_(reachable, reachable)]
-    shared = {name: getattr(problem, name) for name in SHARED_FIELDS}
-    levels = [problem.levels[index] for index in reachable]
-    periods = [Period(duration=problem.period, external_rates=level.external_rates, limits=level.limits) for level in levels]
-    sequence = EdrpSequence(**shared, periods=periods, initial=problem.current)
     return LevelArrays(
-        sequence=compile_sequence(sequence),
+        sequence=compile_sequence(problem.level_sequence),
         transitions=transitions / transitions.sum(axis=1, keepdims=True),
         discount=problem.discount,
         level=reachable.index(problem.level_numbers[problem.level]),

@@ -1,10 +1,10 @@
 """Lower bounds on what any policy of deployments is expected to cost, whatever a pool holds.
 
-Multipliers π of the levels, between 0 and the prices of increases, take the linear part out of the price of a change: from b to d
-at level l it costs at least a fixed price c and π_l · (z(d) − z(b)), where z are coordinates (`ChangeCoordinates`). In the expected
-discounted sum these terms telescope: to run d at level m costs g_m(d) = f_m(d) + (π_m − γ·Σ_n P(m, n)·π_n) · z(d), and to change
-only c. What is left is a process in which one deployment stays until the load comes to a level of some set A, where another one
-is chosen. Its value W(l), from a choice at level l on, satisfies
+Multipliers π of the levels, between 0 and the prices of increases, take the linear part out of the price of a change: from b to
+d at level l it costs at least a fixed price c and π_l · (z(d) − z(b)), where z are coordinates (`ChangeCoordinates`). In the
+expected discounted sum these terms telescope: to run d at level m costs g_m(d) = f_m(d) + (π_m − γ·Σ_n P(m, n)·π_n) · z(d), and
+to change only c. What is left is a process in which one deployment stays until the load comes to a level of some set A, where
+another one is chosen. Its value W(l), from a choice at level l on, satisfies
 
     W(l) = min_A ( Σ_{a ∈ A} h_A(l, a) · (c + W(a)) + min_d Σ_m o_A(l, m) · g_m(d) ),
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,8 +28,8 @@ MAX_ACTIVE, MAX_TIMED = 800, 150
 RANKING_PASSES = 50
 """Passes of value iteration by which deployments are ranked."""
 
-MAX_ROUNDS = 40
-"""Maximum number of times that the pool grows around the best policy."""
+PROMISING, MAX_VAIN = 12, 2
+"""Cheapest deployments whose neighbours join the pool in each round; rounds without improvement after which it is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class PoolDecisions:
         OutOfTimeError
             When the limit passes before anything is known.
         """
+        if not members.size:
+            return NO_DECISION
         level, discount = self.levels.level, self.levels.discount
         process = PoolProcess(self.levels.transitions, discount, self.pool.values[members].T, self._changes(members))
         target = VALUE_ACCURACY * SAME_VALUE * max(1.0, process.scale)
@@ -127,18 +130,19 @@ class PoolDecisions:
         return np.concatenate(rows)
 
     def grow(self, decision: PoolDecision) -> PoolDecision:
-        """Improve a decision by neighbours of the deployments that it uses, as long as that helps and the limit allows."""
-        try:
-            for _ in range(MAX_ROUNDS):
-                if not self.pool.expand(decision.used):
-                    break
+        """Improve a decision by neighbours of the deployments that it uses and of promising ones, while the limit allows."""
+        vain = 0
+        with suppress(OutOfTimeError):  # the pool may be larger then than what the decision chooses from
+            while vain < MAX_VAIN and self.pool.expand([*decision.used, *self._promising()]):
                 better = self.decide(self.active(decision.used))
-                if not better.objective < decision.objective:
-                    break
-                decision = better
-        except OutOfTimeError:
-            pass  # the pool may be larger than what the decision chooses from
+                vain = 0 if better.objective < decision.objective else vain + 1
+                decision = min(decision, better, key=lambda one: one.objective)
         return decision
+
+    def _promising(self) -> list[int]:
+        """Deployments that are cheapest to come by."""
+        order: list[int] = np.argsort(self._excess(), kind="stable")[:PROMISING].tolist()
+        return order
 
     def active(self, used: list[int]) -> Ints:
         """Deployments among which a policy is to choose: those in use, and the cheapest to pass through."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import inf, prod
@@ -19,16 +20,20 @@ from edrp.mdp.placement.intervals import SolvePriced
 from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
 from edrp.mdp.placement.period_values import PeriodValues
 from edrp.mdp.placement.policy_bounds import PolicyBounds
-from edrp.mdp.placement.pool import DeploymentPool
+from edrp.mdp.placement.policy_multipliers import PoolRelaxation
+from edrp.mdp.placement.pool import DeploymentPool, neighbours
 from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
 from edrp.placement.compiled import Compiled, count_configurations, multisets, replica_counts
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
 
-MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 3_000, 300
+MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 """Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
 
 LISTED = 20_000
 """Deployments that are listed at once."""
+
+MAX_BOUNDS = 12
+"""Maximum number of multipliers at which a bound is computed."""
 
 LEVEL_SHARE = 0.25
 """Share of what is left of a limit that a priced problem may take."""
@@ -74,7 +79,7 @@ class PoolPolicy(Method):
             if len(pool) <= (MAX_COMPLETE_TIMED if levels.sequence.times_downtime else MAX_COMPLETE):
                 return _complete_answer(problem, decisions, options)
         for given in _given(problem, levels, options):
-            pool.add(given[None])
+            pool.add(np.concatenate([given[None], neighbours(given, first.candidate)]))
         run = _PoolRun(problem, decisions, PolicyBounds(levels, coordinates, pool, self.solve, 0.1 * options.gap), options)
         return run.answer()
 
@@ -159,17 +164,34 @@ class _PoolRun:
 
     def answer(self) -> Answer:
         """Solve the levels, grow the pool, and improve the bound, until both meet or the limit has passed."""
-        self._raise_bound(self.bounds.no_multipliers())
+        multipliers = self.bounds.no_multipliers()
+        self._raise_bound(multipliers)
         if self.bounds.infeasible is not None:
             return Answer("infeasible", "finished", size=_size(self.decisions, self.best, self.bounds.priced))
         self._improve()
+        for _ in range(MAX_BOUNDS if multipliers.size else 1):
+            if self._proven or self.options.remaining <= 0:
+                break
+            climbed = self._relaxation().climb(multipliers, self.best.objective)
+            size, before = len(self.decisions.pool), self.bound
+            self._raise_bound(climbed)
+            # Multipliers that overshoot because the pool was poor are met half way, now that it is richer.
+            multipliers = climbed if self.bound > before else (climbed + multipliers) / 2
+            if len(self.decisions.pool) > size:
+                self._improve()
         return self._named()
 
+    def _relaxation(self) -> PoolRelaxation:
+        bounds = self.bounds
+        return PoolRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
+
+    @property
+    def _proven(self) -> bool:
+        return within_gap(self.best.objective, self.bound, self.options.gap)
+
     def _raise_bound(self, multipliers: np.ndarray) -> None:
-        try:
+        with suppress(OutOfTimeError):  # a bound at other multipliers is kept
             self.bound = max(self.bound, self.bounds.bound(multipliers, self._units, self.best.objective))
-        except OutOfTimeError:
-            pass  # a bound at other multipliers is kept
 
     def _improve(self) -> None:
         """Decide over the pool, and let it grow."""
@@ -193,8 +215,7 @@ class _PoolRun:
             return Answer("none", stopped, bound=bound, size=size)
         if bound is not None:
             bound = min(bound, self.best.objective)
-        proven = bound is not None and within_gap(self.best.objective, bound, self.options.gap)
         policy = named_policy(self.problem, self.decisions, self.best)
-        if proven:
+        if self._proven:
             return Answer("optimal", "finished", policy, self.best.objective, bound, size)
         return Answer("feasible", stopped, policy, self.best.objective, bound, size)
