@@ -162,12 +162,13 @@ class PlacementOverTime(Problem):
 
     def _warnings(self) -> Iterator[Fault]:
         for fault in self.base._warnings():
-            if not fault.place.startswith(("limits.downtime", "weights.downtime")):
+            of_state = fault.place.endswith(".state_size") and self.changes.moved_state
+            if not of_state and not fault.place.startswith(("limits.downtime", "weights.downtime")):
                 yield fault
         if all(stream.rate is not None for stream in self.application.streams) and self.application.streams:
             field, loads = self.loads
             if any(load.external_rates for load in loads):
-                why = "do not reach operators behind streams: all streams give a rate of their own"
+                why = "reach sources alone: all streams give a rate of their own"
                 yield Fault(f"{field}[…].external_rates", "", why)
 
 

@@ -14,10 +14,10 @@ from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
 
 LACKING = {
-    "formulations": {"edrp-sequence", "migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
+    "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
     "explain_infeasibility": set(kinds()) - {"edrp", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
-    "refuse_formulation": set(kinds()) - {"mapping"},
+    "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
     "view": {"edrp-sequence", "enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
