@@ -1,0 +1,1 @@
+"""Deployments over time: for known periods, and as a policy."""
