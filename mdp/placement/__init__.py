@@ -1,1 +1,1 @@
-"""Deployments over time: courses for known loads, and policies for random ones."""
+"""Deployments over time: for known periods, and as a policy."""
