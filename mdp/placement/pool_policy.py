@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.budget import look
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
+from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced
 from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
-from edrp.mdp.placement.period_values import PeriodValues
+from edrp.mdp.placement.level_values import level_values
 from edrp.mdp.placement.policy_bounds import PolicyBounds
 from edrp.mdp.placement.policy_multipliers import PoolRelaxation
 from edrp.mdp.placement.pool import DeploymentPool, neighbours
 from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
-from edrp.placement.compiled import Compiled, count_configurations, multisets, replica_counts
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
 
 MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 """Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
-
-LISTED = 20_000
-"""Deployments that are listed at once."""
 
 MAX_BOUNDS = 12
 """Maximum number of multipliers at which a bound is computed."""
@@ -69,40 +64,17 @@ class PoolPolicy(Method):
         """Decide over all deployments where they are few, otherwise over a pool that grows until nothing better is found."""
         levels = compile_levels(problem)
         coordinates = ChangeCoordinates.of(levels.sequence)
-        pool = DeploymentPool(PeriodValues(levels.sequence.periods), coordinates)
+        pool = DeploymentPool(level_values(levels.sequence.periods), coordinates)
         decisions = PoolDecisions(levels, pool)
         first = levels.sequence.periods[0]
         if self.read_parameters(options).complete and count_deployments(first) <= MAX_LISTED:
-            for counts in list_deployments(first):
-                look("the deployments")
-                pool.add(counts)
+            pool.add(all_deployments(first))
             if len(pool) <= (MAX_COMPLETE_TIMED if levels.sequence.times_downtime else MAX_COMPLETE):
                 return _complete_answer(problem, decisions, options)
         for given in _given(problem, levels, options):
             pool.add(np.concatenate([given[None], neighbours(given, first.candidate)]))
         run = _PoolRun(problem, decisions, PolicyBounds(levels, coordinates, pool, self.solve, 0.1 * options.gap), options)
         return run.answer()
-
-
-def count_deployments(compiled: Compiled) -> int:
-    """Number of deployments that keep to candidates and numbers of replicas."""
-    return prod(
-        count_configurations(int(allowed.sum()), int(most)) - (count_configurations(int(allowed.sum()), int(least) - 1))
-        for allowed, least, most in zip(compiled.candidate, compiled.min_replicas, compiled.max_replicas, strict=True)
-    )
-
-
-def list_deployments(compiled: Compiled) -> Iterator[Ints]:
-    """All deployments that keep to candidates and numbers of replicas, shape (at most `LISTED`, operators, nodes) at a time."""
-    nodes = compiled.candidate.shape[1]
-    choices = []
-    for i, (least, most) in enumerate(zip(compiled.min_replicas, compiled.max_replicas, strict=True)):
-        rows = replica_counts(multisets(compiled.candidates(i), int(most)), nodes).astype(np.int64)
-        choices.append(rows[rows.sum(axis=1) >= least])
-    numbers = product(*(range(len(rows)) for rows in choices))
-    while block := [number for number, _ in zip(numbers, range(LISTED), strict=False)]:
-        chosen = np.array(block)
-        yield np.stack([rows[chosen[:, i]] for i, rows in enumerate(choices)], axis=1)
 
 
 def _given(problem: EdrpPolicyProblem, levels: LevelArrays, options: Options) -> Iterator[Ints]:
