@@ -141,8 +141,7 @@ class PoolDecisions:
 
     def _promising(self) -> list[int]:
         """Deployments that are cheapest to come by."""
-        order: list[int] = np.argsort(self._excess(), kind="stable")[:PROMISING].tolist()
-        return order
+        return [int(k) for k in np.argsort(self._excess(), kind="stable")[:PROMISING]] if len(self.pool) else []
 
     def active(self, used: list[int]) -> Ints:
         """Deployments among which a policy is to choose: those in use, and the cheapest to pass through."""

@@ -27,8 +27,11 @@ from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicySta
 MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 """Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
 
-MAX_BOUNDS = 12
+MAX_BOUNDS = 30
 """Maximum number of multipliers at which a bound is computed."""
+
+FIRST_SHARE, PRECISION = 0.5, 0.02
+"""Share of the way to better multipliers that is gone first; gap of priced problems, relative to that of the answer."""
 
 LEVEL_SHARE = 0.25
 """Share of what is left of a limit that a priced problem may take."""
@@ -141,14 +144,15 @@ class _PoolRun:
         if self.bounds.infeasible is not None:
             return Answer("infeasible", "finished", size=_size(self.decisions, self.best, self.bounds.priced))
         self._improve()
-        for _ in range(MAX_BOUNDS if multipliers.size else 1):
+        share = FIRST_SHARE
+        for _ in range(MAX_BOUNDS if multipliers.size else 0):
             if self._proven or self.options.remaining <= 0:
                 break
+            # Bounds are concave in the multipliers: on the way to those that suit the pool there are better ones, however poor it is.
             climbed = self._relaxation().climb(multipliers, self.best.objective)
-            size, before = len(self.decisions.pool), self.bound
-            self._raise_bound(climbed)
-            # Multipliers that overshoot because the pool was poor are met half way, now that it is richer.
-            multipliers = climbed if self.bound > before else (climbed + multipliers) / 2
+            tried, size, before = multipliers + share * (climbed - multipliers), len(self.decisions.pool), self.bound
+            self._raise_bound(tried)
+            multipliers, share = (tried, min(1.0, 2 * share)) if self.bound > before else (multipliers, share / 2)
             if len(self.decisions.pool) > size:
                 self._improve()
         return self._named()
@@ -162,6 +166,8 @@ class _PoolRun:
         return within_gap(self.best.objective, self.bound, self.options.gap)
 
     def _raise_bound(self, multipliers: np.ndarray) -> None:
+        if self.best.member >= 0:
+            self.bounds.gap = max(self.bounds.gap, PRECISION * (self.best.objective - self.bound) / self.best.objective)
         with suppress(OutOfTimeError):  # a bound at other multipliers is kept
             self.bound = max(self.bound, self.bounds.bound(multipliers, self._units, self.best.objective))
 
