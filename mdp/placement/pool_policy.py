@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, within_gap
+from edrp.core.solution import Answer, relative_gap, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced
@@ -148,7 +148,7 @@ class _PoolRun:
         for _ in range(MAX_BOUNDS if multipliers.size else 0):
             if self._proven or self.options.remaining <= 0:
                 break
-            # Bounds are concave in the multipliers: on the way to those that suit the pool there are better ones, however poor it is.
+            # Bounds are concave in the multipliers: on the way to those that suit a poor pool there are better ones.
             climbed = self._relaxation().climb(multipliers, self.best.objective)
             tried, size, before = multipliers + share * (climbed - multipliers), len(self.decisions.pool), self.bound
             self._raise_bound(tried)
@@ -167,7 +167,7 @@ class _PoolRun:
 
     def _raise_bound(self, multipliers: np.ndarray) -> None:
         if self.best.member >= 0:
-            self.bounds.gap = max(self.bounds.gap, PRECISION * (self.best.objective - self.bound) / self.best.objective)
+            self.bounds.gap = max(0.1 * self.options.gap, PRECISION * relative_gap(self.best.objective, self.bound))
         with suppress(OutOfTimeError):  # a bound at other multipliers is kept
             self.bound = max(self.bound, self.bounds.bound(multipliers, self._units, self.best.objective))
 

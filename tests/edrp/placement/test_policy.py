@@ -82,7 +82,7 @@ def policy(low: float, high: float) -> dict:
 def test_costs_of_states_satisfy_the_bellman_equation_of_the_policy():
     problem = two_levels(changes={"change": 5.0})
     f = [60.0 * problem.at_level(level).problem.evaluate(run).objective for level, run in enumerate((ONE, PAIR))]
-    # V(low, 0) = f0 + 0.8·(0.8·V(low, 0) + 0.2·V(high, 0)), V(high, 0) = 5 + f1 + 0.8·(0.5·(V(low, 0) + 5) + 0.5·(V(high, 0) − 5))
+    # V(low, 0) = f0 + 0.64·V(low, 0) + 0.16·V(high, 0), V(high, 0) = 5 + f1 + 0.4·(V(low, 0) + 5) + 0.4·(V(high, 0) − 5)
     low, high = np.linalg.solve([[1 - 0.64, -0.16], [-0.4, 1 - 0.4]], [f[0], 5.0 + f[1]])
     evaluation = problem.evaluate(policy(low, high))
     assert evaluation.broken == ()
