@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -228,7 +228,9 @@ class EdrpPolicyProblem(PlacementOverTime):
         A deployment alone is one that never changes.
         """
         policy = self.read_decision(decision)
-        costs = policy_costs(self, policy)
+        follow = {(self.level_numbers[state.level], state.deployment): state.next for state in policy.states}
+        step = partial(self._step, policy.deployments)
+        costs = policy_costs(follow, step, self.transitions, self.discount, self.level_numbers[self.level])
         loaded = self.at_level(self.level_numbers[self.level], self.current)
         evaluation = loaded.problem.evaluate(policy.deployment)
         change = self.change(loaded, policy.deployment)
@@ -243,6 +245,14 @@ class EdrpPolicyProblem(PlacementOverTime):
         }
         broken = [*evaluation.broken, *costs.broken, *self._disagreements(policy, costs)]
         return Evaluation(running + changing + self.discount * costs.projected, metrics, tuple(broken))
+
+    def _step(self, deployments: Sequence[Deployment], level: int, before: int, after: int) -> tuple[float, list[str]]:
+        """Cost of a period at a level and of the change before it, and the limits that they break."""
+        loaded = self.at_level(level, deployments[before])
+        evaluation = loaded.problem.evaluate(deployments[after])
+        price = self.changes.of(self.change(loaded, deployments[after]))
+        broken = [f"level '{self.levels[level].name}': {why}" for why in evaluation.broken]
+        return self.period * loaded.factor * evaluation.objective + price, broken
 
     def _disagreements(self, policy: DeploymentPolicy, costs: PolicyCosts) -> Iterator[str]:
         for state in policy.states:

@@ -1,21 +1,18 @@
-"""What a policy of deployments is expected to cost, in plain code that shares nothing with any method."""
+"""What a policy is expected to cost, in plain code that shares nothing with any method."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from edrp.placement.deployment import Deployment
-
-if TYPE_CHECKING:
-    from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem
-
 State = tuple[int, int]
 """Index of the level that begins, and of the deployment that runs then."""
+
+Step = Callable[[int, int, int], tuple[float, Sequence[str]]]
+"""Cost of a period at a level and of the change before it, from one deployment to another, and the limits that they break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,51 +31,54 @@ class PolicyCosts:
     broken: tuple[str, ...]
 
 
-def policy_costs(problem: EdrpPolicyProblem, policy: DeploymentPolicy) -> PolicyCosts:
-    """Solve the Bellman equation of a policy, V(l, d) = c(l, d, d′) + γ·Σ_m P(l, m)·V(m, d′) with its d′ in each state."""
-    follow = {(problem.level_numbers[state.level], state.deployment): state.next for state in policy.states}
-    waiting = [(level, 0) for level in _followers(problem, problem.level_numbers[problem.level])]
-    waiting += list(follow)
+def policy_costs(
+    follow: Mapping[State, int], step: Step, transitions: Sequence[Sequence[float]], discount: float, level: int
+) -> PolicyCosts:
+    """Solve the Bellman equation of a policy, V(l, d) = c(l, d, d′) + γ·Σ_m P(l, m)·V(m, d′) with its d′ in each state.
+
+    Parameters
+    ----------
+    follow
+        d′ by state; in a state that is not listed it is d. Deployment 0 runs now.
+    level
+        Level of the period that begins now.
+
+    Examples
+    --------
+    A deployment that stays and costs 1 in each period:
+
+    >>> policy_costs({}, lambda level, before, after: (1.0, ()), [[1.0]], 0.5, 0).projected
+    2.0
+    """
+    followers = [{other: chance for other, chance in enumerate(row) if chance > 0} for row in transitions]
+    waiting = [*((other, 0) for other in followers[level]), *follow]
     costs: dict[State, float] = {}
     broken: dict[str, None] = {}
     while waiting:
-        level, before = waiting.pop()
-        if (level, before) in costs:
-            continue
-        after = follow.get((level, before), before)
-        costs[level, before], faults = _step(problem, level, policy.deployments[before], policy.deployments[after])
-        broken |= dict.fromkeys(faults)
-        waiting += [(other, after) for other in _followers(problem, level)]
-    values = _solve(problem, costs, follow)
-    now = _followers(problem, problem.level_numbers[problem.level])
-    return PolicyCosts(sum(chance * values[level, 0] for level, chance in now.items()), values, tuple(broken))
+        at, before = waiting.pop()
+        if (at, before) not in costs:
+            after = follow.get((at, before), before)
+            costs[at, before], faults = step(at, before, after)
+            broken |= dict.fromkeys(faults)
+            waiting += [(other, after) for other in followers[at]]
+    values = _solve(costs, follow, followers, discount)
+    projected = sum(chance * values[other, 0] for other, chance in followers[level].items())
+    return PolicyCosts(projected, values, tuple(broken))
 
 
-def _followers(problem: EdrpPolicyProblem, level: int) -> dict[int, float]:
-    """Levels that may follow one, with their probabilities."""
-    return {other: chance for other, chance in enumerate(problem.transitions[level]) if chance > 0}
-
-
-def _step(problem: Any, level: int, before: Deployment, after: Deployment) -> tuple[float, list[str]]:
-    """Cost of a change and of the period after it, and the limits that they break."""
-    loaded = problem.at_level(level, before)
-    evaluation = loaded.problem.evaluate(after)
-    price = problem.changes.of(problem.change(loaded, after))
-    broken = [f"level '{problem.levels[level].name}': {why}" for why in evaluation.broken]
-    return problem.period * loaded.factor * evaluation.objective + price, broken
-
-
-def _solve(problem: EdrpPolicyProblem, costs: Mapping[State, float], follow: Mapping[State, int]) -> dict[State, float]:
-    """Solve (I − γP)·V = c over states that lead to no others."""
+def _solve(
+    costs: Mapping[State, float], follow: Mapping[State, int], followers: Sequence[Mapping[int, float]], discount: float
+) -> dict[State, float]:
+    """Solve (I − γP)·V = c over states that lead to no others; infinite where some cost is."""
     states = sorted(costs)
     index = {state: row for row, state in enumerate(states)}
     rows, columns, chances = [], [], []
     for level, before in states:
         after = follow.get((level, before), before)
-        for other, chance in _followers(problem, level).items():
+        for other, chance in followers[level].items():
             rows.append(index[level, before])
             columns.append(index[other, after])
-            chances.append(problem.discount * chance)
+            chances.append(discount * chance)
     size = (len(states), len(states))
     matrix = sparse.eye_array(len(states), format="csc") - sparse.csc_array((chances, (rows, columns)), size)
     right = np.array([costs[state] for state in states])

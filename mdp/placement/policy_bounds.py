@@ -146,6 +146,7 @@ class PolicyBounds:
         self.priced += 1
         if answer.counts is not None:
             pool.add(answer.counts[None])
+            pool.expand([index] if (index := pool.index(answer.counts)) >= 0 else [])
         return max(float(answer.bound), self._trivial(net))
 
     def _trivial(self, net: Floats) -> float:

@@ -30,8 +30,10 @@ MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 MAX_BOUNDS = 30
 """Maximum number of multipliers at which a bound is computed."""
 
-FIRST_SHARE, PRECISION = 0.5, 0.02
-"""Share of the way to better multipliers that is gone first; gap of priced problems, relative to that of the answer."""
+FIRST_SHARE, FIRST_GAP, PRECISION = 0.5, 1e-4, 0.005
+"""Share of the way to better multipliers that is gone first; gap of the first priced problems, and that of others as a share of
+the gap of the answer.
+"""
 
 LEVEL_SHARE = 0.25
 """Share of what is left of a limit that a priced problem may take."""
@@ -76,7 +78,9 @@ class PoolPolicy(Method):
                 return _complete_answer(problem, decisions, options)
         for given in _given(problem, levels, options):
             pool.add(np.concatenate([given[None], neighbours(given, first.candidate)]))
-        run = _PoolRun(problem, decisions, PolicyBounds(levels, coordinates, pool, self.solve, 0.1 * options.gap), options)
+        run = _PoolRun(
+            problem, decisions, PolicyBounds(levels, coordinates, pool, self.solve, max(FIRST_GAP, options.gap)), options
+        )
         return run.answer()
 
 

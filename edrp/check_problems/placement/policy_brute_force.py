@@ -51,12 +51,12 @@ def _policy_iteration(steps: Floats, chances: Floats, discount: float, kept: Boo
             np.subtract.at(matrix, (rows, other * count + actions[at, before]), discount * chances[at, other])
         costs = np.zeros(levels * count)
         costs[rows] = steps[at, before, actions[at, before]]
-        values = np.linalg.solve(matrix, costs).reshape(levels, count)
+        values: Floats = np.linalg.solve(matrix, costs).reshape(levels, count)
         totals = (steps + discount * (chances @ values)[:, None, :])[at, before]
         known = totals[np.arange(len(at)), actions[at, before]]
         better = totals.min(axis=1) < known - SAME_VALUE * np.abs(known)
         if not better.any():
-            return values
+            return np.asarray(values)
         actions[at[better], before[better]] = totals.argmin(axis=1)[better]
 
 
@@ -67,9 +67,9 @@ def _goes_on(kept: Bools, follows: Bools) -> Bools:
 
 def _kept(possible: Bools, follows: Bools) -> Bools:
     """From which levels and deployments on limits can be kept for ever, shape (levels, deployments)."""
-    kept = np.ones(possible.shape[:2], bool)
+    kept: Bools = np.ones(possible.shape[:2], bool)
     while True:
-        now = (possible & _goes_on(kept, follows)[:, None, :]).any(axis=2)
+        now = np.asarray((possible & _goes_on(kept, follows)[:, None, :]).any(axis=2))
         if (now == kept).all():
             return kept
         kept = now
