@@ -47,7 +47,7 @@ class EdrpPolicyCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return edge cases: one level, no future, free and expensive changes, a level that never comes, a deployment to leave."""
+        """Return edge cases: one level, no future, free and expensive changes, a level that never comes, one to leave."""
         never = [{"name": "low"}, {"name": "high", "external_rates": {"work": 99.0}}]
         return {
             "one level": two_levels(levels=[{"name": "low"}], transitions=[[1.0]]),
