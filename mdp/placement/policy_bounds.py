@@ -230,17 +230,16 @@ class _StayValues:
         if not np.isfinite(self.least).all():
             return float("inf") if self.bounds.infeasible is not None else -np.inf
         values, _ = self._values()
-        if not self.running:
+        initial, level = self.levels.sequence.initial, self.levels.level
+        if initial is None:
             return float(values[-1])
-        initial = self.bounds.coordinates(self.levels.sequence.initial[None])[0]
-        level = self.levels.level
-        begin = min(self.bounds.fixed + values[level], self._kept(values))
-        return float(begin - self.multipliers[level] @ initial)
+        at = self.bounds.coordinates(initial[None])[0]
+        begin = min(self.bounds.fixed + values[level], self._kept(values, self.bounds.pool.index(initial)))
+        return float(begin - self.multipliers[level] @ at)
 
-    def _kept(self, values: Floats) -> float:
-        """Cost of keeping what runs now, until it is best to choose again."""
+    def _kept(self, values: Floats, member: int) -> float:
+        """Cost of keeping what runs now, a member of the pool or -1, until it is best to choose again."""
         pool = self.bounds.pool
-        member = pool.index(self.levels.sequence.initial)
         if member < 0 or self.bounds.fixed == 0:
             return np.inf
         cost = pool.values[member] + self.net @ pool.coordinates[member]

@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, relative_gap, within_gap
+from edrp.core.solution import Answer, StoppedBecause, relative_gap, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced
@@ -190,7 +190,7 @@ class _PoolRun:
         return None if left == inf else LEVEL_SHARE * left
 
     def _named(self) -> Answer:
-        stopped = "time_limit" if self.options.remaining <= 0 else "iteration_limit"
+        stopped: StoppedBecause = "time_limit" if self.options.remaining <= 0 else "iteration_limit"
         size = _size(self.decisions, self.best, self.bounds.priced)
         bound = None if self.bound == -inf else self.bound
         if self.best.member < 0:

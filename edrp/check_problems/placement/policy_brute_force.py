@@ -51,12 +51,12 @@ def _policy_iteration(steps: Floats, chances: Floats, discount: float, kept: Boo
             np.subtract.at(matrix, (rows, other * count + actions[at, before]), discount * chances[at, other])
         costs = np.zeros(levels * count)
         costs[rows] = steps[at, before, actions[at, before]]
-        values: Floats = np.linalg.solve(matrix, costs).reshape(levels, count)
+        values: Floats = np.asarray(np.linalg.solve(matrix, costs).reshape(levels, count), np.float64)
         totals = (steps + discount * (chances @ values)[:, None, :])[at, before]
         known = totals[np.arange(len(at)), actions[at, before]]
         better = totals.min(axis=1) < known - SAME_VALUE * np.abs(known)
         if not better.any():
-            return np.asarray(values)
+            return values
         actions[at[better], before[better]] = totals.argmin(axis=1)[better]
 
 
