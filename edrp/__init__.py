@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
     from edrp.placement.pareto import ParetoFront, pareto_front
+    from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, LoadLevel
     from edrp.placement.priorities import Priority
     from edrp.placement.rules.base import RuleModel
     from edrp.placement.rules.own import register_rule
@@ -110,6 +111,7 @@ _NAMES = {
     "edrp.placement.priorities": "Priority",
     "edrp.placement.rules.base": "RuleModel",
     "edrp.placement.rules.own": "register_rule",
+    "edrp.placement.policy": "DeploymentPolicy EdrpPolicyProblem LoadLevel",
     "edrp.placement.sequence": "EdrpSequence Period",
     "edrp.placement.throughput": "Throughput predict_throughput",
     "edrp.placement.usage": "Usage",
@@ -152,6 +154,8 @@ __all__ = [
     "ContainerOperator",
     "DataLink",
     "Deployment",
+    "DeploymentPolicy",
+    "EdrpPolicyProblem",
     "EdrpProblem",
     "EdrpSequence",
     "EnactmentProblem",
@@ -174,6 +178,7 @@ __all__ = [
     "Link",
     "LinkAllocationProblem",
     "LinkClass",
+    "LoadLevel",
     "MappingProblem",
     "Method",
     "MigrationPolicyProblem",

@@ -4,6 +4,7 @@ Paper: Ding, Fu, Ma, Winslett, Yang, Zhang, Chao, "Optimal Operator State Migrat
 Single steps and sequences are solved through `edrp.solve`; the other public functions of this room are listed here.
 """
 
+from edrp.mdp.chain.rate_levels import rate_levels
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.many_policies import precompute_policies
@@ -28,6 +29,7 @@ __all__ = [
     "plan_migration",
     "precompute_policies",
     "precompute_policy",
+    "rate_levels",
     "roles",
     "schedule_transfers",
     "traffic_between",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, model_validator
 
@@ -12,12 +12,11 @@ from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
-from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING, UNIT_SUM_SLACK
+from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING
+from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
 from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings
-
-Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     node_counts: tuple[NodeCount, ...] = Field(
         min_length=1, description="numbers of nodes that the future may bring", json_schema_extra={"unit": "1"}
     )
-    transitions: tuple[tuple[Probability, ...], ...] = Field(
+    transitions: tuple[tuple[TransitionProbability, ...], ...] = Field(
         min_length=1,
         description="M: row i gives the probabilities of what follows node_counts[i]",
         json_schema_extra={"unit": "1"},
@@ -106,7 +105,6 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     @model_validator(mode="after")
     def _check(self) -> Self:
         faults = Faults("migration-policy")
-        count_number = len(self.node_counts)
         for index, count in enumerate(self.node_counts):
             if count < 1:
                 faults.add(("node_counts", index), count, "must be at least 1")
@@ -114,14 +112,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
                 faults.add(("node_counts", index), count, "is given twice")
         if self.nodes not in self.node_counts:
             faults.add(("nodes",), self.nodes, "is not among node_counts, so nothing is known of what follows it")
-        if len(self.transitions) != count_number:
-            faults.add(("transitions",), len(self.transitions), f"must hold one row for each of {count_number} node_counts")
-        for index, row in enumerate(self.transitions):
-            if len(row) != count_number:
-                faults.add(("transitions", index), row, f"must give one probability for each of {count_number} node_counts")
-            elif abs(sum(row) - 1) > UNIT_SUM_SLACK:
-                why = f"sums to {sum(row):.6g}; the probabilities of leaving for each count must sum to 1"
-                faults.add(("transitions", index), row, why)
+        check_transitions(self.transitions, len(self.node_counts), "node_counts", "count", faults)
         faults.raise_if_any()
         return self
 
@@ -163,14 +154,8 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     @property
     def reachable_counts(self) -> tuple[int, ...]:
         """Those of `node_counts` that can come up from `nodes` on, ascending."""
-        reached, waiting = set(), [self.nodes]
-        while waiting:
-            count = waiting.pop()
-            if count not in reached:
-                reached.add(count)
-                row = self.transitions[self.node_counts.index(count)]
-                waiting += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
-        return tuple(sorted(reached))
+        reached = reachable_states(self.transitions, self.node_counts.index(self.nodes))
+        return tuple(sorted(self.node_counts[index] for index in reached))
 
     def row(self, count: int) -> dict[int, float]:
         """Probabilities of what follows `count` nodes, without those that are 0."""

@@ -1,44 +1,32 @@
 """PMC: projected migration costs of all partitions, exactly, by modified policy iteration (state migration, Fig. 6).
 
-Modified policy iteration (Puterman and Shin 1978, "Modified policy iteration algorithms for discounted Markov decision
-problems") alternates between improving the policy and evaluating it a few steps ahead.
-C(P) = Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) is the fixed point of a contraction T with factor γ. One *sweep* applies
-T to all states and records the minimising Q, the *greedy action*, for each state and each node count that may follow;
-between sweeps C is evaluated for these actions, which costs a look-up per pair instead of a search. The evaluation is
-bounded as by MacQueen (1966): after a sweep from V to TV,
-
-    TV + γ/(1−γ)·min(TV − V)  ≤  C  ≤  TV + γ/(1−γ)·max(TV − V),
-
-so the middle of the two is known to be as close as half of their distance; the iteration ends when that is small enough.
+C(P) = Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) is the fixed point of a contraction with factor γ (`edrp.mdp.value_iteration`).
+A sweep applies it to all states and records the minimising Q, the *greedy action*, for each state and each node count that may
+follow; between sweeps C is evaluated for these actions, which costs a look-up per pair instead of a search.
 Searching is the same code wherever it runs (`sweep_rows`); engines differ in who runs it on which rows.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, spend, units_left
-from edrp.core.errors import OutOfTimeError, VerificationError
+from edrp.core.budget import look, spend
 from edrp.core.kernels import carried, inner_loop
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
+from edrp.mdp.value_iteration import ValueIteration, iterate_values
 from edrp.migration.projected_costs import ProjectedCosts
 
 ByNodeCount = list[Floats]
-
-MAX_EVALUATIONS = 400
-"""Maximum number of look-up passes between two sweeps."""
 
 MAX_FURTHER_SWEEPS = 10
 """Maximum number of sweeps beyond `PROJECTED_COST_ACCURACY`, where little state moves and the gap requires more."""
@@ -190,24 +178,8 @@ def _look_up(
 
 
 @dataclass
-class Iteration:
-    """State of an iteration between two sweeps, from which it can be continued.
-
-    Attributes
-    ----------
-    values : by node count, shape (states,)
-        C so far, in bytes.
-    actions : by node count, those of the last sweep, or None before the first.
-    sweeps : number of sweeps so far.
-    error_bound : largest possible error of `values`, in bytes; infinite before the first sweep.
-    seconds : duration of each sweep.
-    """
-
-    values: ByNodeCount
-    actions: list[Ints] | None = None
-    sweeps: int = 0
-    error_bound: float = float("inf")
-    seconds: list[float] = field(default_factory=list)
+class Iteration(ValueIteration):
+    """State of an iteration of C, in bytes, by node count; `actions` has the shapes of those of a `Sweep`."""
 
     @classmethod
     def start(cls, model: PolicyModel) -> Iteration:
@@ -255,45 +227,35 @@ def iterate(
     VerificationError
         A projected cost is NaN or infinite: nothing of it is passed on or written.
     """
-    iteration = Iteration.start(model) if state is None else state
     target = accuracy * model.total_state
-    while iteration.error_bound > target and iteration.sweeps < max_sweeps:
-        began = perf_counter()
-        try:
-            sweep = engine.sweep(model, iteration.values, iteration.actions)
-        except OutOfTimeError:
-            if iteration.sweeps == 0:
-                raise
-            break
-        swept = apply_sweep(model, sweep, iteration.values)
-        values, error = _middle_of_bounds(model, iteration.values, swept)
-        if error > target:
-            values = _evaluate_policy(model, sweep, values, error)
-        if not math.isfinite(error) or not all(np.isfinite(costs).all() for costs in values):
-            raise VerificationError(f"projected costs are no finite numbers after sweep {iteration.sweeps + 1}")
-        iteration = Iteration(values, sweep.actions, iteration.sweeps + 1, error, [*iteration.seconds, perf_counter() - began])
-        log.info("sweep %d: C known to %.3g bytes, %.1f s", iteration.sweeps, error, iteration.seconds[-1])
+
+    def tell(iteration: Iteration) -> None:
+        error, seconds = iteration.error_bound, iteration.seconds[-1]
+        log.info("sweep %d: C known to %.3g bytes, %.1f s", iteration.sweeps, error, seconds)
         if after_sweep is not None:
             after_sweep(iteration)
-        if units_left() <= 0:
-            break
-    return iteration
+
+    start = Iteration.start(model) if state is None else state
+    return iterate_values(_Migrations(model, engine), start, target=target, max_sweeps=max_sweeps, after_sweep=tell)
 
 
-def _middle_of_bounds(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tuple[ByNodeCount, float]:
-    """Return the middle of the proven bounds, and half their distance."""
-    low = min(float((b - a).min()) for a, b in zip(before, after, strict=True))
-    high = max(float((b - a).max()) for a, b in zip(before, after, strict=True))
-    reach = model.discount / (1 - model.discount)
-    middle = reach * (low + high) / 2
-    return [costs + middle for costs in after], reach * (high - low) / 2
+@dataclass(frozen=True, slots=True)
+class _Migrations:
+    """The process of migrations, whose sweeps an engine runs."""
 
+    model: PolicyModel
+    engine: SweepEngine
 
-def _evaluate_policy(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
-    """Evaluate the policy of a sweep until the error is a small share of the previous one, or rounding."""
-    goal = max(error * 1e-4, 1e-13 * model.total_state)
-    for _ in range(MAX_EVALUATIONS):
-        values, distance = _middle_of_bounds(model, values, apply_sweep(model, sweep, values))
-        if distance <= goal or units_left() <= 0:
-            break
-    return values
+    @property
+    def discount(self) -> float:
+        return self.model.discount
+
+    @property
+    def scale(self) -> float:
+        return self.model.total_state
+
+    def improve(self, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
+        return self.engine.sweep(self.model, values, actions)
+
+    def back_up(self, policy: Sweep, values: ByNodeCount) -> ByNodeCount:
+        return apply_sweep(self.model, policy, values)

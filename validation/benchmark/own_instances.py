@@ -17,6 +17,7 @@ from edrp.validation.benchmark.suites import Suite
 KIND_METHODS: dict[str, tuple[str, ...]] = {
     "edrp": suites.PLACEMENT,
     "edrp-sequence": ("auto", "myopic", "static-deployment"),
+    "edrp-policy": ("auto", "pool-policy"),
     "latency-aware": suites.SCORED,
     "migration": suites.MIGRATION,
     "migration-sequence": suites.MIGRATION,

@@ -23,13 +23,13 @@ def brute_force_sequence(problem: EdrpSequence) -> float | None:
     listed = list(deployments(problem.base))
     values = None
     for number in range(len(problem.periods)):
-        costs = np.array([_cost(problem, number, deployment) for deployment in listed])
+        costs = np.array([period_cost(problem, number, deployment) for deployment in listed])
         values = costs if values is None and problem.initial is None else costs + _reached(problem, number, listed, values)
     best = float(np.min(values, initial=np.inf)) if values is not None else np.inf
     return best if np.isfinite(best) else None
 
 
-def _cost(problem: EdrpSequence, number: int, deployment: Deployment) -> float:
+def period_cost(problem: EdrpSequence, number: int, deployment: Deployment) -> float:
     """Cost of a period; infinite where the deployment is not feasible in it."""
     loaded = problem.period(number)
     evaluation = loaded.problem.evaluate(deployment)
@@ -40,10 +40,8 @@ def _reached(problem: EdrpSequence, number: int, listed: Sequence[Deployment], v
     """Least cost of all that comes before every deployment of a period."""
     before = [problem.initial] if values is None else listed
     start = np.zeros(1) if values is None else values
-    prices = _prices(problem, [deployment for deployment in before if deployment is not None], listed)
-    late = prices.downtime > _limit(problem, number) * (1 + LIMIT_SLACK)
-    steps = np.where(prices.same, 0.0, np.where(late, np.inf, prices.price))
-    return np.asarray((start[:, None] + steps).min(axis=0))
+    table = change_table(problem, [deployment for deployment in before if deployment is not None], listed)
+    return np.asarray((start[:, None] + table.costs(problem, number)).min(axis=0))
 
 
 def _limit(problem: EdrpSequence, number: int) -> float:
@@ -51,7 +49,7 @@ def _limit(problem: EdrpSequence, number: int) -> float:
     return np.inf if limits.downtime is None else limits.downtime
 
 
-class _Prices:
+class ChangeTable:
     """Prices and downtimes of all changes from some deployments to others, operator by operator."""
 
     def __init__(self, sources: int, targets: int) -> None:
@@ -59,13 +57,18 @@ class _Prices:
         self.downtime: Floats = np.zeros((sources, targets))
         self.same: Bools = np.ones((sources, targets), bool)
 
+    def costs(self, problem: EdrpSequence, number: int) -> Floats:
+        """Prices at the beginning of a period; infinite where downtime exceeds its limit."""
+        late = self.downtime > _limit(problem, number) * (1 + LIMIT_SLACK)
+        return np.where(self.same, 0.0, np.where(late, np.inf, self.price))
 
-def _prices(problem: EdrpSequence, before: Sequence[Deployment], after: Sequence[Deployment]) -> _Prices:
+
+def change_table(problem: EdrpSequence, before: Sequence[Deployment], after: Sequence[Deployment]) -> ChangeTable:
     """Prices of all changes: what single operators add is computed once for each pair of their configurations.
 
     Storm restarts all operators when one changes, so that there every pair of deployments is looked at.
     """
-    result = _Prices(len(before), len(after))
+    result = ChangeTable(len(before), len(after))
     storm = problem.reconfiguration == "storm"
     prices = problem.changes
     for operator in problem.application.operators:

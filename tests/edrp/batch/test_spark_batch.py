@@ -12,6 +12,7 @@ from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.rows import TIMING
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.spark import spark_session
+from edrp.datasets.families.placement.random_policy import random_policy
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 
@@ -148,3 +149,12 @@ def test_rules_in_python_travel_to_the_workers_of_spark(spark, word_count, tmp_p
     edrp.solve_batch({"ruled": ruled}, "highs", spark=spark, out=tmp_path / "out")
     (row,) = read_rows(tmp_path / "out").to_pylist()
     assert (row["outcome"], row["objective"]) == ("solved", edrp.solve(ruled, "highs").objective)
+
+
+@pytest.mark.slow
+def test_policies_of_many_jobs_are_computed_on_spark(spark, tmp_path):
+    jobs = {f"job {seed}": random_policy(seed).model_dump_json() for seed in range(4)}
+    local = edrp.solve_batch(jobs, "pool-policy", n_jobs=1)
+    edrp.solve_batch(jobs, "pool-policy", spark=spark, out=tmp_path / "out")
+    assert comparable(read_rows(tmp_path / "out")) == comparable(local)
+    assert set(local["outcome"].to_pylist()) == {"solved"}

@@ -14,12 +14,12 @@ from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
 
 LACKING = {
-    "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
+    "formulations": {"edrp-policy", "migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
     "explain_infeasibility": set(kinds())
     - {"edrp", "edrp-sequence", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "edrp-sequence", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
-    "view": {"enactment", "mapping", "link-allocation"},
+    "view": {"edrp-policy", "enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
 

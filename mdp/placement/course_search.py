@@ -1,0 +1,251 @@
+"""The search for a course with a proven bound: multipliers, priced problems, a pool that grows, and courses over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.methods import Options
+from edrp.core.solution import within_gap
+from edrp.core.tolerances import SAME_VALUE
+from edrp.mdp.placement.coordinates import ChangeCoordinates
+from edrp.mdp.placement.course import DOWNTIME_WORK, CourseProgram
+from edrp.mdp.placement.enumeration import all_deployments
+from edrp.mdp.placement.intervals import IntervalBounds, SolvePriced, averaged, worst
+from edrp.mdp.placement.multipliers import MultiplierProgram
+from edrp.mdp.placement.period_values import CELL_WORK, PeriodValues
+from edrp.mdp.placement.pool import DeploymentPool
+from edrp.mdp.placement.relaxation import Origin, PoolRelaxation, relax_over_pool
+from edrp.placement.compiled import Compiled
+from edrp.placement.sequence_arrays import SequenceArrays
+
+BorderMultipliers = Callable[..., Floats | None]
+"""`edrp.formulations.placement.border_multipliers.border_multipliers`, which this room gets from those that know both."""
+
+MAX_EXACT_UNITS = 60.0
+"""Maximum units of work of the dynamic program over all deployments that may be on a best course."""
+
+COURSE_UNITS = 0.5
+"""Units of work of a dynamic program over the most promising deployments of every period."""
+
+MAX_CANDIDATES = 300
+"""Most deployments of a period among which a course is searched."""
+
+START_SHARE, RELAXATION_SHARE, PASS_SHARE = 0.08, 0.3, 0.6
+"""Shares of what is left for the first deployment, the relaxation of all periods, and one pass of priced problems."""
+
+SPREAD = 3.0
+"""Units that one priced problem may take, relative to an even share of its pass."""
+
+COARSE = 1e-3
+"""Precision of the first pass of priced problems, relative to the cost of the best course."""
+
+MIN_PROGRESS = 0.02
+"""Share of the gap that the multipliers of a box promise at least; below, the box grows."""
+
+FIRST_RADIUS, MIN_RADIUS = 0.2, 0.02
+"""Half widths of the box around the best multipliers, as shares of the largest ones."""
+
+
+class CourseSearch:
+    """A course, a lower bound, and what improves both.
+
+    Attributes
+    ----------
+    lower : proven; no course costs less. Costs are never negative.
+    feasible : False once some period is proven to have no feasible deployment, or all of them no course.
+    passes : evaluations of the lower bound by priced problems.
+    """
+
+    def __init__(
+        self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers
+    ) -> None:
+        self.arrays, self.options, self._relax = arrays, options, relax
+        self.coordinates = ChangeCoordinates.of(arrays)
+        self.pool = DeploymentPool(PeriodValues(arrays.periods), self.coordinates)
+        self.lower, self.feasible, self.passes = 0.0, True, 0
+        member = -1
+        if arrays.initial is not None:
+            self.pool.add(arrays.initial[None])
+            member = self.pool.index(arrays.initial)
+        initial = None if arrays.initial is None else self.coordinates(arrays.initial[None])[0]
+        self.origin = Origin(initial, member)
+        self.program = CourseProgram(arrays, self.pool, self.coordinates)
+        self.bounds = IntervalBounds(arrays, self.coordinates, self.origin, self.pool, solve)
+        self._master: MultiplierProgram | None = None
+
+    @property
+    def upper(self) -> float:
+        """Cost of the best course; infinite where none is known."""
+        return self.program.incumbent.cost
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap is closed, nothing is feasible, or the limit has passed."""
+        closed = self.upper < inf and within_gap(self.upper, min(self.lower, self.upper), self.options.gap)
+        return closed or not self.feasible or self.options.remaining <= 0
+
+    def report(self) -> None:
+        """Tell progress to the caller."""
+        if self.options.progress is not None:
+            self.options.progress(self.options.seconds, self.upper if self.upper < inf else None, self.lower)
+
+    # All deployments
+
+    def enumerate(self) -> bool:
+        """Search with all deployments in the pool; return whether the answer is exact."""
+        self.pool.add(all_deployments(self.arrays.periods[0]))
+        if not np.isfinite(self.pool.values).any(axis=0).all():
+            self.feasible = False
+            return True
+        relaxation = self._best_over_pool(self.no_multipliers(), 1.0)[1]
+        self.lower = max(self.lower, relaxation.value)
+        self.search_courses(relaxation)
+        self.report()
+        return self.done or self._settle(relaxation)
+
+    def _settle(self, relaxation: PoolRelaxation) -> bool:
+        """Decide by a dynamic program over all deployments that may be on a best course, unless they are too many."""
+        limit = self.upper + SAME_VALUE * max(1.0, abs(self.upper)) if self.upper < inf else inf
+        members = [np.flatnonzero(np.isfinite(through) & (through <= limit)) for through in relaxation.through.T]
+        pairs = sum(float(a.size) * b.size for a, b in zip(members[:-1], members[1:], strict=True))
+        if pairs * self._pair_units() > min(MAX_EXACT_UNITS, self.options.remaining):
+            return False
+        best = self.program.best(members).cost if all(part.size for part in members) else inf
+        if self.upper == inf:
+            self.feasible = False
+        self.lower = max(self.lower, min(best, self.upper))
+        return True
+
+    def _pair_units(self) -> float:
+        """Units of work of the price of one change."""
+        return CELL_WORK * (1 + self.coordinates.upper.size) + (DOWNTIME_WORK if self.arrays.times_downtime else 0.0)
+
+    # Priced problems
+
+    def no_multipliers(self) -> Floats:
+        """Multipliers under which changes are free but for their fixed price, shape (periods + 1, coordinates)."""
+        return np.zeros((len(self.arrays.periods) + 1, self.coordinates.upper.size))
+
+    def start(self, known: Sequence[Ints]) -> None:
+        """Begin with known courses, given as counts, and the best of the deployments that are feasible in all periods."""
+        periods = self.arrays.periods
+        for counts in known:
+            self.pool.add(counts)
+            members = np.array([self.pool.index(row) for row in counts])
+            if (members >= 0).all():
+                self.program.cost(members)
+        left = self.options.remaining
+        units = None if left == inf else START_SHARE * left
+        answer = self.bounds.solve(worst(periods), units, gap=COARSE)
+        if answer.counts is not None:
+            self.pool.add(answer.counts[None])
+            if (member := self.pool.index(answer.counts)) >= 0:
+                self.program.cost(np.full(len(periods), member))
+                self.pool.expand([member])
+        self.report()
+
+    def first_multipliers(self, expected_work: Callable[[Sequence[Compiled]], float]) -> Floats:
+        """Duals of the linear relaxation of all periods, or of as few blocks of periods as the limit leaves time for."""
+        count, blocks = len(self.arrays.periods), len(self.arrays.periods)
+        none = self.no_multipliers()
+        if not self.coordinates.upper.size:
+            return none
+        allowed = min(MAX_RELAXATION_UNITS, RELAXATION_SHARE * self.options.remaining)
+        units = expected_work(self.arrays.periods)
+        while blocks > 1 and units * (blocks / count) > allowed:
+            blocks = (blocks + 1) // 2
+        if blocks < 2 and self.arrays.initial is None:
+            return none
+        edges = np.unique(np.round(np.linspace(0, count, blocks + 1)).astype(int))
+        parts = [averaged(self.arrays.periods[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        c = self.coordinates
+        found = self._relax(parts, c.operator, c.node, c.shared, c.upper, self.origin.coordinates)
+        if found is None:
+            return none
+        borders = np.arange(count + 1)
+        multipliers = np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
+        return multipliers
+
+    def climb(self, center: Floats) -> None:
+        """Raise the bound from multipliers on, and search courses among what is found, until the gap is closed or nothing helps."""
+        precision, radius = COARSE, FIRST_RADIUS
+        center_value = self._evaluate(center, precision)
+        self.search_courses(relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin))
+        self.report()
+        while not self.done:
+            multipliers, relaxation = self._best_over_pool(center, radius)
+            gap = (self.upper - self.lower) if self.upper < inf else abs(self.lower)
+            promised = relaxation.value - center_value
+            if promised <= MIN_PROGRESS * gap:
+                if radius < 1.0:
+                    radius = min(1.0, 4 * radius)
+                elif precision > self._finest():
+                    precision = max(self._finest(), 0.1 * precision)
+                    center_value = max(center_value, self._evaluate(center, precision))
+                    radius = FIRST_RADIUS
+                else:
+                    break
+                continue
+            known = len(self.pool)
+            value = self._evaluate(multipliers, precision)
+            if value > center_value:
+                center, center_value = multipliers, value
+            elif radius > MIN_RADIUS:
+                radius *= 0.5
+            elif len(self.pool) == known:
+                precision, radius = max(self._finest(), 0.1 * precision), 1.0
+            self.search_courses(relaxation)
+            self.report()
+
+    def _finest(self) -> float:
+        """Precision at which priced problems count as solved, relative to the cost of the best course."""
+        return max(0.1 * self.options.gap, SAME_VALUE)
+
+    def _evaluate(self, multipliers: Floats, precision: float) -> float:
+        """The bound at multipliers."""
+        self.passes += 1
+        scale = self.upper if self.upper < inf else max(self.lower, 1.0)
+        budget = PASS_SHARE * self.options.remaining
+        left = [len(self.arrays.periods)]
+
+        def units() -> float | None:
+            left[0] = max(1, left[0] - 1)
+            return None if budget == inf else min(SPREAD * budget / (1 + left[0]), self.options.remaining)
+
+        value = self.bounds.bound(multipliers, precision * scale, units, self.upper)
+        if self.bounds.infeasible is not None:
+            self.feasible = False
+        elif value < inf:
+            self.lower = max(self.lower, value)
+        return value
+
+    def _best_over_pool(self, center: Floats, radius: float) -> tuple[Floats, PoolRelaxation]:
+        if not self.coordinates.upper.size:
+            return center, relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+        if self._master is None:
+            self._master = MultiplierProgram(self.pool, self.coordinates, self.origin)
+        return self._master.best(center, radius)
+
+    # Courses
+
+    def search_courses(self, relaxation: PoolRelaxation) -> None:
+        """Search a course among the deployments that the relaxation finds best in every period, and around the best one."""
+        periods = len(self.arrays.periods)
+        most = int(min(MAX_CANDIDATES, max(8.0, (COURSE_UNITS / (periods * self._pair_units())) ** 0.5)))
+        known = self.program.incumbent.members
+        members = []
+        for through in relaxation.through.T:
+            best = np.argsort(through, kind="stable")[:most]
+            members.append(np.union1d(best[np.isfinite(through[best])], known))
+        if all(part.size for part in members):
+            self.program.best(members)
+        if self.upper < inf:
+            self.program.improve(self.program.incumbent)
+
+
+MAX_RELAXATION_UNITS = 60.0
+"""Maximum units of work of the linear relaxation of all periods."""

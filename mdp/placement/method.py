@@ -1,0 +1,139 @@
+"""The method `priced-course`: the best deployments for known periods, with a proven bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from edrp.core.arrays import Ints
+from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer, StoppedBecause, within_gap
+from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
+from edrp.mdp.placement.enumeration import count_deployments
+from edrp.mdp.placement.intervals import SolvePriced
+from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.sequence import EdrpSequence
+from edrp.placement.sequence_arrays import SequenceArrays, compile_sequence
+
+MAX_PERIODS = 1000
+"""Periods beyond which the method is refused: intervals are as many as their pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedCourseParameters:
+    """Parameters of "priced-course".
+
+    Attributes
+    ----------
+    enumeration : number of deployments up to which all are listed; 0 for never.
+    """
+
+    enumeration: Annotated[int, Field(ge=0)] = 20_000
+
+
+class PricedCourse(Method):
+    """Certified courses: a dynamic program over a pool of deployments, and Lagrangian multipliers on the borders of periods.
+
+    Parameters
+    ----------
+    solve
+        Solves a problem whose replicas have prices.
+    relax
+        Gives first multipliers from the linear relaxation of all periods.
+    expected_work
+        Units of work that this takes.
+    """
+
+    name = "priced-course"
+    kinds = ("edrp-sequence",)
+    exact = True
+    summary = "deployments for known periods: dynamic program over a pool, bound by prices between periods"
+    parameters = PricedCourseParameters
+    undivided = "the linear relaxation of all periods"
+
+    def __init__(
+        self, solve: SolvePriced, relax: BorderMultipliers, expected_work: Callable[[Sequence[Compiled]], float]
+    ) -> None:
+        self._solve, self._relax, self._expected_work = solve, relax, expected_work
+
+    def refusal(self, problem: EdrpSequence) -> str | None:
+        """Peak loads are no sums over periods' means, and intervals of very many periods are too many."""
+        for metric in sorted(problem.base.counted_metrics):
+            if metric.startswith(PEAK_LOAD):
+                return f"priced-course does not take {metric} into account; use highs"
+        if len(problem.periods) > MAX_PERIODS:
+            return (
+                f"{len(problem.periods)} periods are too many for priced-course, which takes {MAX_PERIODS}; "
+                "use replica-vectors where only numbers of replicas count, or join periods"
+            )
+        return None
+
+    def run(self, problem: EdrpSequence, options: Options) -> Answer:
+        """Find a course and a bound; at a limit, return the best ones so far."""
+        parameters = self.read_parameters(options)
+        arrays = compile_sequence(problem)
+        build_seconds = options.seconds
+        search = CourseSearch(arrays, options, self._solve, self._relax)
+        exact, stopped = False, "finished"
+        try:
+            if count_deployments(arrays.periods[0]) <= parameters.enumeration:
+                exact = search.enumerate()
+            if not exact and not search.done:
+                self._climb(search, _known(problem, arrays, options))
+        except OutOfTimeError:
+            stopped = "time_limit"
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        return _answer(problem, arrays, search, options, stopped, build_seconds)
+
+    def _climb(self, search: CourseSearch, known: Sequence[Ints]) -> None:
+        search.start(known)
+        if not search.done:
+            search.climb(search.first_multipliers(self._expected_work))
+
+
+def _known(problem: EdrpSequence, arrays: SequenceArrays, options: Options) -> list[Ints]:
+    """Courses that are known before, each of shape (periods, operators, nodes)."""
+    courses = []
+    if arrays.initial is not None:
+        courses.append(np.repeat(arrays.initial[None], len(arrays.periods), axis=0))
+    if options.start is not None:
+        deployments = problem.read_decision(options.start, "start")
+        courses.append(np.array([arrays.periods[0].counts(deployment) for deployment in deployments]))
+    return courses
+
+
+def _answer(
+    problem: EdrpSequence, arrays: SequenceArrays, search: CourseSearch, options: Options, stopped: Any, build_seconds: float
+) -> Answer:
+    """The answer that the state of a search makes, wherever it stopped."""
+    size = {"deployments": len(search.pool), "priced problems": search.bounds.priced, "passes": search.passes}
+    if not search.feasible:
+        period = search.bounds.infeasible
+        notes = () if period is None else (f"no deployment is feasible in periods[{period}]",)
+        return Answer("infeasible", "finished", size=size, build_seconds=build_seconds, notes=notes)
+    closed = search.upper < inf and within_gap(search.upper, min(search.lower, search.upper), options.gap)
+    reason: StoppedBecause = "finished" if closed else "iteration_limit" if stopped == "finished" else stopped
+    if not closed and reason == "iteration_limit" and options.remaining <= 0:
+        reason = "time_limit"
+    if search.upper == inf:
+        return Answer("none", reason, bound=search.lower, size=size, build_seconds=build_seconds)
+    pool, members = search.pool, search.program.incumbent.members
+    decision = tuple(arrays.periods[0].deployment(pool.counts[member]) for member in members.tolist())
+    objective = problem.evaluate(decision).objective
+    return Answer(
+        "optimal" if closed else "feasible",
+        reason,
+        decision,
+        objective,
+        min(search.lower, objective),
+        size,
+        build_seconds,
+    )

@@ -1,0 +1,141 @@
+"""The best multipliers over a pool: a linear program of cuts, in a box around the multipliers that were best so far.
+
+Columns are the multipliers p_b of the borders b between periods, within [0, upper], and the potentials P_e of the borders. An
+interval [s, e) in which a deployment d stays gives the cut P_e ≤ P_s + price of a change + Σ_t f_t(d) + (p_s − p_e) · z(d). Cuts
+of a shortest-path tree at the last multipliers are added until none is violated. The box keeps the multipliers from jumping to
+vertices where only the pool, and no other deployment, is expensive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+
+from edrp.backends.highs import new_solver, run_counted
+from edrp.core.arrays import Floats
+from edrp.core.budget import look
+from edrp.core.tolerances import SAME_VALUE
+from edrp.mdp.placement.coordinates import ChangeCoordinates
+from edrp.mdp.placement.pool import DeploymentPool
+from edrp.mdp.placement.relaxation import Interval, Origin, PoolRelaxation, relax_over_pool
+
+MAX_PASSES = 200
+"""Maximum number of linear programs until the multipliers of a box are taken as they are."""
+
+STAGNATION = 5
+"""Linear programs without progress of the value over the pool after which the best multipliers so far are taken."""
+
+_Status: Any = highspy.HighsModelStatus
+
+
+class MultiplierProgram:
+    """The linear program of cuts, warm-started whenever the pool or the box changes.
+
+    Parameters
+    ----------
+    pool, coordinates, origin
+        What there is to choose from, what changes are priced by, and what runs before the first period.
+    """
+
+    def __init__(self, pool: DeploymentPool, coordinates: ChangeCoordinates, origin: Origin) -> None:
+        self.pool, self.coordinates, self.origin = pool, coordinates, origin
+        self.periods, self.width = pool.values.shape[1], coordinates.upper.size
+        self._solver = new_solver(presolve="off")
+        # Multipliers of borders 0 … periods − 1, then potentials of borders 1 … periods.
+        self._multipliers = self.periods * self.width
+        columns = self._multipliers + self.periods
+        objective = np.zeros(columns)
+        objective[-1] = -1.0
+        nothing = np.zeros(0, np.int32)
+        lower, upper = np.zeros(columns), np.concatenate([self._upper.ravel(), np.full(self.periods, np.inf)])
+        lower[self._multipliers :] = -np.inf
+        self._solver.addCols(columns, objective, lower, upper, 0, np.zeros(columns, np.int32), nothing, np.zeros(0))
+        self._known: set[Interval] = set()
+
+    @property
+    def _upper(self) -> Floats:
+        """Largest multipliers, shape (periods, coordinates): none at the first border where nothing runs before it."""
+        upper = np.tile(self.coordinates.upper, (self.periods, 1))
+        if self.origin.coordinates is None:
+            upper[0] = 0.0
+        return upper
+
+    def best(self, center: Floats, radius: float) -> tuple[Floats, PoolRelaxation]:
+        """The best multipliers over the pool within a box.
+
+        Parameters
+        ----------
+        center
+            Multipliers, shape (periods + 1, coordinates).
+        radius
+            Half the width of the box, as a share of the largest multipliers.
+
+        Returns
+        -------
+        tuple
+            Multipliers, and the relaxation over the pool there.
+        """
+        room = radius * self._upper
+        lower, upper = np.maximum(center[:-1] - room, 0.0), np.minimum(center[:-1] + room, self._upper)
+        columns = np.arange(self._multipliers, dtype=np.int32)
+        self._solver.changeColsBounds(columns.size, columns, lower.ravel(), upper.ravel())
+        best = (center, relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin))
+        fresh, idle = best[1], 0
+        for _ in range(MAX_PASSES):
+            if not self._add(fresh.tree):
+                break
+            look("multipliers")
+            run_counted(self._solver)
+            if self._solver.getModelStatus() != _Status.kOptimal:
+                break
+            point = np.array(self._solver.getSolution().col_value)
+            value = -float(self._solver.getObjectiveValue())
+            multipliers = np.zeros_like(center)
+            multipliers[:-1] = np.clip(point[: self._multipliers].reshape(-1, self.width), 0.0, self._upper)
+            fresh = relax_over_pool(self.pool, multipliers, self.coordinates.fixed, self.origin)
+            idle += 1
+            if fresh.value > best[1].value + SAME_VALUE * abs(best[1].value):
+                best, idle = (multipliers, fresh), 0
+            if idle >= STAGNATION or value - best[1].value <= self.tolerance * abs(value):
+                break
+        return best
+
+    tolerance = SAME_VALUE
+    """Relative distance of the value over the pool to that of the linear program at which the multipliers are the best."""
+
+    def _add(self, tree: tuple[Interval, ...]) -> int:
+        """Add cuts of intervals that are new; return how many."""
+        fresh = [interval for interval in dict.fromkeys(tree) if interval not in self._known and interval.member >= 0]
+        rows = [self._cut(interval) for interval in fresh]
+        rows = [row for row in rows if np.isfinite(row[0])]
+        self._known.update(fresh)
+        if not rows:
+            return 0
+        starts = np.cumsum([0, *[columns.size for _, columns, _ in rows[:-1]]]).astype(np.int32)
+        columns = np.concatenate([columns for _, columns, _ in rows]).astype(np.int32)
+        entries = np.concatenate([entries for _, _, entries in rows])
+        limits = np.array([limit for limit, _, _ in rows])
+        self._solver.addRows(len(rows), np.full(len(rows), -np.inf), limits, entries.size, starts, columns, entries)
+        return len(rows)
+
+    def _cut(self, interval: Interval) -> tuple[float, Any, Floats]:
+        """Right side, columns and entries of P_e − P_s − (p_s − p_e) · z ≤ cost of the interval."""
+        start, end, member = interval
+        cost = float(self.pool.values[member, start:end].sum())
+        z = self.pool.coordinates[member]
+        columns, entries = [np.array([self._multipliers + end - 1])], [np.ones(1)]
+        if end < self.periods:
+            columns.append(end * self.width + np.arange(self.width))
+            entries.append(z)
+        if start:
+            cost += self.coordinates.fixed
+            columns += [np.array([self._multipliers + start - 1]), start * self.width + np.arange(self.width)]
+            entries += [-np.ones(1), -z]
+        elif self.origin.coordinates is not None and member != self.origin.member:
+            cost += self.coordinates.fixed
+            columns.append(np.arange(self.width))
+            entries.append(self.origin.coordinates - z)
+        row, entry = np.concatenate(columns), np.concatenate(entries)
+        return cost, row[entry != 0], entry[entry != 0]

@@ -1,0 +1,125 @@
+"""The Lagrangian relaxation over a pool of deployments: multipliers on the borders between periods, and a price of any change.
+
+The value is that of a shortest path over intervals [s, e) in which one deployment d stays. Multipliers telescope inside, so that
+an interval costs Σ_t f_t(d) + (p_s − p_e) · z(d), where z are the coordinates of d; each border costs the fixed price of a change.
+Over a pool the path is found by a dynamic program in O(periods × pool). Over all deployments its value is a lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
+from edrp.mdp.placement.period_values import CELL_WORK
+from edrp.mdp.placement.pool import DeploymentPool
+
+
+class Interval(NamedTuple):
+    """Periods from `start` up to, but not including, `end`, and the deployment of the pool that stays there."""
+
+    start: int
+    end: int
+    member: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What runs before the first period.
+
+    Attributes
+    ----------
+    coordinates : shape (coordinates,), of the initial deployment; None where there is none, and the first period is free.
+    member : index of the initial deployment in the pool; -1 where it is infeasible in all periods, or there is none.
+    """
+
+    coordinates: Floats | None
+    member: int = -1
+
+    def potential(self, multipliers: Floats) -> float:
+        """The constant that multipliers of the first border add, shape (periods + 1, coordinates)."""
+        return 0.0 if self.coordinates is None else -float(multipliers[0] @ self.coordinates)
+
+    def entry(self, fixed: float) -> float:
+        """The fixed price of the first border."""
+        return 0.0 if self.coordinates is None else fixed
+
+
+@dataclass(frozen=True)
+class PoolRelaxation:
+    """The relaxation over a pool at some multipliers.
+
+    Attributes
+    ----------
+    value : least cost of a path.
+    tree : for each border but the first, the last interval of a shortest path to it.
+    through : shape (deployments, periods), least cost of a path on which the deployment runs in the period.
+    """
+
+    value: float
+    tree: tuple[Interval, ...]
+    through: Floats
+
+
+def relax_over_pool(pool: DeploymentPool, multipliers: Floats, fixed: float, origin: Origin) -> PoolRelaxation:
+    """Solve the relaxation over a pool.
+
+    Parameters
+    ----------
+    multipliers
+        Shape (periods + 1, coordinates); 0 at the last border, and at the first one where nothing runs before.
+    """
+    values = pool.values
+    count, periods = values.shape
+    priced = pool.coordinates @ multipliers.T
+    spend(CELL_WORK * count * (periods + 1) * (4 + multipliers.shape[1] / 4))
+    ahead, tree = _forward(values, priced, fixed, origin, origin.potential(multipliers))
+    through = np.empty_like(values)
+    rest, potential = np.zeros(count), 0.0
+    for t in range(periods - 1, -1, -1):
+        through[:, t] = ahead[:, t] + rest
+        here = values[:, t] + rest
+        potential = float((priced[:, t] + here).min(initial=np.inf))
+        leave = fixed + potential - priced[:, t]
+        rest = leave if fixed == 0 else np.minimum(here, leave)
+    value = float((ahead[:, -1] - priced[:, -1]).min(initial=np.inf))
+    return PoolRelaxation(value, tree, through)
+
+
+def _forward(
+    values: Floats, priced: Floats, fixed: float, origin: Origin, potential: float
+) -> tuple[Floats, tuple[Interval, ...]]:
+    """Least cost of a path that ends with each deployment in each period, and the tree of shortest paths to borders."""
+    count, periods = values.shape
+    ahead, tree = np.empty_like(values), []
+    cost, start = np.full(count, np.inf), np.zeros(count, np.int64)
+    if origin.member >= 0:
+        cost[origin.member] = 0.0
+    for t in range(periods):
+        enter = potential + (origin.entry(fixed) if t == 0 else fixed) + priced[:, t]
+        fresh = enter < cost if fixed > 0 or t == 0 else np.ones(count, bool)
+        start = np.where(fresh, t, start)
+        cost = np.where(fresh, enter, cost) + values[:, t]
+        ahead[:, t] = cost
+        leaving = cost - priced[:, t + 1]
+        member = int(leaving.argmin()) if count else -1
+        potential = float(leaving[member]) if count else np.inf
+        tree.append(Interval(int(start[member]) if count else t, t + 1, member))
+    return ahead, tuple(tree)
+
+
+def shortest_path(tree: tuple[Interval, ...]) -> list[Interval]:
+    """The intervals of the shortest path to the last border."""
+    path, end = [], len(tree)
+    while end > 0:
+        path.append(tree[end - 1])
+        end = tree[end - 1].start
+    return path[::-1]
+
+
+def members_per_period(path: list[Interval]) -> Ints:
+    """The deployment of each period on a path, shape (periods,), as indices into the pool."""
+    return np.concatenate([np.full(interval.end - interval.start, interval.member) for interval in path])

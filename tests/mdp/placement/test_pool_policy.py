@@ -1,0 +1,125 @@
+"""Policies of deployments: against policy iteration over all deployments, and where the answer is known otherwise."""
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.check_problems.placement.policy_brute_force import brute_force_policy
+from edrp.check_problems.placement.policy_problems import two_levels
+from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
+from edrp.core.methods import Options, get_method, run_method
+from edrp.core.solve import checked
+from edrp.datasets.families.placement.policy import elastic_levels
+from edrp.datasets.families.placement.random_policy import random_policy
+from edrp.placement.policy import SHARED_FIELDS, EdrpPolicyProblem
+from edrp.placement.sequence import EdrpSequence, Period
+
+CLOSE = {"rel": 1e-6, "abs": 1e-9}
+
+
+def answer_over_a_pool(problem, **options):
+    """The answer of a pool that grows, as on problems with too many deployments to list them all."""
+    answer = run_method(get_method("pool-policy"), problem, Options(parameters={"complete": False}, **options))
+    assert checked(problem, answer)[1] == ""
+    return answer
+
+
+def over_periods(problem: EdrpPolicyProblem, duration: float) -> EdrpSequence:
+    """One period at the level now."""
+    level = problem.levels[problem.level_numbers[problem.level]]
+    period = Period(duration=duration, external_rates=level.external_rates, limits=level.limits)
+    shared = {name: getattr(problem, name) for name in SHARED_FIELDS}
+    return EdrpSequence(**shared, periods=[period], initial=problem.current)
+
+
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 100))])
+def test_a_growing_pool_is_never_better_than_the_optimum_and_its_bound_never_above(seed):
+    problem = random_policy(seed)
+    best, answer = brute_force_policy(problem), answer_over_a_pool(problem)
+    if best is None:
+        assert answer.status == "infeasible"
+        return
+    assert answer.objective >= best * (1 - 1e-9) - 1e-9
+    assert answer.objective == pytest.approx(best, **CLOSE)
+    assert answer.bound <= best * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12, 150))
+def test_all_deployments_make_the_optimum(seed):
+    problem = random_policy(seed)
+    best, solution = brute_force_policy(problem), edrp.solve(problem)
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    assert best is None or solution.objective == pytest.approx(best, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 6])
+def test_without_a_future_the_decision_is_myopic(seed):
+    problem = random_policy(seed)
+    problem = problem.replace(discount=0.0, transitions=np.eye(len(problem.levels)).tolist())
+    best = brute_force_sequence(over_periods(problem, problem.period))
+    assert best is not None
+    assert edrp.solve(problem).objective == pytest.approx(best, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 6])
+def test_one_level_is_a_period_as_long_as_all_discounted_ones(seed):
+    problem = random_policy(seed)
+    problem = problem.replace(discount=0.8, transitions=np.eye(len(problem.levels)).tolist())
+    best = brute_force_sequence(over_periods(problem, 5 * problem.period))
+    assert edrp.solve(problem).objective == pytest.approx(best, **CLOSE)
+    answer = answer_over_a_pool(problem)
+    assert answer.objective == pytest.approx(best, **CLOSE)
+
+
+def test_free_changes_cost_what_the_levels_cost_by_themselves():
+    problem = two_levels()
+    optima = [60.0 * edrp.solve(problem.at_level(level).problem).objective for level in range(2)]
+    expected = np.linalg.solve(np.eye(2) - 0.8 * np.array(problem.transitions), optima)[0]
+    for answer in (edrp.solve(problem), answer_over_a_pool(problem)):
+        assert answer.status == "optimal"
+        assert answer.objective == pytest.approx(expected)
+        assert answer.bound == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("price", ["change", "started_replicas"])
+def test_expensive_changes_are_made_once_and_a_pool_proves_it(price):
+    problem = two_levels(changes={price: 1e4}, current={"work": ["a"]}, level="high")
+    answer = answer_over_a_pool(problem)
+    assert answer.status == "optimal"
+    assert all(state.next == state.deployment for state in answer.decision.states)
+    assert len(answer.decision.deployments) == 1
+
+
+def test_what_may_never_come_is_no_reason():
+    never = [{"name": "low"}, {"name": "high", "external_rates": {"work": 99.0}}]
+    problem = two_levels(levels=never, transitions=[[1.0, 0.0], [0.5, 0.5]])
+    solution = edrp.solve(problem)
+    assert solution.status == "optimal"
+    assert {state.level for state in solution.policy.states} == {"low"}
+
+
+def test_peak_loads_count():
+    usage = {"cpu": {"per_tuple": 0.05}}
+    queue = {"model": "mm1", "service_rate": 10.0}
+    work = {"name": "work", "latency": queue, "external_rate": 5.0, "max_replicas": 2, "usage": usage}
+    nodes = [{"name": name, "capacity": {"cpu": 1.0}} for name in "ab"]
+    problem = two_levels(
+        application={"operators": [work]},
+        network={"nodes": nodes, "between_zones": {"delay": 0.01}},
+        weights={"peak_load": 1.0},
+        changes={"change": 3.0},
+        current={"work": ["a"]},
+    )
+    best = brute_force_policy(problem)
+    assert edrp.solve(problem).objective == pytest.approx(best, **CLOSE)
+    answer = answer_over_a_pool(problem)
+    assert answer.objective == pytest.approx(best, **CLOSE)
+    assert answer.bound <= best + 1e-9
+
+
+def test_a_start_is_not_made_worse():
+    problem = elastic_levels(1, operators=3)
+    best = edrp.solve(problem)
+    again = answer_over_a_pool(problem, start=best.policy, work_limit=0.2)
+    assert again.objective == pytest.approx(best.objective, **CLOSE)
