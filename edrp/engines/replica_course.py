@@ -133,42 +133,91 @@ def best_courses(
 ) -> Courses:
     """Find the cheapest course with a change now, and the cheapest without one.
 
-    The price of a course is that of its replicas and of all late tuples. What has piled up when a later change begins is late,
-    and does not delay what comes after it.
+    The price of a course is that of its replicas and of all late tuples. Until a later change all scenarios are followed one by
+    one; what has then piled up on average delays tuples until the new replicas have worked it off at the mean load. What waits at
+    the end is late and takes replicas' time, so that load is never dropped.
     """
     levels, steps = capacity_levels(operators), expected.demand.shape[1]
     now = np.array([running[operator.name] for operator in operators])
     delays = np.full((steps, len(levels.capacity)), prices.silence)
     delays[0] += expected.backlog / levels.capacity
-    intervals = _interval_prices(levels, delays, expected, prices)
-    intervals[0][:, (levels.replicas == now).all(axis=1)] = np.inf
-    values, following = np.zeros(steps + 1), [(steps, 0)] * steps
-    for begin in range(steps - 1, -1, -1):
-        totals = intervals[begin] + values[1:, None]
-        end, level = np.unravel_index(int(np.argmin(totals)), totals.shape)
-        values[begin], following[begin] = totals[end, level], (int(end) + 1, int(level))
-    capacity = min(operator.of(running[operator.name]) for operator in operators)
-    kept_levels = CapacityLevels(now[None], np.array([capacity]))
-    kept = _interval_prices(kept_levels, np.array([[expected.backlog / capacity]]), expected, prices)[0, :, 0] + values[1:]
-    changing = () if np.isinf(values[0]) else tuple(_changes(following, 0))
-    waiting = tuple(_changes(following, int(np.argmin(kept)) + 1))
-    return Courses(float(values[0]), float(kept.min()), changing, waiting)
+    program = _Program(levels, _intervals(levels, delays, expected, prices), expected, prices)
+    others = np.where((levels.replicas == now).all(axis=1), np.inf, program.values[0])
+    change_price = float(others.min())
+    changing = () if np.isinf(change_price) else tuple(program.changes(CourseStep(0, int(others.argmin()))))
+    kept = CapacityLevels(now[None], np.array([min(operator.of(running[operator.name]) for operator in operators)]))
+    waiting = _intervals(kept, expected.backlog / kept.capacity[None], expected, prices)
+    totals, following = program.continued(waiting, 0)
+    end = int(totals[:, 0].argmin())
+    return Courses(change_price, float(totals[end, 0]), changing, tuple(program.changes(CourseStep(end + 1, following[end, 0]))))
 
 
-def _changes(following: Sequence[tuple[int, int]], begin: int) -> Iterator[CourseStep]:
-    while begin < len(following):
-        end, level = following[begin]
-        yield CourseStep(begin, level)
-        begin = end
+class _Intervals(NamedTuple):
+    """Levels of capacity from one step up to and with another, each of shape (first steps, last steps, levels).
+
+    Attributes
+    ----------
+    prices : of replicas and late tuples; infinite where the last step is before the first.
+    piled_up : tuples that wait at the end, mean of the scenarios.
+    """
+
+    prices: Floats
+    piled_up: Floats
 
 
-def _interval_prices(levels: CapacityLevels, delays: Floats, expected: Expected, prices: ControlPrices) -> Floats:
-    """Prices of levels from one step up to and with another, (first steps, last steps, levels); infinite where that is before.
+class _Program:
+    """The dynamic program over the steps at which a level begins.
+
+    Attributes
+    ----------
+    values : (steps, levels) price of the best course from the beginning of a step on in which the level begins there.
+    """
+
+    def __init__(self, levels: CapacityLevels, intervals: _Intervals, expected: Expected, prices: ControlPrices) -> None:
+        self._late, self._capacity = prices.late, levels.capacity
+        self._at_end = prices.late + prices.replica * float((levels.replicas.sum(axis=1) / levels.capacity).min())
+        self._load, self._rest = expected.demand.mean(axis=0), expected.seconds[::-1].cumsum()[::-1]
+        steps, count = len(self._load), len(levels.capacity)
+        self.values = np.zeros((steps, count))
+        self._ends, self._following = np.zeros((2, steps, count), dtype=np.int64)
+        for begin in range(steps - 1, -1, -1):
+            totals, following = self.continued(intervals, begin)
+            ends = totals.argmin(axis=0)
+            self.values[begin] = np.take_along_axis(totals, ends[None], axis=0)[0]
+            self._ends[begin] = begin + 1 + ends
+            self._following[begin] = np.take_along_axis(following, ends[None], axis=0)[0]
+
+    def continued(self, intervals: _Intervals, begin: int) -> tuple[Floats, Ints]:
+        """Prices of intervals from a step on with the best that follows them, and the level of that, (last steps, levels)."""
+        totals = intervals.prices[begin, begin:].copy()
+        following = np.zeros(totals.shape, dtype=np.int64)
+        load, rest = self._load[begin + 1 :, None, None], self._rest[begin + 1 :, None, None]
+        piled_up, spare = intervals.piled_up[begin, begin:-1, :, None], self._capacity - load
+        seconds = np.divide(
+            piled_up, spare, out=np.full(np.broadcast_shapes(piled_up.shape, spare.shape), np.inf), where=spare > 0
+        )
+        seconds = np.where(piled_up > 0, np.minimum(seconds, rest), 0.0)
+        after = self.values[begin + 1 :, None, :] + self._late * load * seconds
+        totals[-1] += self._at_end * intervals.piled_up[begin, -1]
+        following[:-1] = after.argmin(axis=2)
+        totals[:-1] += after.min(axis=2)
+        return totals, following
+
+    def changes(self, first: CourseStep) -> Iterator[CourseStep]:
+        """A change and all that follow it in the best course; none from the end on."""
+        step, level = first
+        while step < len(self.values):
+            yield CourseStep(step, level)
+            step, level = int(self._ends[step, level]), int(self._following[step, level])
+
+
+def _intervals(levels: CapacityLevels, delays: Floats, expected: Expected, prices: ControlPrices) -> _Intervals:
+    """All intervals that begin with one of the first steps.
 
     `delays` are those of tuples that arrive at the beginning, (first steps, levels).
     """
     (firsts, count), steps = delays.shape, expected.demand.shape[1]
-    intervals = np.full((firsts, steps, count), np.inf)
+    totals, waiting = np.full((firsts, steps, count), np.inf), np.zeros((firsts, steps, count))
     delay = np.repeat(delays[:, None, :], len(expected.demand), axis=1)  # first steps, scenarios, levels
     price = np.zeros((firsts, count))
     rent = prices.replica * levels.replicas.sum(axis=1)
@@ -177,11 +226,10 @@ def _interval_prices(levels: CapacityLevels, delays: Floats, expected: Expected,
         load, seconds = expected.demand[:, step, None], float(expected.seconds[step])
         late, delay[begun] = late_seconds(load / levels.capacity, delay[begun], seconds, prices.late_after)
         price[begun] += rent * seconds + prices.late * (load * late).mean(axis=1)
-        intervals[begun, step] = price[begun]
-        if step + 1 < steps:
-            piled_up = np.multiply(delay[begun], levels.capacity, out=np.zeros_like(delay[begun]), where=delay[begun] > 0)
-            intervals[begun, step] += prices.late * piled_up.mean(axis=1)
-    return intervals
+        totals[begun, step] = price[begun]
+        mean = delay[begun].mean(axis=1)
+        waiting[begun, step] = np.multiply(mean, levels.capacity, out=np.zeros_like(mean), where=mean > 0)
+    return _Intervals(totals, waiting)
 
 
 def late_seconds(used: Floats, delay: Floats, step: float, late_after: float) -> tuple[Floats, Floats]:

@@ -165,7 +165,7 @@ class RollingHorizon:
             yield Fault("demand", str(scenarios.shape), "must have the shape (steps,) or (scenarios, steps), with a step or more")
         elif not (np.isfinite(scenarios).all() and (scenarios >= 0).all()):
             yield Fault("demand", "", "must be numbers from 0 on")
-        elif self.horizon is not None and scenarios.shape[1] < self.horizon / step - STEP_SLACK:
+        elif self.horizon is not None and (scenarios.shape[1] + STEP_SLACK) * step < self.horizon:
             seconds = scenarios.shape[1] * step
             yield Fault("demand", f"{seconds:g} s", f"is a forecast shorter than the horizon of {self.horizon:g} s")
 
@@ -215,14 +215,14 @@ class _Weighing:
 
     def _load_returns(self) -> tuple[str, float] | None:
         """Whether the load falls or rises back to what runs, and when; None where it does not."""
-        load = self._expected.demand[:, :, None]
-        late = np.where(load > self._levels.capacity, load, 0.0).mean(axis=0) * self._prices.late
-        rent = self._prices.replica * self._levels.replicas.sum(axis=1)
-        wanted = self._levels.capacity[(rent + late).argmin(axis=1)]
-        if wanted[0] == self._capacity:
-            return None
-        high = wanted[0] > self._capacity
-        back = np.flatnonzero(wanted <= self._capacity if high else wanted >= self._capacity)
+        demand = self._expected.demand
+        high = demand[:, 0].mean() > self._capacity
+        if high:
+            back = np.flatnonzero(demand.mean(axis=0) <= self._capacity)
+        else:
+            level = np.searchsorted(self._levels.capacity, demand.max(axis=0)).clip(max=len(self._levels.capacity) - 1)
+            back = np.flatnonzero(self._levels.capacity[level] >= self._capacity)
+            back = back if len(back) and back[0] > 0 else back[:0]
         return ("falls" if high else "rises", float(self._begins[back[0]])) if len(back) else None
 
     def _why_change(self, vector: Mapping[str, int], later: Sequence[LaterChange], rate: float | None, saving: float) -> str:
