@@ -61,6 +61,12 @@ class DaySettings:
         if self.horizon < self.history.step:
             raise EngineError("--horizon", f"{self.horizon:g} s is shorter than a step of the history, {self.history.step:g} s")
 
+    def refuse_future(self, now: float) -> None:
+        """Refuse a history that ends later than this time, in seconds since 1970, by more than a step."""
+        if self.history.end > now + self.history.step:
+            ahead = f"ends {self.history.end - now:.0f} s ahead of this clock"
+            raise EngineError("--history", f"{ahead}; its times must be seconds since 1970")
+
     @property
     def steps(self) -> int:
         """Steps of the history that are planned."""
@@ -103,15 +109,8 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
         How changes are made, by which their downtimes are remembered.
     now
         Time in seconds since 1970.
-
-    Raises
-    ------
-    EngineError
-        The history ends after `now`.
     """
     history, offered = settings.history, offered_load(fit)
-    if history.end > now + history.step:
-        raise EngineError("--history", f"ends {history.end - now:.0f} s ahead of this clock; times are seconds since 1970")
     known = history.extended(state.offered, now)
     demand = forecast(known, [], settings.steps, SCENARIOS)
     capacities = tuple(operator_capacities(fit, goals))

@@ -134,10 +134,10 @@ def _faults(series: Floats, steps: int, quantiles: Sequence[float]) -> Iterator[
     if not np.any(np.isfinite(series)):
         yield Fault("history", "", "holds no rate")
     if steps < 1:
-        yield Fault("steps", steps, "must be at least 1")
+        yield Fault("steps", str(steps), "must be at least 1")
     for quantile in quantiles:
         if not 0.0 < quantile < 1.0:
-            yield Fault("quantiles", quantile, "must be between 0 and 1")
+            yield Fault("quantiles", f"{quantile:g}", "must be between 0 and 1")
 
 
 def _wide(middle: Floats, quantiles: Sequence[float]) -> Floats:

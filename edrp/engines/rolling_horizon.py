@@ -160,7 +160,7 @@ class RollingHorizon:
             if operator.name not in running:
                 yield Fault("running", operator.name, "is missing; name the replicas of every operator")
         if not step > 0:
-            yield Fault("step", step, "must be positive")
+            yield Fault("step", f"{step:g}", "must be positive")
         if scenarios.ndim != 2 or not scenarios.shape[1]:
             yield Fault("demand", str(scenarios.shape), "must have the shape (steps,) or (scenarios, steps), with a step or more")
         elif not (np.isfinite(scenarios).all() and (scenarios >= 0).all()):
@@ -264,7 +264,7 @@ def _price_faults(prices: ControlPrices) -> Iterator[Fault]:
     for name in ("replica", "late", "silence", "late_after"):
         value = getattr(prices, name)
         if not (np.isfinite(value) and value >= 0):
-            yield Fault(f"prices.{name}", value, "must be a number from 0 on")
+            yield Fault(f"prices.{name}", f"{value:g}", "must be a number from 0 on")
 
 
 def _refuse(faults: list[Fault]) -> None:
