@@ -124,10 +124,19 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
         outlook = Outlook(running, False, "of no operator it is known how many tuples/s it can take")
     else:
         controller = RollingHorizon(capacities, prices)
-        rate = offered.processed if offered.rate is None else offered.rate
+        rate = offered.rate
+        if rate is None and not _catches_up(controller, state, running, demand, now):
+            rate = offered.processed
         first = min(history.step, max(1.0, known.end + history.step - now))
         outlook = controller.decide(now, running, rate, offered.backlog, demand, history.step, state.changed_at, first)
     return DayDecision(outlook, offered, demand, history.step, prices, bool(measured), forecast_remark(known))
+
+
+def _catches_up(controller: RollingHorizon, state: WatchState, running: dict[str, int], demand: Floats, now: float) -> bool:
+    """Whether sources that tell no backlog may be reading what the last change has left, which is more than is offered."""
+    if state.changed_at is None:
+        return False
+    return controller.catching_up(now, running, float(demand[:, 0].mean()), state.changed_at) is not None
 
 
 def operator_capacities(fit: JobFit, goals: Goals) -> list[OperatorCapacity]:

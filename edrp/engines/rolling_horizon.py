@@ -134,21 +134,19 @@ class RollingHorizon:
         if rate is not None:
             scenarios = scenarios.copy()
             scenarios[:, 0] = np.maximum(scenarios[:, 0], rate)
-        until = self._catching_up(now, running, rate, backlog, last_change)
-        if until is not None:
-            began = clock_time(last_change or 0.0)
-            why = f"the job catches up with the change of {began} until about {clock_time(until)}; that backlog is no load"
-            return Outlook(dict(running), False, why)
+        if last_change is not None and backlog != 0:
+            load = float(scenarios[:, 0].mean()) if rate is None else rate
+            until = self.catching_up(now, running, load, last_change)
+            if until is not None:
+                times = f"{clock_time(last_change)} until about {clock_time(until)}"
+                why = f"the job catches up with the change of {times}; that backlog is no load"
+                return Outlook(dict(running), False, why)
         seconds = np.full(scenarios.shape[1], float(step))
         seconds[0] = step if first is None else first
         return _Weighing(self, running, Expected(scenarios, seconds, backlog or 0.0), now).outlook(rate)
 
-    def _catching_up(
-        self, now: float, running: Mapping[str, int], rate: float | None, backlog: float | None, last_change: float | None
-    ) -> float | None:
+    def catching_up(self, now: float, running: Mapping[str, int], rate: float, last_change: float) -> float | None:
         """Time until which the backlog of the last change lasts; None where it is over, or the load passes the capacity."""
-        if last_change is None or rate is None or backlog == 0:
-            return None
         used = rate / self.capacity(running)
         if used >= 1.0:
             return None
