@@ -150,7 +150,8 @@ def _past_origins(length: int, season: int) -> Ints:
     """Steps before which past forecasts are made, at about the same time of earlier seasons."""
     shifts = np.unique([round(shift * season / RECENT_SHARE / 3) for shift in TESTED_SHIFTS])
     origins = (length - season * np.arange(1, TESTED_SEASONS + 1)[:, None] + shifts).ravel()
-    return origins[(origins > season) & (origins < length)]
+    possible: Ints = origins[(origins > season) & (origins < length)]
+    return possible
 
 
 def _best_candidate(

@@ -51,6 +51,10 @@ class Outlook:
     saving: float = 0.0
 
 
+IN_FLIGHT = 1.0
+"""Seconds of load that are on their way at any time and no backlog."""
+
+
 @dataclass(frozen=True, slots=True)
 class RollingHorizon:
     """Decides numbers of replicas of all operators of a job together.
@@ -134,9 +138,9 @@ class RollingHorizon:
         if rate is not None:
             scenarios = scenarios.copy()
             scenarios[:, 0] = np.maximum(scenarios[:, 0], rate)
-        if last_change is not None and backlog != 0:
+        if last_change is not None:
             load = float(scenarios[:, 0].mean()) if rate is None else rate
-            until = self.catching_up(now, running, load, last_change)
+            until = self.catching_up(now, running, load, last_change, backlog)
             if until is not None:
                 times = f"{clock_time(last_change)} until about {clock_time(until)}"
                 why = f"the job catches up with the change of {times}; that backlog is no load"
@@ -145,12 +149,16 @@ class RollingHorizon:
         seconds[0] = step if first is None else first
         return _Weighing(self, running, Expected(scenarios, seconds, backlog or 0.0), now).outlook(rate)
 
-    def catching_up(self, now: float, running: Mapping[str, int], rate: float, last_change: float) -> float | None:
+    def catching_up(
+        self, now: float, running: Mapping[str, int], rate: float, last_change: float, backlog: float | None = None
+    ) -> float | None:
         """Time until which the backlog of the last change lasts; None where it is over, or the load passes the capacity."""
-        used = rate / self.capacity(running)
-        if used >= 1.0:
+        capacity = self.capacity(running)
+        if rate >= capacity or (backlog is not None and backlog <= IN_FLIGHT * rate):
             return None
-        until = last_change + self.prices.silence / (1.0 - used)
+        until = last_change + self.prices.silence * capacity / (capacity - rate) if np.isfinite(capacity) else last_change
+        if backlog is not None:
+            until = min(until, now + backlog / (capacity - rate))
         return until if now < until else None
 
     def _faults(self, running: Mapping[str, int], scenarios: Floats, step: float) -> Iterator[Fault]:
