@@ -34,8 +34,8 @@ WEEK = 7
 WEEKS_NEEDED = 4
 """Weeks from which on weekdays may be compared with each other."""
 
-FADES = (1.0, 3.0, 9.0)
-"""Candidates for the lead at which the ratio has faded to its e-th part, in twenty-fourths of a season."""
+FADES = (1.0, 3.0, 9.0, 0.0)
+"""Candidates for the lead at which the ratio has faded to its e-th part, in twenty-fourths of a season; 0 for no ratio."""
 
 TESTED_SEASONS, TESTED_SHIFTS = 28, (-3, -2, -1, 0, 1, 2, 3)
 """Past forecasts by whose errors quantiles are set: those made at about this time of so many seasons, shifted by as many
@@ -189,7 +189,7 @@ def _predict(series: Floats, origins: Ints, steps: int, way: _Candidate, recent_
     sums = [np.where(both, values, 0.0).sum(axis=1) for values in (observed, expected[:, :recent_steps])]
     ratio = np.ones(len(origins))
     np.divide(sums[0], sums[1], out=ratio, where=(sums[1] > 0) & (sums[0] > 0))
-    fading = np.exp(-(np.arange(steps) + 1.0) / way.fade)
+    fading = np.exp(-(np.arange(steps) + 1.0) / way.fade) if way.fade else np.zeros(steps)
     faded: Floats = np.clip(ratio, 1.0 / MAX_RATIO, MAX_RATIO)[:, None] ** fading
     return expected[:, recent_steps:] * faded
 
