@@ -46,13 +46,13 @@ def engine(hour, rate=day_rate, **changes):
 
 
 def test_it_changes_in_the_night_before_the_morning(watch, history):
-    flink = engine(5.8)
-    result = watched(watch, history(), flink, 5.8, "--late-price", 1, rounds=10)
+    flink = engine(5.87)
+    result = watched(watch, history(), flink, 5.87, "--late-price", 1, rounds=5)
     assert result.code == 0, result.err
     assert "wait: counter 1 → 2 is planned for 06:00; a change now costs" in result.out
     assert "change: counter 1 → 2 is best until 17:" in result.out, result.out
     begin, done = (entry for entry in watch.entries("action") if entry["step"] in ("begin", "done"))
-    assert START + 5.8 * 3600 < begin["at"] < done["at"] < START + 6 * 3600
+    assert START + 5.87 * 3600 < begin["at"] < done["at"] < START + 6 * 3600
     assert puts(flink) == [2]
 
 
@@ -121,7 +121,7 @@ def test_backlog_of_its_own_change_leads_to_no_other(watch, history, reports):
     flink = engine(12, rate=lambda seconds: 230.0 if seconds < 12.02 * 3600 else 300.0, reports=reports)
     flink.silence = 30.0
     past = history(rate=lambda seconds: 290.0)
-    result = watched(watch, past, flink, 12, "--max-downtime", 60, "--cooldown", 0, rounds=6)
+    result = watched(watch, past, flink, 12, "--max-downtime", 60, "--cooldown", 0, rounds=3)
     assert "wait: the job catches up with the change of 12:01 until about 12:0" in words(result.out), result.out
     assert puts(flink) == [2]
 
