@@ -1,0 +1,278 @@
+"""Numbers of replicas for the hours to come: change now, later or not at all, whichever is cheapest over a rolling horizon.
+
+Courses are those of `edrp.engines.replica_course`. Backlog is a delay there, never a load: what a change has caused itself does
+not lead to the next change. There are no bands around a target: that a change costs is all that keeps replicas from following
+every minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.engines.replica_course import ControlPrices, Expected, OperatorCapacity, best_courses, capacity_levels
+
+__all__ = ["ControlPrices", "LaterChange", "OperatorCapacity", "Outlook", "RollingHorizon", "clock_time"]
+
+STEP_SLACK = 0.01
+"""Share of a step by which a forecast may be shorter than the horizon."""
+
+
+class LaterChange(NamedTuple):
+    """A change that is planned: when, in seconds since 1970, and the replicas from then on."""
+
+    at: float
+    replicas: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What to do now, and what is planned.
+
+    Attributes
+    ----------
+    replicas : number of replicas of each operator from now on.
+    change : whether they are others than those that run.
+    reason : why, in a sentence.
+    at : changes planned for later, in the order of time; each decision plans anew.
+    saving : price of the best course that does not change now, less that of the best one that does; 0 while nothing is weighed.
+    """
+
+    replicas: dict[str, int]
+    change: bool
+    reason: str
+    at: tuple[LaterChange, ...] = ()
+    saving: float = 0.0
+
+
+IN_FLIGHT = 1.0
+"""Seconds of load that are on their way at any time and no backlog."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollingHorizon:
+    """Decides numbers of replicas of all operators of a job together.
+
+    Attributes
+    ----------
+    operators : capacities of each operator.
+    prices : prices of replicas, late tuples and changes.
+    horizon : seconds that are planned; None for as many as are forecast.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of capacities and prices.
+
+    Examples
+    --------
+    >>> counter = OperatorCapacity("counter", np.array([1, 2]), np.array([100.0, 200.0]))
+    >>> controller = RollingHorizon((counter,), ControlPrices(replica=1.0, late=1.0, silence=2.0))
+    >>> outlook = controller.decide(0.0, {"counter": 1}, 80.0, 0.0, np.array([80.0, 80.0, 150.0, 150.0]), 600.0, None)
+    >>> outlook.replicas, outlook.at
+    ({'counter': 1}, (LaterChange(at=600.0, replicas={'counter': 2}),))
+    >>> print(outlook.reason)
+    counter 1 → 2 is planned for 00:10; a change now costs 600 late tuples more than it saves
+    """
+
+    operators: tuple[OperatorCapacity, ...]
+    prices: ControlPrices
+    horizon: float | None = None
+
+    def __post_init__(self) -> None:
+        faults = [*_operator_faults(self.operators), *_price_faults(self.prices)]
+        if faults:
+            raise InvalidInstanceError(faults, "controller")
+
+    def capacity(self, replicas: Mapping[str, int]) -> float:
+        """Tuples/s that a vector of replicas keeps up with; of numbers that are not listed, as much as the next smaller one."""
+        return min(operator.of(replicas[operator.name]) for operator in self.operators)
+
+    def decide(
+        self,
+        now: float,
+        running: Mapping[str, int],
+        rate: float | None,
+        backlog: float | None,
+        demand: Floats,
+        step: float,
+        last_change: float | None = None,
+        first: float | None = None,
+    ) -> Outlook:
+        """Decide whether to change now.
+
+        Parameters
+        ----------
+        now
+            Time in seconds since 1970.
+        running
+            Replicas that run, by operator.
+        rate
+            Tuples/s that are offered now; None where that is not known.
+        backlog
+            Tuples that are offered and not processed; None where that is not known, which counts as none.
+        demand
+            (steps,) tuples/s expected of the next steps, or (scenarios, steps) of scenarios that are equally likely.
+        step
+            Seconds of a step.
+        last_change
+            When the last change began, in seconds since 1970; None for none.
+        first
+            Seconds that are left of the first step; None for all of it.
+
+        Raises
+        ------
+        InvalidInstanceError
+            The forecast is shorter than the horizon or not of numbers from 0, or replicas of an operator are missing.
+        """
+        scenarios = np.atleast_2d(np.asarray(demand, dtype=float))
+        _refuse(list(self._faults(running, scenarios, step)))
+        if self.horizon is not None:
+            scenarios = scenarios[:, : max(1, round(self.horizon / step))]
+        if rate is not None:
+            scenarios = scenarios.copy()
+            scenarios[:, 0] = np.maximum(scenarios[:, 0], rate)
+        if last_change is not None:
+            load = float(scenarios[:, 0].mean()) if rate is None else rate
+            until = self.catching_up(now, running, load, last_change, backlog)
+            if until is not None:
+                times = f"{clock_time(last_change)} until about {clock_time(until)}"
+                why = f"the job catches up with the change of {times}; that backlog is no load"
+                return Outlook(dict(running), False, why)
+        seconds = np.full(scenarios.shape[1], float(step))
+        seconds[0] = step if first is None else first
+        return _Weighing(self, running, Expected(scenarios, seconds, backlog or 0.0), now).outlook(rate)
+
+    def catching_up(
+        self, now: float, running: Mapping[str, int], rate: float, last_change: float, backlog: float | None = None
+    ) -> float | None:
+        """Time until which the backlog of the last change lasts; None where it is over, or the load passes the capacity."""
+        capacity = self.capacity(running)
+        if rate >= capacity or (backlog is not None and backlog <= IN_FLIGHT * rate):
+            return None
+        until = last_change + self.prices.silence * capacity / (capacity - rate) if np.isfinite(capacity) else last_change
+        if backlog is not None:
+            until = min(until, now + backlog / (capacity - rate))
+        return until if now < until else None
+
+    def _faults(self, running: Mapping[str, int], scenarios: Floats, step: float) -> Iterator[Fault]:
+        for operator in self.operators:
+            if operator.name not in running:
+                yield Fault("running", operator.name, "is missing; name the replicas of every operator")
+        if not step > 0:
+            yield Fault("step", f"{step:g}", "must be positive")
+        if scenarios.ndim != 2 or not scenarios.shape[1]:
+            yield Fault("demand", str(scenarios.shape), "must have the shape (steps,) or (scenarios, steps), with a step or more")
+        elif not (np.isfinite(scenarios).all() and (scenarios >= 0).all()):
+            yield Fault("demand", "", "must be numbers from 0 on")
+        elif self.horizon is not None and (scenarios.shape[1] + STEP_SLACK) * step < self.horizon:
+            seconds = scenarios.shape[1] * step
+            yield Fault("demand", f"{seconds:g} s", f"is a forecast shorter than the horizon of {self.horizon:g} s")
+
+
+class _Weighing:
+    """Weighs a change now against the best course without one, and says why."""
+
+    def __init__(self, controller: RollingHorizon, running: Mapping[str, int], expected: Expected, now: float) -> None:
+        self._running, self._expected, self._now = dict(running), expected, now
+        self._prices, self._levels = controller.prices, capacity_levels(controller.operators)
+        self._names = [operator.name for operator in controller.operators]
+        self._capacity = controller.capacity(running)
+        self._begins = now + np.concatenate([[0.0], np.cumsum(expected.seconds)])
+        self._courses = best_courses(controller.operators, running, expected, controller.prices)
+
+    def outlook(self, rate: float | None) -> Outlook:
+        """The cheaper of both."""
+        courses = self._courses
+        saving = courses.wait_price - courses.change_price
+        steps = courses.changing if saving > 0 else courses.waiting
+        later = tuple(LaterChange(float(self._begins[step]), self._vector(level)) for step, level in steps if step > 0)
+        if saving > 0:
+            vector = self._vector(steps[0].level)
+            return Outlook(vector, True, self._why_change(vector, later, rate, saving), later, saving)
+        return Outlook(dict(self._running), False, self._why_wait(later, saving), later, saving)
+
+    def _vector(self, level: int) -> dict[str, int]:
+        return {**self._running, **dict(zip(self._names, map(int, self._levels.replicas[level]), strict=True))}
+
+    def _amount(self, price: float) -> str:
+        """A price in late tuples, or in replica-seconds where these cost nothing."""
+        worth, unit = (self._prices.late, "late tuples") if self._prices.late > 0 else (self._prices.replica, "replica-seconds")
+        amount = price / (worth or 1.0)
+        return f"{amount:,.0f} {unit}" if amount >= 100 else f"{amount:.3g} {unit}"
+
+    def _why_wait(self, later: Sequence[LaterChange], saving: float) -> str:
+        if np.isinf(saving):
+            return "no other numbers of replicas are allowed"
+        more = f"a change now costs {self._amount(-saving)} more than it saves"
+        back = self._load_returns()
+        if back is not None and (not later or later[0].at > back[1]):
+            return f"the load {back[0]} again at {clock_time(back[1])}; {more}"
+        if later:
+            planned = _changes_text(self._running, later[0].replicas)
+            return f"{planned} is planned for {clock_time(later[0].at)}; {more}"
+        return f"what runs is best until {clock_time(self._begins[-1])}; {more}"
+
+    def _load_returns(self) -> tuple[str, float] | None:
+        """Whether the load falls or rises back to what runs, and when; None where it does not."""
+        demand = self._expected.demand
+        high = demand[:, 0].mean() > self._capacity
+        if high:
+            back = np.flatnonzero(demand.mean(axis=0) <= self._capacity)
+        else:
+            level = np.searchsorted(self._levels.capacity, demand.max(axis=0)).clip(max=len(self._levels.capacity) - 1)
+            back = np.flatnonzero(self._levels.capacity[level] >= self._capacity)
+            back = back if len(back) and back[0] > 0 else back[:0]
+        return ("falls" if high else "rises", float(self._begins[back[0]])) if len(back) else None
+
+    def _why_change(self, vector: Mapping[str, int], later: Sequence[LaterChange], rate: float | None, saving: float) -> str:
+        until = clock_time(later[0].at if later else self._begins[-1])
+        why = f"{_changes_text(self._running, vector)} is best until {until}"
+        if rate is not None and rate > self._capacity:
+            why = f"{rate:.4g} tuples/s are offered, and what runs takes {self._capacity:.4g}"
+        return f"{why}; a change now saves {self._amount(saving)} more than it costs"
+
+
+def clock_time(seconds: float) -> str:
+    """Time of day of a second since 1970, in UTC.
+
+    >>> clock_time(51000.0)
+    '14:10'
+    """
+    return time.strftime("%H:%M", time.gmtime(seconds))
+
+
+def _changes_text(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {before[name]} → {count}" for name, count in after.items() if count != before[name])
+
+
+def _operator_faults(operators: Sequence[OperatorCapacity]) -> Iterator[Fault]:
+    if not operators:
+        yield Fault("operators", "", "are empty; give at least one")
+    for index, operator in enumerate(operators):
+        place = f"operators[{index}]"
+        replicas, capacity = np.asarray(operator.replicas), np.asarray(operator.capacity, dtype=float)
+        if not len(replicas) or replicas.shape != capacity.shape:
+            yield Fault(place, operator.name, "needs as many capacities as numbers of replicas, and one or more")
+        elif replicas[0] < 1 or (np.diff(replicas) <= 0).any():
+            yield Fault(f"{place}.replicas", operator.name, "must rise from 1 or more")
+        elif not (capacity > 0).all():
+            yield Fault(f"{place}.capacity", operator.name, "must be positive")
+
+
+def _price_faults(prices: ControlPrices) -> Iterator[Fault]:
+    for name in ("replica", "late", "silence", "late_after"):
+        value = getattr(prices, name)
+        if not (np.isfinite(value) and value >= 0):
+            yield Fault(f"prices.{name}", f"{value:g}", "must be a number from 0 on")
+
+
+def _refuse(faults: list[Fault]) -> None:
+    if faults:
+        raise InvalidInstanceError(faults, "controller")
