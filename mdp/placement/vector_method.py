@@ -25,6 +25,9 @@ INSTEAD = "use priced-course"
 MAX_LISTED_UNITS, LISTED_SHARE = 60.0, 0.5
 """Maximum units of work, and share of what remains, of a dynamic program over all vectors; beyond, prices prove what they can."""
 
+DIRECT_UNITS = 6.0
+"""Units of work up to which all vectors are listed without looking for prices that prove as much in less."""
+
 MAX_COUNTED = 10**18
 """Largest number of vectors that is reported."""
 
@@ -49,7 +52,7 @@ class ReplicaVectors(Method):
         program = vector_program(problem, compiled, costs)
         size = {"vectors": min(program.vectors, MAX_COUNTED), "periods": len(problem.periods)}
         listed = min(MAX_LISTED_UNITS, LISTED_SHARE * options.remaining)
-        if not program.vectors or (2 * program.units <= listed and program.memory <= memory_limit()):
+        if not program.vectors or (2 * program.units <= min(DIRECT_UNITS, listed) and program.memory <= memory_limit()):
             best = program.best_course()
             found, note = BoundedCourse(best.value, best.value, best.vectors, 0), "dynamic program over all vectors"
         else:
