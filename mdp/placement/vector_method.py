@@ -90,7 +90,7 @@ def obstacles(problem: EdrpSequence) -> Iterator[str]:
     """What makes more count than numbers of replicas, in words."""
     compiled = compile_problem(problem.base)
     if problem.rules:
-        yield f"rules[0] ({problem.rules[0].type}) says where replicas run"
+        yield "rules say where replicas run"
     peaks = [metric for metric in compiled.contention.metrics if compiled.counts_metric(metric)]
     own_peaks = [p for p in problem.periods if p.limits is not None and (p.limits.peak_load or p.limits.peak_loads)]
     if peaks or own_peaks:
