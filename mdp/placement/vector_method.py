@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, Status, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.vector_costs import VectorCosts, node_slots, vector_costs
 from edrp.mdp.placement.vector_course import VectorProgram
@@ -74,7 +74,7 @@ def _answer(
     compiled: Compiled, costs: VectorCosts, found: BoundedCourse, options: Options, size: dict[str, int], note: str
 ) -> Answer:
     """The answer in terms of the problem."""
-    ended = "time_limit" if options.remaining <= 0 else "finished"
+    ended: StoppedBecause = "time_limit" if options.remaining <= 0 else "finished"
     if found.bound == np.inf:
         return Answer("infeasible", "finished", size=size, notes=(note,))
     if not len(found.vectors):
@@ -82,7 +82,8 @@ def _answer(
     vectors = np.empty_like(found.vectors)
     vectors[:, costs.order] = found.vectors
     proven = found.value - found.bound <= options.gap * abs(found.value)
-    decision, status = deployments(compiled, vectors), "optimal" if proven else "feasible"
+    decision = deployments(compiled, vectors)
+    status: Status = "optimal" if proven else "feasible"
     return Answer(status, "finished" if proven else ended, decision, found.value, found.bound, size, notes=(note,))
 
 
