@@ -103,7 +103,8 @@ class VectorCosts:
         """Which operators are on a path, shape (paths, operators); only the first of very many paths."""
         leads = [[k for k, before in enumerate(self.before) if chain in before] for chain in range(len(self.chains))]
         ends = np.cumsum([len(chain) for chain in self.chains])
-        stack, rows = [(chain, np.zeros(ends[-1])) for chain, before in enumerate(self.before) if not before], []
+        stack = [(chain, np.zeros(ends[-1])) for chain, before in enumerate(self.before) if not before]
+        rows: list[Floats] = []
         while stack and len(rows) < MAX_PATHS:
             chain, path = stack.pop()
             row = path.copy()
@@ -233,8 +234,8 @@ def operator_loads(problem: EdrpSequence, operators: Sequence[str]) -> Floats:
     for stream in application.streams:
         outgoing[stream.source].append((position[stream.target], stream.rate))
     for i, name in enumerate(operators):
-        for target, rate in outgoing[name]:
-            loads[:, target] += application.by_name[name].selectivity * loads[:, i] if rate is None else rate
+        for target, given in outgoing[name]:
+            loads[:, target] += application.by_name[name].selectivity * loads[:, i] if given is None else given
     return loads
 
 

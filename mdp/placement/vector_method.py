@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, Status, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.vector_costs import VectorCosts, node_slots, vector_costs
 from edrp.mdp.placement.vector_course import VectorProgram
@@ -24,6 +24,9 @@ INSTEAD = "use priced-course"
 
 MAX_LISTED_UNITS, LISTED_SHARE = 60.0, 0.5
 """Maximum units of work, and share of what remains, of a dynamic program over all vectors; beyond, prices prove what they can."""
+
+DIRECT_UNITS = 6.0
+"""Units of work up to which all vectors are listed without looking for prices that prove as much in less."""
 
 MAX_COUNTED = 10**18
 """Largest number of vectors that is reported."""
@@ -49,7 +52,7 @@ class ReplicaVectors(Method):
         program = vector_program(problem, compiled, costs)
         size = {"vectors": min(program.vectors, MAX_COUNTED), "periods": len(problem.periods)}
         listed = min(MAX_LISTED_UNITS, LISTED_SHARE * options.remaining)
-        if not program.vectors or (2 * program.units <= listed and program.memory <= memory_limit()):
+        if not program.vectors or (2 * program.units <= min(DIRECT_UNITS, listed) and program.memory <= memory_limit()):
             best = program.best_course()
             found, note = BoundedCourse(best.value, best.value, best.vectors, 0), "dynamic program over all vectors"
         else:
@@ -71,7 +74,7 @@ def _answer(
     compiled: Compiled, costs: VectorCosts, found: BoundedCourse, options: Options, size: dict[str, int], note: str
 ) -> Answer:
     """The answer in terms of the problem."""
-    ended = "time_limit" if options.remaining <= 0 else "finished"
+    ended: StoppedBecause = "time_limit" if options.remaining <= 0 else "finished"
     if found.bound == np.inf:
         return Answer("infeasible", "finished", size=size, notes=(note,))
     if not len(found.vectors):
@@ -79,7 +82,8 @@ def _answer(
     vectors = np.empty_like(found.vectors)
     vectors[:, costs.order] = found.vectors
     proven = found.value - found.bound <= options.gap * abs(found.value)
-    decision, status = deployments(compiled, vectors), "optimal" if proven else "feasible"
+    decision = deployments(compiled, vectors)
+    status: Status = "optimal" if proven else "feasible"
     return Answer(status, "finished" if proven else ended, decision, found.value, found.bound, size, notes=(note,))
 
 
@@ -87,7 +91,7 @@ def obstacles(problem: EdrpSequence) -> Iterator[str]:
     """What makes more count than numbers of replicas, in words."""
     compiled = compile_problem(problem.base)
     if problem.rules:
-        yield f"rules[0] ({problem.rules[0].type}) says where replicas run"
+        yield "rules say where replicas run"
     peaks = [metric for metric in compiled.contention.metrics if compiled.counts_metric(metric)]
     own_peaks = [p for p in problem.periods if p.limits is not None and (p.limits.peak_load or p.limits.peak_loads)]
     if peaks or own_peaks:

@@ -139,7 +139,7 @@ class CourseRelaxation:
         costs, replicas = self.costs, self.tables.replicas[course]
         used = np.hstack([replicas @ costs.need, (replicas @ costs.money)[:, None]])
         limit = np.hstack([np.tile(costs.room, (self.periods, 1)), costs.money_limit[:, None]])
-        limited = np.isfinite(limit).all(axis=0)
+        limited: Bools = np.asarray(np.isfinite(limit).all(axis=0))
         excess = (used - limit)[:, limited]
         prices = np.hstack([self.room_price, self.money_price[:, None]])[:, limited]
         excess[(excess < 0) & (prices == 0)] = 0.0
@@ -147,7 +147,7 @@ class CourseRelaxation:
 
     def changes_of_operators(self, course: Ints32) -> Bools:
         """In which periods each operator changes, shape (periods, operators)."""
-        changed = np.zeros(course.shape, bool)
+        changed: Bools = np.zeros(course.shape, bool)
         changed[1:] = course[1:] != course[:-1]
         changed[0] = self.tables.enters[course[0]] > 0
         return changed

@@ -171,7 +171,7 @@ class CourseSearch:
 
     def search_times(self, suggested: Bools, out_of_time: Callable[[], bool]) -> None:
         """Add, leave out and shift times of changes while that is better."""
-        times, table = self.relaxation.changes_of_operators(self.course).any(axis=1), self.relaxation.table()
+        times, table = np.asarray(self.relaxation.changes_of_operators(self.course).any(axis=1)), self.relaxation.table()
         better, left = True, MAX_SEARCH_UNITS / self.relaxation.units
         while better:
             better = False
@@ -180,17 +180,17 @@ class CourseSearch:
                 if left < 0 or out_of_time():
                     return
                 if self.offer(self.at_times(tried, table)):
-                    times, better = self.relaxation.changes_of_operators(self.course).any(axis=1), True
+                    times, better = np.asarray(self.relaxation.changes_of_operators(self.course).any(axis=1)), True
                     break
 
 
 def _neighbours(times: Bools, suggested: Bools) -> Iterator[Bools]:
-    for t in np.flatnonzero(times):
+    for t in np.flatnonzero(times).tolist():
         yield _switched(times, t)
         for shifted in (t - 2, t - 1, t + 1, t + 2):
             if 0 <= shifted < times.size and not times[shifted]:
                 yield _switched(times, t, shifted)
-    for t in np.flatnonzero(suggested & ~times):
+    for t in np.flatnonzero(suggested & ~times).tolist():
         yield _switched(times, t)
 
 
@@ -228,7 +228,7 @@ def bounded_course(
         if bound > best:
             best, state = bound, relaxation.state
         if step % SEARCHED == 1:
-            times = relaxation.changes_of_operators(course).any(axis=1)
+            times = np.asarray(relaxation.changes_of_operators(course).any(axis=1))
             suggested |= times
             made = search.at_times(times, relaxation.table())
             if search.offer(made) or search.value == inf:
