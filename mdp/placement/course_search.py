@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
 from edrp.core.methods import Options
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import SAME_VALUE
@@ -43,10 +44,13 @@ SPREAD = 3.0
 COARSE = 1e-3
 """Precision of the first pass of priced problems, relative to the cost of the best course."""
 
-MIN_PROGRESS = 0.02
+MIN_PROGRESS = 0.01
 """Share of the gap that the multipliers of a box promise at least; below, the box grows."""
 
-FIRST_RADIUS, MIN_RADIUS = 0.2, 0.02
+MAX_STEPS = 100
+"""Maximum number of multipliers that are tried between two passes of priced problems."""
+
+FIRST_RADIUS, MIN_RADIUS = 0.2, 0.002
 """Half widths of the box around the best multipliers, as shares of the largest ones."""
 
 
@@ -170,36 +174,56 @@ class CourseSearch:
         multipliers = np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
         return multipliers
 
-    def climb(self, center: Floats) -> None:
-        """Raise the bound from multipliers on, and search courses among what is found, until the gap is closed or nothing helps."""
-        precision, radius = COARSE, FIRST_RADIUS
-        center_value = self._evaluate(center, precision)
-        self.search_courses(relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin))
-        self.report()
-        while not self.done:
-            multipliers, relaxation = self._best_over_pool(center, radius)
-            gap = (self.upper - self.lower) if self.upper < inf else abs(self.lower)
-            promised = relaxation.value - center_value
-            if promised <= MIN_PROGRESS * gap:
-                if radius < 1.0:
-                    radius = min(1.0, 4 * radius)
-                elif precision > self._finest():
-                    precision = max(self._finest(), 0.1 * precision)
-                    center_value = max(center_value, self._evaluate(center, precision))
-                    radius = FIRST_RADIUS
-                else:
+    def relaxed(self, multipliers: Floats) -> PoolRelaxation:
+        """The relaxation at multipliers over the pool, once it holds all neighbours of what is best in each period."""
+        while True:
+            relaxation = relax_over_pool(self.pool, multipliers, self.coordinates.fixed, self.origin)
+            look("first deployments")
+            if not len(self.pool) or not self.pool.expand(relaxation.through.argmin(axis=0).tolist()):
+                return relaxation
+
+    def ascend(self, center: Floats) -> tuple[Floats, PoolRelaxation]:
+        """Raise the relaxation over the growing pool from multipliers on, in a box that grows and shrinks with success.
+
+        Neighbours of the best deployments nearly always contain the optima of priced problems, so that these are not solved here.
+        """
+        best, radius = self.relaxed(center), FIRST_RADIUS
+        self.search_courses(best)
+        for _ in range(MAX_STEPS):
+            best = relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+            if self.options.remaining <= 0:
+                break
+            multipliers, promised = self._best_over_pool(center, radius)
+            gap = self.upper - best.value if self.upper < inf else abs(best.value)
+            if promised.value - best.value <= MIN_PROGRESS * gap:
+                if radius >= 1.0:
                     break
+                radius = min(1.0, 4 * radius)
                 continue
+            reached = self.relaxed(multipliers)
+            if reached.value > best.value:
+                center, best, radius = multipliers, reached, min(1.0, 1.5 * radius)
+            else:
+                radius *= 0.5
+            if radius < MIN_RADIUS:
+                break
+        self.search_courses(best)
+        self.report()
+        return center, best
+
+    def climb(self, multipliers: Floats) -> None:
+        """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
+        precision = COARSE
+        while not self.done:
+            multipliers, relaxation = self.ascend(multipliers)
             known = len(self.pool)
             value = self._evaluate(multipliers, precision)
-            if value > center_value:
-                center, center_value = multipliers, value
-            elif radius > MIN_RADIUS:
-                radius *= 0.5
-            elif len(self.pool) == known:
-                precision, radius = max(self._finest(), 0.1 * precision), 1.0
-            self.search_courses(relaxation)
             self.report()
+            if len(self.pool) > known:  # optima of priced problems that were no neighbours
+                continue
+            if precision <= self._finest() or relaxation.value - value <= 0.0:
+                break
+            precision = max(self._finest(), 0.1 * precision)
 
     def _finest(self) -> float:
         """Precision at which priced problems count as solved, relative to the cost of the best course."""

@@ -101,7 +101,7 @@ class IntervalBounds:
         path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units)
         try:
             path.evaluate_periods()
-            while (todo := path.unknown(best)) and self.infeasible is None:
+            while self.infeasible is None and (todo := path.unknown(best)):
                 for interval in todo:
                     path.evaluate(*interval)
         except OutOfTimeError:
