@@ -27,7 +27,9 @@ class ChangePrices(Document):
 
     change: NonNegative = Field(0.0, description="any change at all: an engine restarts the job", json_schema_extra={"unit": "s"})
     downtime: NonNegative = Field(0.0, description="per second of downtime (EDRP, eq. 10)", json_schema_extra={"unit": "1"})
-    moved_state: NonNegative = Field(0.0, description="per byte that must reach another node", json_schema_extra={"unit": "s/bytes"})
+    moved_state: NonNegative = Field(
+        0.0, description="per byte that must reach another node", json_schema_extra={"unit": "s/bytes"}
+    )
     started_replicas: NonNegative = Field(0.0, description="per replica started on a node", json_schema_extra={"unit": "s"})
 
     def of(self, change: Change | None) -> float:

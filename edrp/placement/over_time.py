@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -106,7 +106,9 @@ class PlacementOverTime(Problem):
         for name, rate in load.external_rates.items():
             operator = self.application.by_name.get(name)
             if operator is None:
-                faults.add_unknown((*place, "external_rates", name), name, "operator of the application", self.application.by_name)
+                faults.add_unknown(
+                    (*place, "external_rates", name), name, "operator of the application", self.application.by_name
+                )
             elif name in fed and not operator.external_rate:
                 why = f"is of no source: streams bring all the load of {name}; give it an external_rate, or name a source"
                 faults.add((*place, "external_rates", name), rate, why)
@@ -138,7 +140,7 @@ class PlacementOverTime(Problem):
         """The base with other limits and with weights that make up for what these normalise; and the factor that is left."""
         coefficients = {term.metric: term.coefficient for term in self.base.terms if term.weight}
         scaled = {
-            name: coefficient * (limits.of(name) and self.base.metrics[name].scaled(limits.of(name)) or 1.0)
+            name: coefficient * ((limits.of(name) and self.base.metrics[name].scaled(limits.of(name))) or 1.0)
             for name, coefficient in coefficients.items()
         }
         factor = sum(scaled.values())
@@ -160,12 +162,13 @@ class PlacementOverTime(Problem):
 
     def _warnings(self) -> Iterator[Fault]:
         for fault in self.base._warnings():
-            if not fault.place.startswith(("limits.downtime", "weights.downtime")):
+            of_state = fault.place.endswith(".state_size") and self.changes.moved_state
+            if not of_state and not fault.place.startswith(("limits.downtime", "weights.downtime")):
                 yield fault
         if all(stream.rate is not None for stream in self.application.streams) and self.application.streams:
             field, loads = self.loads
             if any(load.external_rates for load in loads):
-                why = "do not reach operators behind streams: all streams give a rate of their own"
+                why = "reach sources alone: all streams give a rate of their own"
                 yield Fault(f"{field}[…].external_rates", "", why)
 
 

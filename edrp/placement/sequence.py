@@ -31,7 +31,9 @@ class PeriodOutcome(Outcome):
 
     deployment: Deployment = Field(description="nodes per operator, once per replica")
     cost: float = Field(description="duration × weighted sum of the metrics", json_schema_extra={"unit": "s"})
-    change_cost: NonNegative = Field(description="prices of the change from the deployment before", json_schema_extra={"unit": "s"})
+    change_cost: NonNegative = Field(
+        description="prices of the change from the deployment before", json_schema_extra={"unit": "s"}
+    )
     response_time: float = Field(description="of the application", json_schema_extra={"unit": "s"})
     money: float = Field(description="cost of the deployment while it runs", json_schema_extra={"unit": "money/h"})
     downtime: NonNegative = Field(description="of the change (EDRP, eq. 10)", json_schema_extra={"unit": "s"})
@@ -46,7 +48,9 @@ class EdrpSequenceSolution(Solution):
     metric_units: ClassVar = {**EdrpSolution.metric_units, "moved_state": "B", "running": "s", "changing": "s"}
 
     kind: Literal["edrp-sequence-solution"] = Field("edrp-sequence-solution", description="says what the document is")
-    objective: float | None = Field(description="cost of all periods and changes as re-evaluated", json_schema_extra={"unit": "s"})
+    objective: float | None = Field(
+        description="cost of all periods and changes as re-evaluated", json_schema_extra={"unit": "s"}
+    )
     bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "s"})
     periods: tuple[PeriodOutcome, ...] | None = Field(description="what runs in each period")
 
@@ -122,14 +126,14 @@ class EdrpSequence(PlacementOverTime):
         deployments: tuple[Deployment, ...] = self.read_decision(decision)
         broken: list[str] = []
         costs, prices, sums = [], [], dict.fromkeys((*MEANS, "downtime", "moved_state", "started_replicas"), 0.0)
-        changes = 0
+        changes, whole = 0, self.duration
         for number, (loaded, after) in enumerate(self._course(deployments)):
             evaluation = loaded.problem.evaluate(after)
             change = self.change(loaded, after)
             broken += [f"periods[{number}]: {why}" for why in evaluation.broken]
             costs.append(self.periods[number].duration * loaded.factor * evaluation.objective)
             for name in MEANS:
-                sums[name] += self.periods[number].duration / self.duration * evaluation.metrics.get(name, 0.0)
+                sums[name] += self.periods[number].duration / whole * evaluation.metrics.get(name, 0.0)
             if change is not None:
                 changes += 1
                 prices.append(self.changes.of(change))
@@ -141,10 +145,10 @@ class EdrpSequence(PlacementOverTime):
         return Evaluation(running + changing, metrics, tuple(broken))
 
     def _course(self, deployments: Sequence[Deployment]) -> Iterator[tuple[LoadedProblem, Deployment]]:
-        """The problem of each period with what runs before, and what runs then."""
+        """The problem of each period with what runs before, where that is something else, and what runs then."""
         before = self.initial
         for number, after in enumerate(deployments):
-            yield self.period(number, before), after
+            yield self.period(number, None if before == after else before), after
             before = after
 
     def _check_decision(self, decision: tuple[Deployment, ...], place: str, faults: Faults) -> None:
