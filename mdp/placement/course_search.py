@@ -41,13 +41,19 @@ START_SHARE, RELAXATION_SHARE, PASS_SHARE = 0.08, 0.3, 0.6
 SPREAD = 3.0
 """Units that one priced problem may take, relative to an even share of its pass."""
 
-COARSE = 1e-3
-"""Precision of the first pass of priced problems, relative to the cost of the best course."""
+COARSE, PRECISION_SHARE = 1e-3, 0.05
+"""Precision of a pass of priced problems, relative to the cost of the best course, at most, and as a share of the open gap."""
 
 MIN_PROGRESS = 0.01
 """Share of the gap that the multipliers of a box promise at least; below, the box grows."""
 
-MAX_STEPS = 100
+SERIOUS = 0.1
+"""Share of what was promised that must be gained to move the box."""
+
+MAX_IDLE = 2
+"""Passes of priced problems without progress after which the search ends."""
+
+MAX_STEPS = 25
 """Maximum number of multipliers that are tried between two passes of priced problems."""
 
 FIRST_RADIUS, MIN_RADIUS = 0.2, 0.002
@@ -105,9 +111,8 @@ class CourseSearch:
         if not np.isfinite(self.pool.values).any(axis=0).all():
             self.feasible = False
             return True
-        relaxation = self._best_over_pool(self.no_multipliers(), 1.0)[1]
+        relaxation = self.ascend(self.no_multipliers())[1]
         self.lower = max(self.lower, relaxation.value)
-        self.search_courses(relaxation)
         self.report()
         return self.done or self._settle(relaxation)
 
@@ -187,25 +192,29 @@ class CourseSearch:
 
         Neighbours of the best deployments nearly always contain the optima of priced problems, so that these are not solved here.
         """
+        program = self._multiplier_program()
         best, radius = self.relaxed(center), FIRST_RADIUS
+        program.add(best.tree)
         self.search_courses(best)
-        for _ in range(MAX_STEPS):
-            best = relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
-            if self.options.remaining <= 0:
-                break
-            multipliers, promised = self._best_over_pool(center, radius)
-            gap = self.upper - best.value if self.upper < inf else abs(best.value)
-            if promised.value - best.value <= MIN_PROGRESS * gap:
+        for _ in range(MAX_STEPS if self.coordinates.upper.size else 0):
+            multipliers, ceiling = program.best(center, radius)
+            gap = min(self.upper, ceiling) - best.value
+            if ceiling - best.value <= MIN_PROGRESS * gap or ceiling <= best.value + SAME_VALUE * abs(best.value):
                 if radius >= 1.0:
                     break
                 radius = min(1.0, 4 * radius)
                 continue
             reached = self.relaxed(multipliers)
-            if reached.value > best.value:
-                center, best, radius = multipliers, reached, min(1.0, 1.5 * radius)
+            program.add(reached.tree)
+            gained = (reached.value - best.value) / (ceiling - best.value) if ceiling < inf else 0.0
+            if gained > SERIOUS:
+                center, best = multipliers, reached
+                radius = min(1.0, 1.5 * radius) if gained > 0.5 else radius
             else:
-                radius *= 0.5
-            if radius < MIN_RADIUS:
+                best = relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+                program.add(best.tree)
+                radius = max(MIN_RADIUS, 0.7 * radius)
+            if self.options.remaining <= 0:
                 break
         self.search_courses(best)
         self.report()
@@ -213,17 +222,17 @@ class CourseSearch:
 
     def climb(self, multipliers: Floats) -> None:
         """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
-        precision = COARSE
-        while not self.done:
+        idle = 0
+        while not self.done and idle < MAX_IDLE:
             multipliers, relaxation = self.ascend(multipliers)
-            known = len(self.pool)
-            value = self._evaluate(multipliers, precision)
+            scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
+            open_share = (scale - relaxation.value) / scale
+            precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
+            before = self.upper - self.lower
+            self._evaluate(multipliers, precision)
             self.report()
-            if len(self.pool) > known:  # optima of priced problems that were no neighbours
-                continue
-            if precision <= self._finest() or relaxation.value - value <= 0.0:
-                break
-            precision = max(self._finest(), 0.1 * precision)
+            helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
+            idle = 0 if helped else idle + 1
 
     def _finest(self) -> float:
         """Precision at which priced problems count as solved, relative to the cost of the best course."""
@@ -247,12 +256,10 @@ class CourseSearch:
             self.lower = max(self.lower, value)
         return value
 
-    def _best_over_pool(self, center: Floats, radius: float) -> tuple[Floats, PoolRelaxation]:
-        if not self.coordinates.upper.size:
-            return center, relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+    def _multiplier_program(self) -> MultiplierProgram:
         if self._master is None:
             self._master = MultiplierProgram(self.pool, self.coordinates, self.origin)
-        return self._master.best(center, radius)
+        return self._master
 
     # Courses
 
