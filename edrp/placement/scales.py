@@ -31,7 +31,7 @@ def max_objective(compiled: Compiled) -> float:
         "cost": lambda: cost_ceiling(compiled),
         "downtime": lambda: _longest_change(compiled),
         "network_usage": lambda: float(compiled.stream_rate.sum() * compiled.links.longest_delay),
-        "availability": lambda: float(compiled.node_loss.sum()),
+        "availability": lambda: _most_lost(compiled),
     }
     peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas).tolist()
     peak = dict(zip(compiled.contention.metrics, (max(peaks, default=0.0), *peaks), strict=False))
@@ -64,8 +64,15 @@ def _longest_change(compiled: Compiled) -> float:
     """Seconds that no change takes: all code and all state of an operator up and down the slowest way, and its start."""
     state = compiled.state_size.max()
     size = compiled.code_size.sum() + 2 * state
-    transfers = 6 * compiled.store_delay.max() + size / compiled.store_bandwidth.min() + compiled.spawn_time.max()
-    return float(compiled.synchronisation_time + transfers + downtime_floor(compiled))
+    transfers = 6 * compiled.store_delay.max() + size / compiled.store_bandwidth.min()
+    spawn = compiled.spawn_time.max() * compiled.max_replicas.max()
+    return float(compiled.synchronisation_time + transfers + spawn + downtime_floor(compiled))
+
+
+def _most_lost(compiled: Compiled) -> float:
+    """−ln of the availability if all nodes and links are used."""
+    on_links = -float(np.log(compiled.link_availability).sum()) if compiled.links.lossy else 0.0
+    return float(compiled.node_loss.sum()) + on_links
 
 
 def _price_ceiling(compiled: Compiled) -> float:

@@ -6,7 +6,7 @@ again and again. No document describes such a problem: rates, weights and prices
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -43,12 +43,14 @@ class PricedAnswer:
     counts : shape (operators, nodes), replicas; None where none was found.
     objective : that of `counts`, prices included.
     proven : whether the bound comes as near to the objective, or to the cutoff, as was asked for.
+    others : further deployments that the search met on its way, better ones first.
     """
 
     bound: float
     counts: Ints | None
     objective: float | None
     proven: bool
+    others: tuple[Ints, ...] = ()
 
 
 def solve_priced(
@@ -105,11 +107,12 @@ def solve_priced(
     if first.proven or passed(ends):
         return first
     second = _by_program(compiled, ends - now(), start if first.counts is None else first.counts, cutoff, gap)
-    return _answer(compiled, max(first.bound, second.bound), [first.counts, second.counts], cutoff, gap)
+    best = _answer(compiled, max(first.bound, second.bound), [first.counts, second.counts], cutoff, gap)
+    return replace(best, others=first.others)
 
 
 def eliminable(compiled: Compiled) -> bool:
-    """Whether `eliminate` models all of a problem: no availability, no peak loads, no cycles, no rules across operators."""
+    """Whether `eliminate` models all of a problem: no availability, no peak loads, no cycles, not too many configurations."""
     counted = [metric for metric in (*compiled.weight, "supervisors") if compiled.counts_metric(metric)]
     known = {"response_time", "cost", "downtime", "network_usage"}.issuperset(counted)
     sizes = zip(compiled.candidate.sum(axis=1).tolist(), compiled.max_replicas.tolist(), strict=True)
@@ -134,7 +137,9 @@ def _by_elimination(compiled: Compiled, work: float, start: Ints | None, cutoff:
     elif counts is not None:
         # Bounds include the tie terms, which are below anything that counts.
         bound += counts_objective(compiled, counts) - incumbent.objective
-    return _answer(compiled, bound, [counts, start], cutoff, gap)
+    met = [counts_of(model, members) for _, members in search.met]
+    others = [other for k, other in enumerate(met) if not any(np.array_equal(other, known) for known in [counts, *met[:k]])]
+    return replace(_answer(compiled, bound, [counts, start], cutoff, gap), others=tuple(others))
 
 
 def _by_program(compiled: Compiled, work: float, start: Ints | None, cutoff: float, gap: float) -> PricedAnswer:

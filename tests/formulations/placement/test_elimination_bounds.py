@@ -10,8 +10,8 @@ import edrp
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box
-from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.incumbents import best_known
+from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import eliminate_by_paths
 from edrp.formulations.placement.elimination.tree import eliminate_by_response
