@@ -70,9 +70,7 @@ class CourseSearch:
     passes : evaluations of the lower bound by priced problems.
     """
 
-    def __init__(
-        self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers
-    ) -> None:
+    def __init__(self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers) -> None:
         self.arrays, self.options, self._relax = arrays, options, relax
         self.coordinates = ChangeCoordinates.of(arrays)
         self.pool = DeploymentPool(PeriodValues(arrays.periods), self.coordinates)

@@ -131,7 +131,7 @@ class IntervalBounds:
         )
         self.priced += 1
         if answer.counts is not None:
-            pool.add(answer.counts[None])
+            pool.add(np.array([answer.counts, *answer.others]))
             pool.expand([pool.index(answer.counts)] if pool.index(answer.counts) >= 0 else [])
         if end == start + 1 and answer.bound == np.inf:
             self.infeasible = start
@@ -146,9 +146,7 @@ class IntervalBounds:
 class _IntervalPath:
     """Bounds of intervals at some multipliers, and the shortest path over them."""
 
-    def __init__(
-        self, bounds: IntervalBounds, multipliers: Floats, precision: float, units: Callable[[], float | None]
-    ) -> None:
+    def __init__(self, bounds: IntervalBounds, multipliers: Floats, precision: float, units: Callable[[], float | None]) -> None:
         self.bounds, self.multipliers, self.precision, self.units = bounds, multipliers, precision, units
         self.periods = len(bounds.arrays.periods)
         self.fixed = bounds.coordinates.fixed

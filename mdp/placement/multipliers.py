@@ -85,7 +85,7 @@ class MultiplierProgram:
         point = np.array(self._solver.getSolution().col_value)
         multipliers = np.zeros_like(center)
         multipliers[:-1] = np.clip(point[: self._multipliers].reshape(-1, self.width), 0.0, self._upper)
-        return multipliers, -float(self._solver.getObjectiveValue()) 
+        return multipliers, -float(self._solver.getObjectiveValue())
 
     def _run(self) -> None:
         before = self._solver.getInfo().simplex_iteration_count
