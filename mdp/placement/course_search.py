@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -118,7 +119,7 @@ class CourseSearch:
         """Decide by a dynamic program over all deployments that may be on a best course, unless they are too many."""
         limit = self.upper + SAME_VALUE * max(1.0, abs(self.upper)) if self.upper < inf else inf
         members = [np.flatnonzero(np.isfinite(through) & (through <= limit)) for through in relaxation.through.T]
-        pairs = sum(float(a.size) * b.size for a, b in zip(members[:-1], members[1:], strict=True))
+        pairs = sum(float(a.size) * b.size for a, b in pairwise(members))
         if pairs * self._pair_units() > min(MAX_EXACT_UNITS, self.options.remaining):
             return False
         best = self.program.best(members).cost if all(part.size for part in members) else inf
@@ -168,14 +169,13 @@ class CourseSearch:
         if blocks < 2 and self.arrays.initial is None:
             return none
         edges = np.unique(np.round(np.linspace(0, count, blocks + 1)).astype(int))
-        parts = [averaged(self.arrays.periods[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [averaged(self.arrays.periods[a:b]) for a, b in pairwise(edges.tolist())]
         c = self.coordinates
         found = self._relax(parts, c.operator, c.node, c.shared, c.upper, self.origin.coordinates)
         if found is None:
             return none
         borders = np.arange(count + 1)
-        multipliers = np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
-        return multipliers
+        return np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
 
     def relaxed(self, multipliers: Floats) -> PoolRelaxation:
         """The relaxation at multipliers over the pool, once it holds all neighbours of what is best in each period."""

