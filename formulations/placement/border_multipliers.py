@@ -1,7 +1,7 @@
 """Multipliers of the borders between periods from the linear relaxation of a whole course.
 
-Every period is a compact program; rows tie the copies of a deployment on both sides of a border by columns for what increases. The
-duals of these rows are multipliers for a Lagrangian decomposition into periods, whose bound is at least that of the relaxation. An
+Every period is a compact program; rows tie the copies of a deployment on both sides of a border by columns for what increases.
+Their duals are multipliers for a Lagrangian decomposition into periods, whose bound is at least that of the relaxation. An
 interior point method without crossover is fast, and its duals lie in the middle of the best ones.
 """
 

@@ -1,1 +1,1 @@
-"""Deployments over time: for known periods, and as a policy."""
+"""Deployments over time: courses of whole deployments over known periods."""

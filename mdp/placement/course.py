@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Course:
         """Maximal ranges [start, end) of periods without a change between them."""
         cuts = np.flatnonzero(np.diff(self.members)) + 1
         edges = [0, *cuts.tolist(), self.members.size]
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(pairwise(edges))
 
 
 NO_COURSE = Course(np.inf, np.zeros(0, np.int64))
@@ -104,7 +105,7 @@ class CourseProgram:
         return costs
 
     def best(self, members: Sequence[Ints]) -> Course:
-        """The best course over some members of the pool in each period; each array is ascending or not, without repetitions."""
+        """The best course over some members of the pool in each period, given by index and without repetitions."""
         values = self.pool.values
         cost = self.first_costs(members[0]) + values[members[0], 0]
         back: list[Ints] = []
@@ -128,7 +129,7 @@ class CourseProgram:
         return self.best([np.array([member]) for member in members.tolist()]).cost
 
     def improve(self, course: Course, rounds: int = 20) -> Course:
-        """Replace the deployments of whole blocks by better ones of the pool, which takes up neighbours, as long as that helps."""
+        """Replace deployments of whole blocks by better ones of the pool, which takes up neighbours, as long as that helps."""
         known = {int(member) for member in course.members}
         for _ in range(rounds):
             self.pool.expand(dict.fromkeys(course.members.tolist()))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import inf
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
 from edrp.core.methods import Options
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import SAME_VALUE
@@ -40,13 +42,22 @@ START_SHARE, RELAXATION_SHARE, PASS_SHARE = 0.08, 0.3, 0.6
 SPREAD = 3.0
 """Units that one priced problem may take, relative to an even share of its pass."""
 
-COARSE = 1e-3
-"""Precision of the first pass of priced problems, relative to the cost of the best course."""
+COARSE, PRECISION_SHARE = 1e-3, 0.05
+"""Precision of a pass of priced problems, relative to the cost of the best course, at most, and as a share of the open gap."""
 
-MIN_PROGRESS = 0.02
+MIN_PROGRESS = 0.01
 """Share of the gap that the multipliers of a box promise at least; below, the box grows."""
 
-FIRST_RADIUS, MIN_RADIUS = 0.2, 0.02
+SERIOUS = 0.1
+"""Share of what was promised that must be gained to move the box."""
+
+MAX_IDLE = 2
+"""Passes of priced problems without progress after which the search ends."""
+
+MAX_STEPS = 25
+"""Maximum number of multipliers that are tried between two passes of priced problems."""
+
+FIRST_RADIUS, MIN_RADIUS = 0.2, 0.002
 """Half widths of the box around the best multipliers, as shares of the largest ones."""
 
 
@@ -60,9 +71,7 @@ class CourseSearch:
     passes : evaluations of the lower bound by priced problems.
     """
 
-    def __init__(
-        self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers
-    ) -> None:
+    def __init__(self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers) -> None:
         self.arrays, self.options, self._relax = arrays, options, relax
         self.coordinates = ChangeCoordinates.of(arrays)
         self.pool = DeploymentPool(PeriodValues(arrays.periods), self.coordinates)
@@ -101,9 +110,8 @@ class CourseSearch:
         if not np.isfinite(self.pool.values).any(axis=0).all():
             self.feasible = False
             return True
-        relaxation = self._best_over_pool(self.no_multipliers(), 1.0)[1]
+        relaxation = self.ascend(self.no_multipliers())[1]
         self.lower = max(self.lower, relaxation.value)
-        self.search_courses(relaxation)
         self.report()
         return self.done or self._settle(relaxation)
 
@@ -111,7 +119,7 @@ class CourseSearch:
         """Decide by a dynamic program over all deployments that may be on a best course, unless they are too many."""
         limit = self.upper + SAME_VALUE * max(1.0, abs(self.upper)) if self.upper < inf else inf
         members = [np.flatnonzero(np.isfinite(through) & (through <= limit)) for through in relaxation.through.T]
-        pairs = sum(float(a.size) * b.size for a, b in zip(members[:-1], members[1:], strict=True))
+        pairs = sum(float(a.size) * b.size for a, b in pairwise(members))
         if pairs * self._pair_units() > min(MAX_EXACT_UNITS, self.options.remaining):
             return False
         best = self.program.best(members).cost if all(part.size for part in members) else inf
@@ -161,45 +169,68 @@ class CourseSearch:
         if blocks < 2 and self.arrays.initial is None:
             return none
         edges = np.unique(np.round(np.linspace(0, count, blocks + 1)).astype(int))
-        parts = [averaged(self.arrays.periods[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [averaged(self.arrays.periods[a:b]) for a, b in pairwise(edges.tolist())]
         c = self.coordinates
         found = self._relax(parts, c.operator, c.node, c.shared, c.upper, self.origin.coordinates)
         if found is None:
             return none
         borders = np.arange(count + 1)
-        multipliers = np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
-        return multipliers
+        return np.stack([np.interp(borders, edges, column) for column in found.T], axis=1)
 
-    def climb(self, center: Floats) -> None:
-        """Raise the bound from multipliers on, and search courses among what is found, until the gap is closed or nothing helps."""
-        precision, radius = COARSE, FIRST_RADIUS
-        center_value = self._evaluate(center, precision)
-        self.search_courses(relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin))
-        self.report()
-        while not self.done:
-            multipliers, relaxation = self._best_over_pool(center, radius)
-            gap = (self.upper - self.lower) if self.upper < inf else abs(self.lower)
-            promised = relaxation.value - center_value
-            if promised <= MIN_PROGRESS * gap:
-                if radius < 1.0:
-                    radius = min(1.0, 4 * radius)
-                elif precision > self._finest():
-                    precision = max(self._finest(), 0.1 * precision)
-                    center_value = max(center_value, self._evaluate(center, precision))
-                    radius = FIRST_RADIUS
-                else:
+    def relaxed(self, multipliers: Floats) -> PoolRelaxation:
+        """The relaxation at multipliers over the pool, once it holds all neighbours of what is best in each period."""
+        while True:
+            relaxation = relax_over_pool(self.pool, multipliers, self.coordinates.fixed, self.origin)
+            look("first deployments")
+            if not len(self.pool) or not self.pool.expand(relaxation.through.argmin(axis=0).tolist()):
+                return relaxation
+
+    def ascend(self, center: Floats) -> tuple[Floats, PoolRelaxation]:
+        """Raise the relaxation over the growing pool from multipliers on, in a box that grows and shrinks with success.
+
+        Neighbours of the best deployments nearly always contain the optima of priced problems, so that these are not solved here.
+        """
+        program = self._multiplier_program()
+        best, radius = self.relaxed(center), FIRST_RADIUS
+        program.add(best.tree)
+        self.search_courses(best)
+        for _ in range(MAX_STEPS if self.coordinates.upper.size else 0):
+            multipliers, ceiling = program.best(center, radius)
+            gap = min(self.upper, ceiling) - best.value
+            if ceiling - best.value <= MIN_PROGRESS * gap or ceiling <= best.value + SAME_VALUE * abs(best.value):
+                if radius >= 1.0:
                     break
+                radius = min(1.0, 4 * radius)
                 continue
-            known = len(self.pool)
-            value = self._evaluate(multipliers, precision)
-            if value > center_value:
-                center, center_value = multipliers, value
-            elif radius > MIN_RADIUS:
-                radius *= 0.5
-            elif len(self.pool) == known:
-                precision, radius = max(self._finest(), 0.1 * precision), 1.0
-            self.search_courses(relaxation)
+            reached = self.relaxed(multipliers)
+            program.add(reached.tree)
+            gained = (reached.value - best.value) / (ceiling - best.value) if ceiling < inf else 0.0
+            if gained > SERIOUS:
+                center, best = multipliers, reached
+                radius = min(1.0, 1.5 * radius) if gained > 0.5 else radius
+            else:
+                best = relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+                program.add(best.tree)
+                radius = max(MIN_RADIUS, 0.7 * radius)
+            if self.options.remaining <= 0:
+                break
+        self.search_courses(best)
+        self.report()
+        return center, best
+
+    def climb(self, multipliers: Floats) -> None:
+        """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
+        idle = 0
+        while not self.done and idle < MAX_IDLE:
+            multipliers, relaxation = self.ascend(multipliers)
+            scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
+            open_share = (scale - relaxation.value) / scale
+            precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
+            before = self.upper - self.lower
+            self._evaluate(multipliers, precision)
             self.report()
+            helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
+            idle = 0 if helped else idle + 1
 
     def _finest(self) -> float:
         """Precision at which priced problems count as solved, relative to the cost of the best course."""
@@ -223,12 +254,10 @@ class CourseSearch:
             self.lower = max(self.lower, value)
         return value
 
-    def _best_over_pool(self, center: Floats, radius: float) -> tuple[Floats, PoolRelaxation]:
-        if not self.coordinates.upper.size:
-            return center, relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin)
+    def _multiplier_program(self) -> MultiplierProgram:
         if self._master is None:
             self._master = MultiplierProgram(self.pool, self.coordinates, self.origin)
-        return self._master.best(center, radius)
+        return self._master
 
     # Courses
 

@@ -1,4 +1,4 @@
-"""Courses over all deployments, where these are few: multipliers say which may be on a best course, and a dynamic program decides."""
+"""All deployments of a problem, where they are few."""
 
 from __future__ import annotations
 

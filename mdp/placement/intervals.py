@@ -101,7 +101,7 @@ class IntervalBounds:
         path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units)
         try:
             path.evaluate_periods()
-            while (todo := path.unknown(best)) and self.infeasible is None:
+            while self.infeasible is None and (todo := path.unknown(best)):
                 for interval in todo:
                     path.evaluate(*interval)
         except OutOfTimeError:
@@ -131,7 +131,7 @@ class IntervalBounds:
         )
         self.priced += 1
         if answer.counts is not None:
-            pool.add(answer.counts[None])
+            pool.add(np.array([answer.counts, *answer.others]))
             pool.expand([pool.index(answer.counts)] if pool.index(answer.counts) >= 0 else [])
         if end == start + 1 and answer.bound == np.inf:
             self.infeasible = start
@@ -146,9 +146,7 @@ class IntervalBounds:
 class _IntervalPath:
     """Bounds of intervals at some multipliers, and the shortest path over them."""
 
-    def __init__(
-        self, bounds: IntervalBounds, multipliers: Floats, precision: float, units: Callable[[], float | None]
-    ) -> None:
+    def __init__(self, bounds: IntervalBounds, multipliers: Floats, precision: float, units: Callable[[], float | None]) -> None:
         self.bounds, self.multipliers, self.precision, self.units = bounds, multipliers, precision, units
         self.periods = len(bounds.arrays.periods)
         self.fixed = bounds.coordinates.fixed

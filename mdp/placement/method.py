@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any
@@ -106,7 +107,8 @@ def _known(problem: EdrpSequence, arrays: SequenceArrays, options: Options) -> l
         courses.append(np.repeat(arrays.initial[None], len(arrays.periods), axis=0))
     if options.start is not None:
         deployments = problem.read_decision(options.start, "start")
-        courses.append(np.array([arrays.periods[0].counts(deployment) for deployment in deployments]))
+        with suppress(KeyError):  # of nodes that no operator may use
+            courses.append(np.array([arrays.periods[0].counts(deployment) for deployment in deployments]))
     return courses
 
 

@@ -2,7 +2,7 @@
 
 Columns are the multipliers p_b of the borders b between periods, within [0, upper], and the potentials P_e of the borders. An
 interval [s, e) in which a deployment d stays gives the cut P_e ≤ P_s + price of a change + Σ_t f_t(d) + (p_s − p_e) · z(d). Cuts
-of a shortest-path tree at the last multipliers are added until none is violated. The box keeps the multipliers from jumping to
+are those of shortest-path trees at the multipliers that were tried. The box keeps the multipliers from jumping to
 vertices where only the pool, and no other deployment, is expensive.
 """
 
@@ -13,19 +13,16 @@ from typing import Any
 import highspy
 import numpy as np
 
-from edrp.backends.highs import new_solver, run_counted
+from edrp.backends.base import in_fresh_thread
+from edrp.backends.highs import PASSED_WORK, new_solver
 from edrp.core.arrays import Floats
-from edrp.core.budget import look
-from edrp.core.tolerances import SAME_VALUE
+from edrp.core.budget import look, spend
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.pool import DeploymentPool
-from edrp.mdp.placement.relaxation import Interval, Origin, PoolRelaxation, relax_over_pool
+from edrp.mdp.placement.relaxation import Interval, Origin
 
-MAX_PASSES = 200
-"""Maximum number of linear programs until the multipliers of a box are taken as they are."""
-
-STAGNATION = 5
-"""Linear programs without progress of the value over the pool after which the best multipliers so far are taken."""
+STEP_WORK = 5e-9
+"""Units of work of a step of the simplex method per column, row and nonzero, which warm starts keep cheap."""
 
 _Status: Any = highspy.HighsModelStatus
 
@@ -62,8 +59,8 @@ class MultiplierProgram:
             upper[0] = 0.0
         return upper
 
-    def best(self, center: Floats, radius: float) -> tuple[Floats, PoolRelaxation]:
-        """The best multipliers over the pool within a box.
+    def best(self, center: Floats, radius: float) -> tuple[Floats, float]:
+        """The best multipliers by the cuts within a box.
 
         Parameters
         ----------
@@ -75,42 +72,33 @@ class MultiplierProgram:
         Returns
         -------
         tuple
-            Multipliers, and the relaxation over the pool there.
+            Multipliers, and the value that the cuts promise there; infinite where they do not bound it.
         """
         room = radius * self._upper
         lower, upper = np.maximum(center[:-1] - room, 0.0), np.minimum(center[:-1] + room, self._upper)
         columns = np.arange(self._multipliers, dtype=np.int32)
         self._solver.changeColsBounds(columns.size, columns, lower.ravel(), upper.ravel())
-        best = (center, relax_over_pool(self.pool, center, self.coordinates.fixed, self.origin))
-        fresh, idle = best[1], 0
-        for _ in range(MAX_PASSES):
-            if not self._add(fresh.tree):
-                break
-            look("multipliers")
-            run_counted(self._solver)
-            if self._solver.getModelStatus() != _Status.kOptimal:
-                break
-            point = np.array(self._solver.getSolution().col_value)
-            value = -float(self._solver.getObjectiveValue())
-            multipliers = np.zeros_like(center)
-            multipliers[:-1] = np.clip(point[: self._multipliers].reshape(-1, self.width), 0.0, self._upper)
-            fresh = relax_over_pool(self.pool, multipliers, self.coordinates.fixed, self.origin)
-            idle += 1
-            if fresh.value > best[1].value + SAME_VALUE * abs(best[1].value):
-                best, idle = (multipliers, fresh), 0
-            if idle >= STAGNATION or value - best[1].value <= self.tolerance * abs(value):
-                break
-        return best
+        look("multipliers")
+        self._run()
+        if self._solver.getModelStatus() != _Status.kOptimal:
+            return center, np.inf
+        point = np.array(self._solver.getSolution().col_value)
+        multipliers = np.zeros_like(center)
+        multipliers[:-1] = np.clip(point[: self._multipliers].reshape(-1, self.width), 0.0, self._upper)
+        return multipliers, -float(self._solver.getObjectiveValue())
 
-    tolerance = SAME_VALUE
-    """Relative distance of the value over the pool to that of the linear program at which the multipliers are the best."""
+    def _run(self) -> None:
+        before = self._solver.getInfo().simplex_iteration_count
+        in_fresh_thread(self._solver.run, self._solver.cancelSolve)
+        size = self._solver.getNumNz() + self._solver.getNumRow() + self._solver.getNumCol()
+        done = self._solver.getInfo().simplex_iteration_count
+        spend(PASSED_WORK * size + STEP_WORK * size * max(0, done - before if done > before else done))
 
-    def _add(self, tree: tuple[Interval, ...]) -> int:
-        """Add cuts of intervals that are new; return how many."""
+    def add(self, tree: tuple[Interval, ...]) -> int:
+        """Add the cuts of intervals that have none yet; return how many."""
         fresh = [interval for interval in dict.fromkeys(tree) if interval not in self._known and interval.member >= 0]
-        rows = [self._cut(interval) for interval in fresh]
-        rows = [row for row in rows if np.isfinite(row[0])]
         self._known.update(fresh)
+        rows = [row for row in map(self._cut, fresh) if np.isfinite(row[0])]
         if not rows:
             return 0
         starts = np.cumsum([0, *[columns.size for _, columns, _ in rows[:-1]]]).astype(np.int32)

@@ -1,7 +1,7 @@
 """The Lagrangian relaxation over a pool of deployments: multipliers on the borders between periods, and a price of any change.
 
 The value is that of a shortest path over intervals [s, e) in which one deployment d stays. Multipliers telescope inside, so that
-an interval costs Σ_t f_t(d) + (p_s − p_e) · z(d), where z are the coordinates of d; each border costs the fixed price of a change.
+an interval costs Σ_t f_t(d) + (p_s − p_e) · z(d), where z are the coordinates of d; a border costs the fixed price of a change.
 Over a pool the path is found by a dynamic program in O(periods × pool). Over all deployments its value is a lower bound.
 """
 

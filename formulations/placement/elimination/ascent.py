@@ -49,7 +49,8 @@ def raise_bound(
     for iteration in range(iterations):
         relaxation = BoxRelaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
         current_plan, tables = plan, backward(model, plan, relaxation, out_of_time)
-        improved = tables.bound > best + 1e-4 * max(0.0, incumbent - best)
+        room = incumbent - best
+        improved = tables.bound > best + (1e-4 * max(0.0, room) if np.isfinite(room) else 0.0)
         if tables.bound > best:
             best, box.prices = tables.bound, ascent.prices
         box.bound = max(box.bound, best)
