@@ -115,7 +115,7 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
         return _searches(problem)
     try:
         if _is_small(problem, compile_problem(problem)):
-            return _helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem))
+            return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem))
         return _portfolio(problem, *proofs(problem))
     except ProblemTooLargeError:  # to tell whether its nodes are equal
         return _searches(problem)
@@ -128,7 +128,7 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
         return _searches(problem)
     highs = get_method("highs", problem.kind)
     if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
-        return _helped_out(problem, highs, *_plain_rules(problem))
+        return helped_out(problem, highs, *_plain_rules(problem))
     generation = get_method("column-generation", problem.kind)
     return _portfolio(problem, *((generation,) if generation.refusal(problem) is None else ()))
 
@@ -159,7 +159,7 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
     return Portfolio(stages, _plain_rules(problem))
 
 
-def _helped_out(problem: Any, method: Method, *rules: Method) -> Method:
+def helped_out(problem: Any, method: Method, *rules: Method) -> Method:
     """A method, which takes the problem; under a limit rules answer where it has no answer in time."""
     return Portfolio([PortfolioStage(method.resolve(problem), 1.0)], rules)
 
@@ -189,7 +189,7 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
     if columns <= SMALL_RANGES:
-        return _helped_out(problem, highs, *plain)
+        return helped_out(problem, highs, *plain)
     first = PortfolioStage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
     bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:
@@ -206,12 +206,12 @@ def choose_for_snapshot(problem: EnactmentProblem) -> Method:
     """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
     needed, rule = sum(problem.minimum_instances.values()), get_method("first-fit-decreasing", problem.kind)
     small = needed <= MAX_PROVEN_CONTAINERS
-    return _helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
+    return helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
 
 
 def choose_for_leasing(problem: LeasingProblem) -> Method:
     """`highs`; under a limit `first-fit-leases` answers where it has nothing in time."""
-    return _helped_out(problem, get_method("highs", problem.kind), get_method("first-fit-leases", problem.kind))
+    return helped_out(problem, get_method("highs", problem.kind), get_method("first-fit-leases", problem.kind))
 
 
 MAX_FLOWS_ON_ARCS = 200_000
@@ -222,7 +222,7 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     """`highs`, or `greedy-reallocation` where there are too many flows and links for a program."""
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
     small = size <= MAX_FLOWS_ON_ARCS
-    return _helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
+    return helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

@@ -1,1 +1,1 @@
-"""Deployments over time: courses of whole deployments over known periods."""
+"""Deployments over time: courses over known periods, and policies for random loads."""
