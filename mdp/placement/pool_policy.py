@@ -30,6 +30,9 @@ MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 MAX_BOUNDS = 30
 """Maximum number of multipliers at which a bound is computed."""
 
+MORE_PRECISE = 2
+"""The same where there are no multipliers: priced problems are only solved more precisely."""
+
 FIRST_SHARE, FIRST_GAP, PRECISION = 0.5, 1e-4, 0.005
 """Share of the way to better multipliers that is gone first; gap of the first priced problems, and that of others as a share of
 the gap of the answer.
@@ -149,7 +152,7 @@ class _PoolRun:
             return Answer("infeasible", "finished", size=_size(self.decisions, self.best, self.bounds.priced))
         self._improve()
         share = FIRST_SHARE
-        for _ in range(MAX_BOUNDS if multipliers.size else 0):
+        for _ in range(MAX_BOUNDS if multipliers.size else MORE_PRECISE):
             if self._proven or self.options.remaining <= 0:
                 break
             # Bounds are concave in the multipliers: on the way to those that suit a poor pool there are better ones.
