@@ -15,7 +15,7 @@ from edrp.datasets.traces.load_series import COMPANIES, taxi_series, twitter_ser
 STEP = 600.0
 """Seconds of the original day in a period: whole minutes of all traces, and two counts of tweets."""
 
-DAY_STEPS, WEEK_DAYS = 144, 7
+DAY_STEPS = 144
 MAX_HISTORY, MIN_HISTORY = 42, 14
 """Days before a day that are known at most, and at least."""
 
@@ -30,7 +30,6 @@ class TracedDay:
     Attributes
     ----------
     data_set, name : where it is from, and which day it is.
-    season : steps after which history repeats: a week, or a day where few weeks are known.
     history : shape (steps,)
         Rates of whole days before the day, oldest first; nothing of the day itself is in their scale.
     rates : shape (DAY_STEPS,)
@@ -39,7 +38,6 @@ class TracedDay:
 
     data_set: str
     name: str
-    season: int
     history: Floats
     rates: Floats
 
@@ -90,8 +88,7 @@ def _by_day(counts: Floats) -> Floats:
 def _day(data_set: str, series: str, counts: Floats, day: int, peak: float) -> TracedDay:
     history = counts[max(0, day - MAX_HISTORY) : day]
     scale = peak / float(np.median(history.max(axis=1)))
-    season = DAY_STEPS if data_set == TWITTER else WEEK_DAYS * DAY_STEPS
-    return TracedDay(data_set, f"{series}, day {day}", season, scale * history.ravel(), scale * counts[day])
+    return TracedDay(data_set, f"{series}, day {day}", scale * history.ravel(), scale * counts[day])
 
 
 def draw_all(data_sets: Sequence[str], count: int, seed: int, peak: float, data: Path | None = None) -> list[TracedDay]:
