@@ -26,7 +26,7 @@ FOLDERS = {
     "heuristics": set(TOPICS),
     "datasets": {*TOPICS, "families", "traces"},
     "datasets/families": set(TOPICS),
-    "mdp": {"single_step", "sequence", "policy", "fitted", "chain", "transfer"},
+    "mdp": {"placement", "single_step", "sequence", "policy", "fitted", "chain", "transfer"},
     "validation": {"simulation", "oracles", "papers", "benchmark", "flink", "fuzzing"},
     "validation/simulation": set(TOPICS),
     "validation/oracles": set(TOPICS),

@@ -1,0 +1,1 @@
+"""Deployments over time: courses of whole deployments over known periods."""

@@ -1,0 +1,92 @@
+"""The dynamic program over vectors of replicas against all courses, and against a plain dynamic program."""
+
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edrp.core.budget import running
+from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
+from edrp.core.kernels import interpreting
+from edrp.mdp.placement.vector_course import best_course
+
+
+def priced(costs, course, started, change, initial, slots, operator):
+    """Cost of a course by the definition."""
+    change = np.broadcast_to(change, len(costs))
+    total, before = 0.0, initial
+    for t, vector in enumerate(course):
+        if slots is not None and sum(vector) > slots:
+            return inf
+        total += sum(costs[t][i][n - 1] for i, n in enumerate(vector))
+        if before is not None and tuple(before) != tuple(vector):
+            total += change[t]
+            for i, (old, new) in enumerate(zip(before, vector, strict=True)):
+                total += started[i] * max(0, new - old) + operator[i] * (new != old)
+        before = vector
+    return total
+
+
+def plain(costs, started, change, initial, slots, operator):
+    """The same dynamic program over pairs of vectors, without transforms."""
+    vectors = list(product(*(range(1, len(row) + 1) for row in costs[0])))
+    change = np.broadcast_to(change, len(costs))
+    values = {x: priced(costs[:1], [x], started, change[:1], initial, slots, operator) for x in vectors}
+    for t in range(1, len(costs)):
+        # A course of two periods, the first of which is free.
+        free = [[np.zeros(len(row)) for row in costs[t]], costs[t]]
+        values = {
+            x: min(values[y] + priced(free, [y, x], started, [0, change[t]], None, slots, operator) for y in vectors)
+            for x in vectors
+        }
+    return min(values.values())
+
+
+@st.composite
+def cases(draw, most_periods=4, most_replicas=3):
+    """Small numbers with many ties."""
+    sizes = draw(st.lists(st.integers(1, most_replicas), min_size=1, max_size=3))
+    periods = draw(st.integers(1, most_periods))
+    cost = st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0, inf])
+    costs = [[np.array(draw(st.lists(cost, min_size=n, max_size=n))) for n in sizes] for _ in range(periods)]
+    price = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+    each = st.lists(price, min_size=len(sizes), max_size=len(sizes)).map(np.array)
+    change = draw(st.one_of(price, st.lists(price, min_size=periods, max_size=periods).map(np.array)))
+    initial = draw(st.one_of(st.none(), st.lists(st.integers(0, 6), min_size=len(sizes), max_size=len(sizes)).map(np.array)))
+    slots = draw(st.one_of(st.none(), st.integers(1, 8)))
+    return costs, draw(each), change, initial, slots, draw(each)
+
+
+@settings(max_examples=60)
+@given(cases(most_periods=3))
+def test_no_course_is_cheaper(case):
+    costs, started, change, initial, slots, operator = case
+    vectors = list(product(*(range(1, len(row) + 1) for row in costs[0])))
+    best = best_course(*case)
+    assert best.value == pytest.approx(min(priced(costs, course, *case[1:]) for course in product(vectors, repeat=len(costs))))
+    if best.value < inf:
+        assert priced(costs, best.vectors.tolist(), *case[1:]) == pytest.approx(best.value)
+    else:
+        assert best.vectors.shape == (0, len(started))
+
+
+@settings(max_examples=40)
+@given(cases(most_periods=12))
+def test_value_is_that_of_a_plain_dynamic_program(case):
+    best = best_course(*case)
+    assert best.value == pytest.approx(plain(*case))
+    if best.value < inf:
+        assert priced(case[0], best.vectors.tolist(), *case[1:]) == pytest.approx(best.value)
+
+
+@settings(max_examples=20)
+@given(cases(most_periods=12))
+def test_python_and_compiled_kernels_agree(case):
+    compiled = best_course(*case)
+    with interpreting():
+        python = best_course(*case)
+    assert python.value == compiled.value
+    assert python.vectors.tolist() == compiled.vectors.tolist()
