@@ -227,35 +227,45 @@ class _Course:
         now = np.array([running[name] for name in self._names])
         self._same: Bools = (self._levels.replicas == now).all(axis=1)
         steps = demand.shape[1]
+        delays = np.full((steps, len(self._same)), self._prices.silence)
+        delays[0] += backlog / self._levels.capacity
+        spans = self._spans(self._levels.replicas.sum(axis=1), self._levels.capacity, delays)
+        spans[0][:, self._same] = np.inf
         values, self._next = np.zeros(steps + 1), [(steps, 0)] * steps
         for begin in range(steps - 1, -1, -1):
-            delays = self._prices.silence + (backlog / self._levels.capacity if begin == 0 else np.zeros(len(self._same)))
-            totals = self._totals(self._levels.replicas.sum(axis=1), self._levels.capacity, delays, begin, values)
-            if begin == 0:
-                totals[:, self._same] = np.inf
+            totals = spans[begin] + values[begin + 1 :, None]
             end, level = np.unravel_index(int(np.argmin(totals)), totals.shape)
             values[begin], self._next[begin] = totals[end, level], (begin + 1 + int(end), int(level))
-        kept = self._totals(
-            np.array([now.sum()]), np.array([self._capacity_now]), np.array([backlog / self._capacity_now]), 0, values
-        )[:, 0]
-        self._kept_until = int(np.argmin(kept)) + 1
-        self.change_value, self.wait_value = float(values[0]), float(kept.min())
+        delay_now = np.array([[backlog / self._capacity_now]])
+        (kept,) = self._spans(np.array([now.sum()]), np.array([self._capacity_now]), delay_now)
+        totals = kept[:, 0] + values[1:]
+        self._kept_until = int(np.argmin(totals)) + 1
+        self.change_value, self.wait_value = float(values[0]), float(totals.min())
 
-    def _totals(self, replicas: Ints, capacity: Floats, delays: Floats, begin: int, values: Floats) -> Floats:
-        """Price of vectors of replicas from one step up to every end, and of the best course from there on, (ends, vectors)."""
+    def _spans(self, replicas: Ints, capacity: Floats, delays: Floats) -> list[Floats]:
+        """Price of vectors of replicas from each of the first steps up to every end, (ends, vectors) by first step.
+
+        Parameters
+        ----------
+        delays
+            (begins, vectors) delay at the begin of each of the first steps. All are followed at once, a step at a time.
+        """
         demand, step, prices = self._demand, self._step, self._prices
-        delay = np.tile(delays, (len(demand), 1))
-        totals = np.empty((demand.shape[1] - begin, len(replicas)))
-        price = np.zeros(len(replicas))
-        for index in range(begin, demand.shape[1]):
-            load = demand[:, index, None]
-            seconds, delay = _late_seconds(load / capacity, delay, step, prices.late_after)
-            price = price + prices.replica * replicas * step + prices.late * (load * seconds).mean(axis=0)
-            totals[index - begin] = price + values[index + 1]
-            if index + 1 < demand.shape[1]:  # whoever follows inherits what has piled up
-                piled_up = np.where(delay > 0, delay * capacity, 0.0)
-                totals[index - begin] += prices.late * piled_up.mean(axis=0)
-        return totals
+        scenarios, steps = demand.shape
+        begins = len(delays)
+        spans = np.full((begins, steps, len(replicas)), np.inf)  # by begin, and by steps from there to the last of the span
+        delay = np.repeat(delays[:, None], scenarios, axis=1)
+        price = np.zeros((begins, len(replicas)))
+        rent = prices.replica * replicas * step
+        for lead in range(steps):
+            rows = min(begins, steps - lead)
+            load = demand[:, lead : lead + rows].T[:, :, None]
+            seconds, delay = _late_seconds(load / capacity, delay[:rows], step, prices.late_after)
+            price = price[:rows] + rent + prices.late * (load * seconds).mean(axis=1)
+            spans[:rows, lead] = price
+            inherits = min(rows, steps - lead - 1)  # whoever follows inherits what has piled up, if the horizon goes on
+            spans[:inherits, lead] += prices.late * (delay[:inherits] * capacity).mean(axis=1)
+        return [spans[begin, : steps - begin] for begin in range(begins)]
 
     def outlook(self, now: float, rate: float | None) -> Outlook:
         """The cheaper of both: change now, or not."""
