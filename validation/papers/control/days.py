@@ -16,11 +16,14 @@ STEP = 600.0
 """Seconds of the original day in a period: whole minutes of all traces, and two counts of tweets."""
 
 DAY_STEPS = 144
-MAX_HISTORY, MIN_HISTORY = 42, 14
-"""Days before a day that are known at most, and at least."""
+HISTORY = 42
+"""Days before a day that are known at most."""
 
 TAXI, TWITTER, FLIGHTS = "taxi", "Twitter", "flights"
 DATA_SETS = (TAXI, TWITTER, FLIGHTS)
+
+MIN_HISTORY = {TAXI: HISTORY, TWITTER: 14, FLIGHTS: HISTORY}
+"""Days that are known at least of a day that may be drawn: there are only 54 days of tweets on each company."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class TracedDay:
 def traced_days(data_set: str, count: int, seed: int, peak: float, data: Path | None = None) -> list[TracedDay]:
     """Draw days of a data set without replacement.
 
-    Counts are scaled so that the median of the daily peaks of the history is `peak` tuples/s. Up to `MAX_HISTORY` days before
+    Counts are scaled so that the median of the daily peaks of the history is `peak` tuples/s. Up to `HISTORY` days before
     the day are its history; days with less than `MIN_HISTORY` of them are not drawn.
 
     Parameters
@@ -65,7 +68,7 @@ def traced_days(data_set: str, count: int, seed: int, peak: float, data: Path | 
         The package of the flights is not installed.
     """
     series = list(_series(data_set, data))
-    days = [(number, day) for number, (_, counts) in enumerate(series) for day in range(MIN_HISTORY, len(counts))]
+    days = [(number, day) for number, (_, counts) in enumerate(series) for day in range(MIN_HISTORY[data_set], len(counts))]
     chosen = np.random.default_rng([seed, DATA_SETS.index(data_set)]).permutation(len(days))[:count]
     return [_day(data_set, *series[number], day, peak) for number, day in (days[index] for index in sorted(chosen))]
 
@@ -86,7 +89,7 @@ def _by_day(counts: Floats) -> Floats:
 
 
 def _day(data_set: str, series: str, counts: Floats, day: int, peak: float) -> TracedDay:
-    history = counts[max(0, day - MAX_HISTORY) : day]
+    history = counts[max(0, day - HISTORY) : day]
     scale = peak / float(np.median(history.max(axis=1)))
     return TracedDay(data_set, f"{series}, day {day}", scale * history.ravel(), scale * counts[day])
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import REPLICAS_SLACK
 from edrp.engines.fit import NO_TIME, JobFit, OperatorFit
+from edrp.engines.forecast import RateHistory, forecast
 from edrp.engines.observation import CheckpointObservation, Observation, OperatorObservation
+from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, RollingHorizon
 from edrp.heuristics.placement.ds2 import Ds2Parameters
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency import CapacityCurveLatency
@@ -23,7 +25,7 @@ from edrp.validation.flink.control_policies import (
     SCALE_DOWN,
     AutoscalerControl,
 )
-from edrp.validation.papers.control.days import TracedDay
+from edrp.validation.papers.control.days import DAY_STEPS, TracedDay
 from edrp.validation.papers.control.setting import SPEED
 from edrp.validation.simulation.placement.fluid_job import FluidJob
 
@@ -191,3 +193,43 @@ def _operator(name: str, replicas: int, busy: float | None, rate: float) -> Oper
         state_sizes=(),
         backpressured=0.0,
     )
+
+
+QUANTILES = tuple((number + 0.5) / 10 for number in range(10))
+"""Probabilities of the scenarios of a forecast: ten that are equally likely."""
+
+
+def look_ahead(job: FluidJob, day: TracedDay, *, horizon: int = DAY_STEPS // 2, knowing: bool = False) -> Policy:
+    """The rolling horizon over a forecast from the weeks before and the day so far.
+
+    Parameters
+    ----------
+    horizon : periods that are planned.
+    knowing : whether the rates to come are known instead: what is lost then is not lost to errors of the forecast.
+    """
+    operators = tuple(
+        OperatorCapacity(name, np.arange(1, len(curve) + 1), np.array(curve))
+        for name, curve in zip(job.names, job.capacities, strict=True)
+    )
+    prices = ControlPrices(replica=1.0, late=job.late_price, silence=job.silence, late_after=job.bound)
+    controller = RollingHorizon(operators, prices)
+    history = RateHistory(job.period, DAY_STEPS * job.period, day.history)
+
+    def decide(moment: Moment) -> Ints:
+        steps = min(horizon, DAY_STEPS - moment.number)  # the account ends with the day
+        if knowing:
+            demand = day.rates[None, moment.number : moment.number + steps]
+        else:
+            demand = forecast(history, moment.rates, steps, QUANTILES)
+        now = moment.number * job.period
+        changed = None if moment.last_change is None else moment.last_change * job.period
+        if moment.running is None:  # the first replicas cost no change: begin with what is best after one for nothing
+            free = RollingHorizon(operators, replace(prices, silence=0.0))
+            running = dict.fromkeys(job.names, 1)
+            outlook = free.decide(now, running, None, 0.0, demand, job.period)
+        else:
+            running = dict(zip(job.names, moment.running.tolist(), strict=True))
+            outlook = controller.decide(now, running, None, moment.backlog, demand, job.period, changed)
+        return np.array([outlook.replicas[name] for name in job.names])
+
+    return decide

@@ -95,7 +95,9 @@ class FluidJob:
         for rate, row in zip(rates, replicas, strict=True):
             vector = tuple(int(number) for number in row)
             changed = before not in (None, vector)
-            lost, left = self.step(rate, np.float64(self.capacity(vector)), np.float64(backlog), np.float64(changed * self.silence))
+            lost, left = self.step(
+                rate, np.float64(self.capacity(vector)), np.float64(backlog), np.float64(changed * self.silence)
+            )
             seconds, late, changes = seconds + self.period * sum(vector), late + float(lost), changes + changed
             before, backlog = vector, float(left)
         return DayCost(seconds, late, changes, seconds + self.late_price * late)
