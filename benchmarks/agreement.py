@@ -4,6 +4,7 @@
     python benchmarks/agreement.py special --count 300    # rescalings without tasks against EDRP, of one operator against SSM
     python benchmarks/agreement.py judges --count 500     # leased hosts, maps, shared links: all methods against judges
     python benchmarks/agreement.py clusters --count 1000  # proofs on clusters of equal nodes against brute force: two minutes
+    python benchmarks/agreement.py sequences --count 300  # deployments over periods: all methods against enumeration
     python benchmarks/agreement.py rules --count 500      # all methods on problems with rules of all types, against enumeration
 
 Exit code 1 if a single answer differs.
@@ -12,6 +13,7 @@ Exit code 1 if a single answer differs.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import Counter
 from typing import Annotated
 
@@ -23,10 +25,13 @@ from ruled_answers import ruled_answers, tiny_ruled_problem
 import edrp
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
+from edrp.core.errors import ProblemWarning
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.oracles.judges import JUDGES, disagreements, tiny_problems
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
@@ -103,6 +108,30 @@ def rules(
     for (name, one, status), number in sorted(said.items()):
         console.print(f"{name}, {one}: {number} {status}")
     console.print(f"{count} problems, {wrong} answers are wrong")
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def sequences(count: Count = 300, first: First = 0) -> None:
+    """All methods on tiny sequences of deployments with all prices of changes; exact ones prove what enumeration finds."""
+    warnings.simplefilter("ignore", ProblemWarning)
+    said, wrong = Counter[tuple[str, str]](), 0
+    for seed in range(first, first + count):
+        problem = random_sequence(seed, combinations=60)
+        optimum = brute_force_sequence(problem)
+        for name, method in edrp.methods(problem.kind).items():
+            if method.refusal(problem) is not None:
+                said[name, "refused"] += 1
+                continue
+            solution = edrp.solve(problem, name)
+            said[name, solution.status] += 1
+            above = solution.bound is not None and (optimum is None or solution.bound > optimum + SAME * max(1.0, abs(optimum)))
+            if above or (method.exact and not is_proven(solution)) or (is_proven(solution) and not agrees(solution, optimum)):
+                wrong += 1
+                console.print(f"seed {seed}, {name}: {solution.status}, {solution.bound} to {solution.objective}, not {optimum}")
+    for (name, status), number in sorted(said.items()):
+        console.print(f"{name}: {number} {status}")
+    console.print(f"{count} problems, {wrong} answers are wrong or not proven")
     sys.exit(wrong > 0)
 
 

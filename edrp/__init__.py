@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from edrp.migration.sequence import MigrationSequence
     from edrp.migration.single_step import MigrationProblem
     from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
+    from edrp.placement.changes import ChangePrices
     from edrp.placement.deployment import Action, Deployment
     from edrp.placement.edrp import EdrpProblem, Limits, Weights
     from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from edrp.placement.priorities import Priority
     from edrp.placement.rules.base import RuleModel
     from edrp.placement.rules.own import register_rule
+    from edrp.placement.sequence import EdrpSequence, Period
     from edrp.placement.throughput import Throughput, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
@@ -99,6 +101,7 @@ _NAMES = {
     "edrp.migration.single_step": "MigrationProblem",
     "edrp.placement.pareto": "ParetoFront pareto_front",
     "edrp.placement.application": "Application InstancedOperator Operator Stream Topology",
+    "edrp.placement.changes": "ChangePrices",
     "edrp.placement.deployment": "Action Deployment",
     "edrp.placement.edrp": "EdrpProblem Limits Weights",
     "edrp.placement.latency": "CapacityCurveLatency Mm1Latency PolynomialLatency TableLatency",
@@ -107,6 +110,7 @@ _NAMES = {
     "edrp.placement.priorities": "Priority",
     "edrp.placement.rules.base": "RuleModel",
     "edrp.placement.rules.own": "register_rule",
+    "edrp.placement.sequence": "EdrpSequence Period",
     "edrp.placement.throughput": "Throughput predict_throughput",
     "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
@@ -142,12 +146,14 @@ __all__ = [
     "BimodalScenario",
     "BimodalTask",
     "CapacityCurveLatency",
+    "ChangePrices",
     "Component",
     "ContainerApplication",
     "ContainerOperator",
     "DataLink",
     "Deployment",
     "EdrpProblem",
+    "EdrpSequence",
     "EnactmentProblem",
     "EnactmentScenario",
     "EnactmentWeights",
@@ -182,6 +188,7 @@ __all__ = [
     "ParetoFront",
     "PathMap",
     "PathTask",
+    "Period",
     "PlannedHost",
     "PolynomialLatency",
     "Priority",

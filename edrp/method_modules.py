@@ -26,6 +26,7 @@ METHOD_MODULES = {
     "edrp.heuristics.placement.greedy": ("greedy", "random"),
     "edrp.heuristics.placement.resource_aware": ("resource-aware",),
     "edrp.heuristics.placement.search.methods": ("hill-climbing", "ant-system", "hybrid", "iterated-local-search"),
+    "edrp.heuristics.placement.sequence_baselines": ("myopic", "static-deployment"),
     "edrp.heuristics.placement.simple_rules": ("first-fit", "largest-node", "even"),
     "edrp.mdp.fitted.method": ("fitted",),
     "edrp.mdp.policy.methods": ("pmc", "stored-policy"),

@@ -280,6 +280,8 @@ class Compiled:
     weight, limit : dict of str to float
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
     rules : rows of the problem's rules, besides those that `candidate` enforces.
+    replica_prices : shape (operators, 1 + maximum replicas, nodes) or None, objective of each replica on a node, of any sign, by
+        the number of replicas that its operator has in all. No problem has any: who prices deployments sets them.
     """
 
     problem: StreamPlacement
@@ -314,6 +316,7 @@ class Compiled:
     weight: dict[str, float]
     limit: dict[str, float]
     rules: RuleArrays
+    replica_prices: Floats | None = None
 
     @property
     def delay(self) -> Floats:

@@ -74,19 +74,35 @@ def time_unit(compiled: Compiled, metric: str) -> float:
 
 
 def add_objective_and_limits(expressions: PlacementExpressions) -> None:
-    """Objective (EDRP, eq. 12), one row per limit (eqs. 15–17), each relative to its limit, and the rows of rules."""
+    """Objective (EDRP, eq. 12), one row per limit (eqs. 15–17), each relative to its limit, and the rows of rules.
+
+    Weights and limits of EDRP's metrics are those of the arrays, which may be others than the problem's.
+    """
     compiled, program = expressions.compiled, expressions.program
-    total = Linear.zero()
+    total = replica_price_sum(expressions)
     # Delays come last: their rows are tighter when the flows that prices need are there already.
     for term in sorted(compiled.problem.terms, key=lambda term: term.metric in ("response_time", "path_latency")):
-        if not term.coefficient and not np.isfinite(term.scaled_limit):
+        weight = compiled.weight.get(term.metric, term.coefficient)
+        limit = compiled.limit.get(term.metric, term.scaled_limit)
+        if not weight and not np.isfinite(limit):
             continue
         value = compiled.problem.metrics[term.metric].linearise(expressions)
-        if term.coefficient:
-            total += value * term.coefficient
-        if np.isfinite(term.scaled_limit):
-            program.add_row(f"limits.{term.metric}", value * (1 / term.scaled_limit), upper=1.0)
+        if weight:
+            total += value * weight
+        if np.isfinite(limit):
+            program.add_row(f"limits.{term.metric}", value * (1 / limit), upper=1.0)
     program.minimise(total + add_rule_rows(expressions))
+
+
+def replica_price_sum(expressions: PlacementExpressions) -> Linear:
+    """Prices of all replicas; a column knows how many replicas of its operator it stands for, and of how many in all."""
+    prices = expressions.compiled.replica_prices
+    if prices is None:
+        return Linear.zero()
+    holdings = [expressions.holdings(i) for i in range(len(prices))]
+    return Linear.total(
+        [Linear.of(held.columns, held.counts * prices[i, held.totals, held.nodes]) for i, held in enumerate(holdings)]
+    )
 
 
 def breaks_limit(values: Floats, limit: float) -> Bools:

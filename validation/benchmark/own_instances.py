@@ -16,6 +16,7 @@ from edrp.validation.benchmark.suites import Suite
 
 KIND_METHODS: dict[str, tuple[str, ...]] = {
     "edrp": suites.PLACEMENT,
+    "edrp-sequence": ("auto", "myopic", "static-deployment"),
     "latency-aware": suites.SCORED,
     "migration": suites.MIGRATION,
     "migration-sequence": suites.MIGRATION,

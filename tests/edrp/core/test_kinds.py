@@ -17,8 +17,8 @@ LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
     "explain_infeasibility": set(kinds()) - {"edrp", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
-    "refuse_formulation": set(kinds()) - {"mapping"},
-    "view": {"enactment", "mapping", "link-allocation"},
+    "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
+    "view": {"edrp-sequence", "enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
 
