@@ -29,6 +29,7 @@ METHOD_MODULES = {
     "edrp.heuristics.placement.sequence_baselines": ("myopic", "static-deployment"),
     "edrp.heuristics.placement.simple_rules": ("first-fit", "largest-node", "even"),
     "edrp.mdp.fitted.method": ("fitted",),
+    "edrp.mdp.placement.vector_method": ("replica-vectors",),
     "edrp.mdp.policy.methods": ("pmc", "stored-policy"),
     "edrp.mdp.sequence.method": ("oms",),
     "edrp.mdp.single_step.ssm": ("ssm",),

@@ -8,4 +8,4 @@ from edrp.placement.sequence import EdrpSequence
 
 def choose_for_sequence(problem: EdrpSequence) -> Method:
     """The first method that takes the sequence."""
-    return FirstOf(("myopic",))(problem)
+    return FirstOf(("replica-vectors", "myopic"))(problem)

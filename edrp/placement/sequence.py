@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -112,7 +113,7 @@ class EdrpSequence(PlacementOverTime):
         """The periods."""
         return "periods", self.periods
 
-    @property
+    @cached_property
     def duration(self) -> float:
         """Seconds of all periods together."""
         return math.fsum(period.duration for period in self.periods)

@@ -25,7 +25,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.mdp.placement.vector_kernels import Axes, advance, last_change, walk_back
 
-AXIS_UNITS, PERIOD_UNITS = 2e-9, 5e-6
+AXIS_UNITS, PERIOD_UNITS = 2e-9, 2e-6
 """Units of work per period, vector and axis, and per period."""
 
 Stages = Callable[[int, int], Floats]
@@ -54,7 +54,7 @@ class VectorProgram:
     ----------
     replicas : numbers of replicas that each operator may have, ascending.
     stages : see `Stages`; vectors are numbered row by row, the last operator fastest.
-    change : shape (periods,), price of any change into the period.
+    change : shape (periods,), price of any change into the period, infinite where none is allowed.
     started, operator : shape (operators,), price of one started replica, and of any change of the operator.
     initial : shape (operators,), numbers before the first period, perhaps outside of the grid; None for no price of the first.
     """
@@ -122,9 +122,7 @@ class VectorProgram:
                 walk_back(axes, before, stages, changed[begin : last + 1], work[0], course[begin - 1 : last + 1])
         return VectorCourse(value, self._numbers(course))
 
-    def _forward(
-        self, axes: Axes, before: Floats, begin: int, end: int, work: Floats, changed: np.ndarray
-    ) -> Floats:
+    def _forward(self, axes: Axes, before: Floats, begin: int, end: int, work: Floats, changed: np.ndarray) -> Floats:
         """Values of the periods from one up to before another."""
         look("the cheapest course of replicas")
         if begin == end:
@@ -148,13 +146,15 @@ class VectorProgram:
             for numbers, before, started, price in zip(self.replicas, self.initial, self.started, self.operator, strict=True)
         ]
         moved = outer_sum([numbers != before for numbers, before in zip(self.replicas, self.initial, strict=True)]) > 0
-        return outer_sum(prices) + self.change[0] * moved
+        return outer_sum(prices) + np.where(moved, self.change[0], 0.0)
 
     @property
     def _axes(self) -> Axes:
         size = np.array([numbers.size for numbers in self.replicas], np.int64)
         stride = np.append(np.cumprod(size[::-1])[-2::-1], 1).astype(np.int64)
-        steps = [started * np.diff(numbers, prepend=numbers[0]) for numbers, started in zip(self.replicas, self.started, strict=True)]
+        steps = [
+            started * np.diff(numbers, prepend=numbers[0]) for numbers, started in zip(self.replicas, self.started, strict=True)
+        ]
         first = (np.cumsum(size) - size).astype(np.int64)
         replicas = np.concatenate(self.replicas).astype(np.int64)
         return Axes(size, stride, first, replicas, np.concatenate(steps).astype(float), self.started, self.operator)
@@ -170,10 +170,11 @@ def outer_sum(parts: Sequence[Floats]) -> Floats:
     >>> outer_sum([np.array([1.0, 2.0]), np.array([10.0, 20.0, 30.0])]).tolist()
     [11.0, 21.0, 31.0, 12.0, 22.0, 32.0]
     """
-    total = np.asarray(parts[0], float)
-    for part in parts[1:]:
-        total = (total[..., :, None] + part[..., None, :]).reshape(*total.shape[:-1], -1)
-    return total
+    if len(parts) == 1:
+        return np.array(parts[0], float, order="C")  # sums keep the order of memory
+    half = len(parts) // 2
+    front, back = outer_sum(parts[:half]), outer_sum(parts[half:])  # halves, because NumPy is slow where the last axis is short
+    return (front[..., :, None] + back[..., None, :]).reshape(*front.shape[:-1], -1)
 
 
 def best_course(
@@ -220,9 +221,9 @@ def best_course(
     --------
     >>> costs = [[np.array([1.0, 2.0])], [np.array([inf, 2.0])], [np.array([1.0, 2.0])]]
     >>> best_course(costs, started=np.zeros(1), change=0.6)
-    VectorCourse(value=5.6, vectors=array([[1],
+    VectorCourse(value=5.2, vectors=array([[1],
            [2],
-           [2]]))
+           [1]]))
     """
     tables = _tables(costs)
     periods, operators = len(tables[0]), len(tables)
@@ -245,7 +246,6 @@ def best_course(
 
     def stages(begin: int, end: int) -> Floats:
         total = outer_sum([table[begin:end] for table in tables])
-        total = total.copy() if operators == 1 else total
         if too_many is not None:
             total[:, too_many] = inf
         return total

@@ -99,7 +99,7 @@ def advance(axes: Axes, values: Floats, stages: Floats, change: Floats, work: Fl
 
 @inner_loop
 def last_change(changed: np.ndarray, first: int, last: int, vector: int) -> int:
-    """Return the last of the periods `first` to `last` into which the best course that ends in a vector changes, or `first` − 1."""
+    """Return the last period, `first` to `last`, into which the best course that ends in a vector changes; else `first` − 1."""
     t = last
     while t >= first and not changed[t, vector >> 3] >> (vector & 7) & 1:
         t -= 1

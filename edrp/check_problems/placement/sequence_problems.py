@@ -23,6 +23,11 @@ class EdrpSequenceCheckProblems(EnumeratedCheckProblems):
     draw = staticmethod(tiny_sequence)
     brute_force = staticmethod(brute_force_sequence)
 
+    def feasible(self) -> dict[str, Any]:
+        """Return random problems on several nodes, and some on one, where only numbers of replicas count."""
+        alone = {f"one node {seed}": random_sequence(seed, nodes=(1, 1), combinations=30) for seed in (0, 1, 2, 3)}
+        return {**super().feasible(), **{label: problem for label, problem in alone.items() if self.optimum(problem) is not None}}
+
     def infeasible(self) -> dict[str, Any]:
         """One period is overloaded; no change keeps the limit on downtime."""
         work = {"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 5.0, "max_replicas": 2}

@@ -63,7 +63,7 @@ def cases(draw, most_periods=4, most_replicas=3):
 @settings(max_examples=60)
 @given(cases(most_periods=3))
 def test_no_course_is_cheaper(case):
-    costs, started, change, initial, slots, operator = case
+    costs, started = case[:2]
     vectors = list(product(*(range(1, len(row) + 1) for row in costs[0])))
     best = best_course(*case)
     assert best.value == pytest.approx(min(priced(costs, course, *case[1:]) for course in product(vectors, repeat=len(costs))))
@@ -90,3 +90,57 @@ def test_python_and_compiled_kernels_agree(case):
         python = best_course(*case)
     assert python.value == compiled.value
     assert python.vectors.tolist() == compiled.vectors.tolist()
+
+
+def test_without_prices_every_period_takes_its_own_best():
+    costs = np.random.default_rng(0).uniform(0, 1, (500, 3, 4))
+    best = best_course(costs, np.zeros(3), 0.0)
+    assert best.value == pytest.approx(costs.min(axis=2).sum())
+    assert (best.vectors == costs.argmin(axis=2) + 1).all()
+
+
+def test_a_change_that_costs_more_than_it_ever_saves_is_left():
+    costs = np.random.default_rng(0).uniform(0, 1, (500, 3, 4))
+    best = best_course(costs, np.zeros(3), 1500.0)
+    assert (best.vectors == costs.sum(axis=0).argmin(axis=1) + 1).all()
+
+
+def test_many_periods():
+    """Blocks of periods, of which only those with changes are computed twice; a day that repeats costs the same each time."""
+    day = 2 + 1.5 * np.sin(np.arange(100) / 100 * 2 * np.pi)
+    costs = np.stack([np.abs(np.arange(1, 5) - day[:, None])] * 2, axis=1)
+    once = best_course(costs, np.full(2, 0.1), 0.5)
+    repeated = np.tile(costs, (200, 1, 1))
+    many = best_course(repeated, np.full(2, 0.1), 0.5)
+    assert many.vectors.shape == (20_000, 2)
+    assert many.value == pytest.approx(priced(repeated, many.vectors, [0.1] * 2, 0.5, None, None, [0] * 2))
+    assert 200 * once.value - 1e-6 < many.value < 200 * (once.value + 0.5 + 0.1 * 6)
+    assert 400 <= np.count_nonzero((np.diff(many.vectors, axis=0) != 0).any(axis=1)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"costs": []}, "empty"),
+        ({"costs": [[np.ones(2)], [np.ones(2), np.ones(2)]]}, "1 operators, of others of 2"),
+        ({"costs": [[np.ones(2)], [np.ones(3)]]}, "operator 0 are not equally long"),
+        ({"costs": [[np.array([1.0, np.nan])]]}, "operator 0 must be numbers"),
+        ({"started": np.array([-1.0])}, "started must be finite and not negative, got -1.0"),
+        ({"started": np.zeros(2)}, "started has shape"),
+        ({"change": inf}, "change must be finite"),
+        ({"initial": np.zeros(2, int)}, "initial has shape"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        best_course(**{"costs": [[np.ones(2)], [np.ones(2)]], "started": np.zeros(1), "change": 0.0} | change)
+
+
+def test_vectors_beyond_the_memory_are_refused():
+    with pytest.raises(ProblemTooLargeError, match="4,294,967,296 vectors of replicas"):
+        best_course(np.ones((2, 8, 16)), np.zeros(8), 0.0)
+
+
+def test_limits_of_the_run_are_kept():
+    with running(work_limit=1e-6), pytest.raises(OutOfTimeError):
+        best_course(np.ones((50, 4, 8)), np.zeros(4), 0.0)

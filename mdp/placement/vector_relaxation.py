@@ -1,0 +1,191 @@
+"""Bounds on courses of more vectors than can be listed: each operator by itself, joined by prices.
+
+Prices take apart what joins operators, and each operator's own course is a small dynamic program. The price of any change in a
+period is shared out among the operators, Σ_i μ_it ≤ F_t; the longest path is a flow of that weight through the application, of
+which any one gives a lower bound; limits and room have multipliers. Subgradient steps raise the bound (Held, Wolfe & Crowder,
+"Validation of Subgradient Optimization", 1974, with the step of Polyak). Where costs are sums over operators, the best prices
+usually close the gap.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.budget import spend
+from edrp.mdp.placement.price_kernels import OperatorTables, following_costs, operator_courses, raise_prices
+from edrp.mdp.placement.vector_costs import VectorCosts
+from edrp.mdp.placement.vector_course import VectorProgram
+
+COLUMN_UNITS = 1.5e-8
+"""Units of work per period and number of replicas of an operator, of one round of all operators' courses."""
+
+ROUND_UNITS = 1e-4
+"""Units of work of a round besides."""
+
+MOMENTUM, FLOW_SHARE = 0.7, 0.1
+"""Share of the slope before in each slope; share of the longest path in the flow after a step of full length."""
+
+
+class CourseRelaxation:
+    """Prices, the bound that they give, and the courses of the operators under them."""
+
+    def __init__(self, costs: VectorCosts, program: VectorProgram) -> None:
+        self.costs = costs
+        self.periods, self.operators = costs.latency[0].shape[0], len(costs.replicas)
+        sizes = np.array([numbers.size for numbers in costs.replicas])
+        first, replicas = np.append(0, np.cumsum(sizes)), np.concatenate(costs.replicas)
+        self.owner = np.repeat(np.arange(self.operators), sizes)
+        change, entry, enters = program.change.copy(), np.zeros(replicas.size), np.zeros(replicas.size)
+        if program.initial is None:
+            change[0] = 0.0
+        else:
+            before = program.initial[self.owner]
+            entry, enters = program.started[self.owner] * np.maximum(replicas - before, 0), (replicas != before).astype(float)
+        self.tables = OperatorTables(first, replicas, program.started, entry, enters)
+        self.change, self.initial = change, program.initial
+        latency = np.hstack(costs.latency)
+        self.stable: Bools = np.isfinite(latency)
+        self.latency = np.where(self.stable, latency, 0.0)
+        self.prices = np.repeat(change[:, None] / self.operators, self.operators, axis=1)
+        self.flow = np.repeat(costs.response_weight[:, None], self.operators, axis=1)
+        if len(costs.chains) > 1:
+            self.flow *= self.longest_paths(self.latency[:, first[1:] - 1])[1]
+        self.room_price = np.zeros((self.periods, costs.room.size))
+        self.money_price = np.zeros(self.periods)
+        self._values, self._order = np.empty(latency.shape), np.empty(self.operators)
+        self._slope, self.mean_cost = np.zeros_like(self.prices), 0.0
+
+    @property
+    def state(self) -> tuple[Floats, ...]:
+        """All prices and the flow, for the bound to return to."""
+        return self.prices.copy(), self.flow, self.room_price, self.money_price
+
+    @state.setter
+    def state(self, state: tuple[Floats, ...]) -> None:
+        self.prices, self.flow, self.room_price, self.money_price = state[0].copy(), *state[1:]
+
+    @property
+    def units(self) -> float:
+        """Units of work of a round."""
+        return ROUND_UNITS + COLUMN_UNITS * self._values.size
+
+    def table(self) -> Floats:
+        """Costs of the numbers of replicas of each operator under the prices, shape (periods, columns)."""
+        each = (self.costs.money_weight + self.money_price)[:, None] * self.costs.money + self.room_price @ self.costs.need.T
+        table: Floats = each[:, self.owner] * self.tables.replicas + self.flow[:, self.owner] * self.latency
+        table[~self.stable] = inf
+        return table
+
+    def courses(self, table: Floats, prices: Floats) -> tuple[float, Ints32]:
+        """Each operator's cheapest course; their total cost, and the columns of each period, shape (periods, operators)."""
+        spend(self.units)
+        return cheapest_courses(self.tables, table, prices, self._values)
+
+    def bound(self) -> tuple[float, Ints32]:
+        """The lower bound by the prices, and the operators' courses."""
+        total, course = self.courses(self.table(), self.prices)
+        costs = self.costs
+        rooms, moneys = np.isfinite(costs.room), np.isfinite(costs.money_limit)
+        paid = (self.room_price[:, rooms] * costs.room[rooms]).sum() + self.money_price[moneys] @ costs.money_limit[moneys]
+        total += float(costs.constant.sum() - paid)
+        self.mean_cost = abs(total) / self.periods
+        return total, course
+
+    def step(self, course: Ints32, missing: float, length: float) -> None:
+        """Change prices towards a higher bound.
+
+        Parameters
+        ----------
+        course
+            Of the operators under the prices.
+        missing
+            What is missing from the bound to the cost of the best course.
+        length
+            Of the step, relative to that of Polyak.
+        """
+        changed = self.changes_of_operators(course).astype(float)
+        shared = changed.any(axis=1) & np.isfinite(self.change)
+        slope = np.where(shared[:, None], changed - changed.mean(axis=1, keepdims=True), 0.0)
+        self._slope = MOMENTUM * self._slope + (1 - MOMENTUM) * slope
+        limited, excess, scale = self._excess(course)
+        norm = float((self._slope**2).sum() + ((excess * scale) ** 2).sum())
+        if norm > 0:
+            stride = length * missing / norm
+            raise_prices(self.prices, self.change, self._slope, stride, self._order)
+            raised = np.hstack([self.room_price, self.money_price[:, None]])
+            raised[:, limited] = np.maximum(raised[:, limited] + stride * scale**2 * excess, 0.0)
+            self.room_price, self.money_price = raised[:, :-1], raised[:, -1]
+        if len(self.costs.chains) > 1:
+            longest = self.longest_paths(np.take_along_axis(self.latency, course.astype(np.int64), axis=1))[1]
+            share = FLOW_SHARE * length
+            self.flow = (1 - share) * self.flow + share * self.costs.response_weight[:, None] * longest
+
+    def _excess(self, course: Ints32) -> tuple[Bools, Floats, Floats]:
+        """Which resources, money being the last, are limited in all periods; what exceeds the limits; the scale of its price.
+
+        Excess counts as 0 where it is negative and has no price. Scales are such that prices of all kinds move alike.
+        """
+        costs, replicas = self.costs, self.tables.replicas[course]
+        used = np.hstack([replicas @ costs.need, (replicas @ costs.money)[:, None]])
+        limit = np.hstack([np.tile(costs.room, (self.periods, 1)), costs.money_limit[:, None]])
+        limited = np.isfinite(limit).all(axis=0)
+        excess = (used - limit)[:, limited]
+        prices = np.hstack([self.room_price, self.money_price[:, None]])[:, limited]
+        excess[(excess < 0) & (prices == 0)] = 0.0
+        return limited, excess, self.mean_cost / np.maximum(limit[:, limited].mean(axis=0), np.finfo(float).tiny)
+
+    def changes_of_operators(self, course: Ints32) -> Bools:
+        """In which periods each operator changes, shape (periods, operators)."""
+        changed = np.zeros(course.shape, bool)
+        changed[1:] = course[1:] != course[:-1]
+        changed[0] = self.tables.enters[course[0]] > 0
+        return changed
+
+    def longest_paths(self, latency: Floats) -> tuple[Floats, Floats]:
+        """Response times and the operators on the longest path, of latencies of shape (periods, operators)."""
+        costs, owner = self.costs, iter(range(self.operators))
+        columns = [[next(owner) for _ in chain] for chain in costs.chains]
+        finish: list[Floats] = []
+        came: list[Ints] = []
+        for own, before in zip(columns, costs.before, strict=True):
+            ready = np.array([finish[chain] for chain in before]) if before else np.zeros((1, len(latency)))
+            came.append(np.array(before)[ready.argmax(axis=0)] if before else np.full(len(latency), -1))
+            finish.append(ready.max(axis=0) + latency[:, own].sum(axis=1))
+        path, at = np.zeros(latency.shape), np.array(finish).argmax(axis=0)
+        longest: Floats = np.array(finish).max(axis=0)
+        for k in range(len(columns) - 1, -1, -1):
+            here = at == k
+            path[np.ix_(here, columns[k])] = 1.0
+            at = np.where(here, came[k], at)
+        return longest, path
+
+    def reduced(self, room: float) -> list[Bools]:
+        """Which numbers of replicas of each operator may be in a course that costs no more than the bound plus so much."""
+        table = self.table()
+        spend(self.units)
+        after, work = np.empty_like(table), np.empty((2, table.shape[1]))
+        self.courses(table, self.prices)
+        following_costs(self.tables, table, self.prices, after, work[0], work[1])
+        through = (self._values + after).min(axis=0)
+        parts = [through[self.owner == i] for i in range(self.operators)]
+        return [part <= part.min() + room for part in parts]
+
+
+def cheapest_courses(tables: OperatorTables, table: Floats, prices: Floats, values: Floats) -> tuple[float, Ints32]:
+    """Each operator's cheapest course under prices of its changes; their total cost, and their columns.
+
+    Parameters
+    ----------
+    table
+        Shape (periods, columns), costs.
+    prices
+        Shape (periods, operators), infinite where no change is allowed.
+    values
+        Shape (periods, columns), filled with the least costs of the courses that end there.
+    """
+    course = np.empty(prices.shape, np.int32)
+    sources, best = np.empty(table.shape, np.int32), np.empty(table.shape[1])
+    return float(operator_courses(tables, table, prices, values, sources, best, course)), course
