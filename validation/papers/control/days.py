@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,8 +92,3 @@ def _day(data_set: str, series: str, counts: Floats, day: int, peak: float) -> T
     history = counts[max(0, day - HISTORY) : day]
     scale = peak / float(np.median(history.max(axis=1)))
     return TracedDay(data_set, f"{series}, day {day}", scale * history.ravel(), scale * counts[day])
-
-
-def draw_all(data_sets: Sequence[str], count: int, seed: int, peak: float, data: Path | None = None) -> list[TracedDay]:
-    """Draw so many days of each data set."""
-    return [day for data_set in data_sets for day in traced_days(data_set, count, seed, peak, data)]

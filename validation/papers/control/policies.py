@@ -199,7 +199,7 @@ QUANTILES = tuple((number + 0.5) / 10 for number in range(10))
 """Probabilities of the scenarios of a forecast: ten that are equally likely."""
 
 
-def look_ahead(job: FluidJob, day: TracedDay, *, horizon: int = DAY_STEPS // 2, knowing: bool = False) -> Policy:
+def look_ahead(job: FluidJob, day: TracedDay, *, horizon: int = 36, knowing: bool = False, tell_rate: bool = False) -> Policy:
     """The rolling horizon over a forecast from the weeks before and the day so far.
 
     Parameters
@@ -229,7 +229,9 @@ def look_ahead(job: FluidJob, day: TracedDay, *, horizon: int = DAY_STEPS // 2, 
             outlook = free.decide(now, running, None, 0.0, demand, job.period)
         else:
             running = dict(zip(job.names, moment.running.tolist(), strict=True))
-            outlook = controller.decide(now, running, None, moment.backlog, demand, job.period, changed)
+            outlook = controller.decide(
+                now, running, moment.last_rate if tell_rate else None, moment.backlog, demand, job.period, changed
+            )
         return np.array([outlook.replicas[name] for name in job.names])
 
     return decide

@@ -21,7 +21,8 @@ LATE = 0.5
 """Seconds of waiting above which a tuple is late: the least of the bounds that were recorded on the cluster."""
 
 LATE_PRICE = 0.3
-"""Replica-seconds for a late tuple: five times what serving it takes. One per cent more of them costs what 4 % more replicas do."""
+"""Replica-seconds for a late tuple: five times what serving it takes. One per cent more of them costs what
+4 % more replicas do."""
 
 
 def control_job(silence: float) -> FluidJob:
