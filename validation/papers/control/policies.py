@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from edrp.validation.flink.control_policies import (
     SCALE_DOWN,
     AutoscalerControl,
 )
-from edrp.validation.papers.control.days import DAY_STEPS, TracedDay
+from edrp.validation.papers.control.days import DAY_STEPS, STEP, TracedDay
 from edrp.validation.papers.control.setting import SPEED
 from edrp.validation.simulation.placement.fluid_job import FluidJob
 
@@ -37,7 +37,6 @@ class Moment:
     Attributes
     ----------
     number : of the period, from 0.
-    rates : tuples/s of the periods of the day so far.
     last_rate : tuples/s of the period before this one, which was yesterday where this is the first.
     backlog : tuples that wait.
     running : replicas of the period before; None at the begin of the day.
@@ -45,7 +44,6 @@ class Moment:
     """
 
     number: int
-    rates: Floats
     last_rate: float
     backlog: float
     running: Ints | None
@@ -63,7 +61,7 @@ def follow(policy: Policy, job: FluidJob, day: TracedDay) -> Ints:
     for number, rate in enumerate(day.rates.tolist()):
         last_rate = float(day.rates[number - 1] if number else day.history[-1])
         running = course[-1] if course else None
-        replicas = np.asarray(policy(Moment(number, day.rates[:number], last_rate, backlog, running, last_change)))
+        replicas = np.asarray(policy(Moment(number, last_rate, backlog, running, last_change)))
         changed = running is not None and not np.array_equal(replicas, running)
         last_change = number if changed else last_change
         _, left = job.step(rate, np.float64(job.capacity(replicas)), np.float64(backlog), np.float64(changed * job.silence))
@@ -198,40 +196,42 @@ def _operator(name: str, replicas: int, busy: float | None, rate: float) -> Oper
 QUANTILES = tuple((number + 0.5) / 10 for number in range(10))
 """Probabilities of the scenarios of a forecast: ten that are equally likely."""
 
+PLANNED = 24
+"""Periods that are planned at most: four hours of the original day. The account ends with the day."""
 
-def look_ahead(job: FluidJob, day: TracedDay, *, horizon: int = 36, knowing: bool = False, tell_rate: bool = False) -> Policy:
-    """The rolling horizon over a forecast from the weeks before and the day so far.
 
-    Parameters
-    ----------
-    horizon : periods that are planned.
-    knowing : whether the rates to come are known instead: what is lost then is not lost to errors of the forecast.
-    """
+def forecasts(day: TracedDay) -> list[Floats]:
+    """Scenarios of the rates to come before each period, (scenarios, periods), by the weeks before and the day so far."""
+    step = STEP / SPEED
+    history = RateHistory(step, DAY_STEPS * step, day.history)
+    return [
+        forecast(history, day.rates[:number], min(PLANNED, DAY_STEPS - number), QUANTILES) for number in range(len(day.rates))
+    ]
+
+
+def known_rates(day: TracedDay) -> list[Floats]:
+    """The rates to come before each period, (1, periods): what is lost with them is not lost to errors of forecasts."""
+    return [day.rates[None, number : number + PLANNED] for number in range(len(day.rates))]
+
+
+def look_ahead(job: FluidJob, demands: Sequence[Floats]) -> Policy:
+    """The rolling horizon over what is expected before each period. It begins with what is best if changes are free."""
     operators = tuple(
         OperatorCapacity(name, np.arange(1, len(curve) + 1), np.array(curve))
         for name, curve in zip(job.names, job.capacities, strict=True)
     )
     prices = ControlPrices(replica=1.0, late=job.late_price, silence=job.silence, late_after=job.bound)
     controller = RollingHorizon(operators, prices)
-    history = RateHistory(job.period, DAY_STEPS * job.period, day.history)
+    first = RollingHorizon(operators, replace(prices, silence=0.0))
 
     def decide(moment: Moment) -> Ints:
-        steps = min(horizon, DAY_STEPS - moment.number)  # the account ends with the day
-        if knowing:
-            demand = day.rates[None, moment.number : moment.number + steps]
-        else:
-            demand = forecast(history, moment.rates, steps, QUANTILES)
-        now = moment.number * job.period
-        changed = None if moment.last_change is None else moment.last_change * job.period
-        if moment.running is None:  # the first replicas cost no change: begin with what is best after one for nothing
-            free = RollingHorizon(operators, replace(prices, silence=0.0))
-            running = dict.fromkeys(job.names, 1)
-            outlook = free.decide(now, running, None, 0.0, demand, job.period)
+        expected, now = demands[moment.number], moment.number * job.period
+        if moment.running is None:
+            outlook = first.decide(now, dict.fromkeys(job.names, 1), None, None, expected, job.period)
         else:
             running = dict(zip(job.names, moment.running.tolist(), strict=True))
-            outlook = controller.decide(
-                now, running, moment.last_rate if tell_rate else None, moment.backlog, demand, job.period, changed
-            )
+            changed = None if moment.last_change is None else moment.last_change * job.period
+            outlook = controller.decide(now, running, None, moment.backlog, expected, job.period, changed)
         return np.array([outlook.replicas[name] for name in job.names])
 
     return decide

@@ -28,13 +28,13 @@ KNOWLEDGE = (
     "before the day; rates are scaled by these weeks alone. Days were drawn by a seed that was not used while the policies were "
     "developed. The static peak of the day itself and the rolling horizon with known rates know what nobody knows."
 )
-RULES = {
+TERMS = {
     "static": "the fewest replicas that are at most 80 % busy at the highest rate, of the day itself or of the weeks before it",
     "myopic": "what costs least in this period if the last rate and the backlog stay as they are and changes are free",
     "myopic with penalty": "the rule of `edrp watch`: at most 85 % busy, a gain lasts an hour, silence makes its tuples late",
     "autoscaler's rule": "that of Flink's autoscaler with its defaults, told the offered rate and the backlog",
     "DS2": "the fewest replicas that are at most 70 % busy at the last rate",
-    "rolling horizon": "`edrp watch --decide day`: the cheapest course of the next six hours over ten scenarios of a forecast",
+    "rolling horizon": "`edrp watch --decide day`: the cheapest course of the next four hours over ten scenarios of a forecast",
 }
 
 
@@ -78,7 +78,7 @@ def report(rows: Sequence[DayRow]) -> Report:
 def _sections(rows: Sequence[DayRow], found: Sequence[Statement], command: str) -> Iterator[Section]:
     """The sections of the page."""
     yield Section("What we aim at", tables=(claim_table(found),))
-    yield Section("Cost over the certified bound", (COSTS, KNOWLEDGE), tables=(ratio_table(rows),), terms=RULES)
+    yield Section("Cost over the certified bound", (COSTS, KNOWLEDGE), tables=(ratio_table(rows),), terms=TERMS)
     yield Section("What the costs are made of", tables=(composition_table(rows), _setting()))
     names = dict.fromkeys((row.data_set, row.day) for row in rows)
     counts = {data_set: str(sum(name[0] == data_set for name in names)) for data_set in DATA_SETS}

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from edrp.core.arrays import Ints
 from edrp.report.progress import Tell
 from edrp.validation.papers.control.days import TracedDay
-from edrp.validation.papers.control.policies import autoscaler, ds2, follow, hold_peak, look_ahead, myopic, paying
+from edrp.validation.papers.control.policies import (
+    Policy,
+    autoscaler,
+    ds2,
+    follow,
+    forecasts,
+    hold_peak,
+    known_rates,
+    look_ahead,
+    myopic,
+    paying,
+)
 from edrp.validation.papers.control.setting import SPEED, control_job
 from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
 from edrp.validation.simulation.placement.fluid_job import DayCost, FluidJob
@@ -17,22 +27,17 @@ OWN_PEAK, PAST_PEAK, MYOPIC, PAYING = "static, the day's peak", "static, past pe
 AUTOSCALER, DS2, ROLLING = "autoscaler's rule", "DS2", "rolling horizon"
 KNOWING, OPTIMUM = "rolling horizon, rates known", "clairvoyant"
 
-BASELINES = (OWN_PEAK, PAST_PEAK, MYOPIC, PAYING, AUTOSCALER, DS2)
-"""Policies that the rolling horizon is compared with."""
+Start = Callable[[FluidJob, TracedDay], Policy]
 
-Follow = Callable[[FluidJob, TracedDay], Ints]
-
-COURSES: dict[str, Follow] = {
-    OWN_PEAK: lambda job, day: follow(hold_peak(job, day.rates), job, day),
-    PAST_PEAK: lambda job, day: follow(hold_peak(job, day.history), job, day),
-    MYOPIC: lambda job, day: follow(myopic(job), job, day),
-    PAYING: lambda job, day: follow(paying(job), job, day),
-    AUTOSCALER: lambda job, day: follow(autoscaler(job), job, day),
-    DS2: lambda job, day: follow(ds2(job), job, day),
-    ROLLING: lambda job, day: follow(look_ahead(job, day), job, day),
-    KNOWING: lambda job, day: follow(look_ahead(job, day, knowing=True), job, day),
+RULES: dict[str, Start] = {
+    OWN_PEAK: lambda job, day: hold_peak(job, day.rates),
+    PAST_PEAK: lambda job, day: hold_peak(job, day.history),
+    MYOPIC: lambda job, day: myopic(job),
+    PAYING: lambda job, day: paying(job),
+    AUTOSCALER: lambda job, day: autoscaler(job),
+    DS2: lambda job, day: ds2(job),
 }
-"""Replicas of each period of a day, by the name of the policy."""
+"""Policies that the rolling horizon is compared with, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +77,17 @@ class DayRow:
 
 def run_days(days: Sequence[TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
     """Run every policy on every day at every silence; the last row of a day is the course of the bound itself."""
-    rows: list[DayRow] = []
+    return [row for day in days for row in _run_day(day, silences, tell)]
+
+
+def _run_day(day: TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
+    tell(f"{day.data_set}, {day.name}")
+    demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
     for silence in silences:
         job = control_job(silence)
-        for day in days:
-            tell(f"{silence:g} s of silence, {day.data_set}, {day.name}")
-            best = clairvoyant_day(job, day.rates)
-            costs = {name: job.course(day.rates, course(job, day)) for name, course in COURSES.items()} | {OPTIMUM: best.day}
-            tuples = float(day.rates.sum()) * job.period
-            rows += [DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples) for name, cost in costs.items()]
-    return rows
+        best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
+        policies = {name: start(job, day) for name, start in RULES.items()}
+        policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
+        costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
+        for name, cost in {**costs, OPTIMUM: best.day}.items():
+            yield DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples)
