@@ -21,7 +21,6 @@ from edrp.validation.flink.control_policies import (
     BUSY_LIMIT,
     CATCH_UP,
     HORIZON,
-    PEAK_LIMIT,
     SCALE_DOWN,
     AutoscalerControl,
 )
@@ -71,8 +70,8 @@ def follow(policy: Policy, job: FluidJob, day: TracedDay) -> Ints:
 
 
 def hold_peak(job: FluidJob, rates: Floats) -> Policy:
-    """The same replicas all day: the fewest that are not busier than `PEAK_LIMIT` at the highest of the rates."""
-    replicas = job.fewest(float(rates.max()) / PEAK_LIMIT)
+    """The same replicas all day: the fewest that serve the highest of the rates, which is enough for a fluid."""
+    replicas = job.fewest(float(rates.max()))
     return lambda moment: replicas
 
 

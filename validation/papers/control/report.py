@@ -29,7 +29,7 @@ KNOWLEDGE = (
     "developed. The static peak of the day itself and the rolling horizon with known rates know what nobody knows."
 )
 TERMS = {
-    "static": "the fewest replicas that are at most 80 % busy at the highest rate, of the day itself or of the weeks before it",
+    "static": "the fewest replicas that serve the highest rate, of the day itself or of the weeks before it",
     "myopic": "what costs least in this period if the last rate and the backlog stay as they are and changes are free",
     "myopic with penalty": "the rule of `edrp watch`: at most 85 % busy, a gain lasts an hour, silence makes its tuples late",
     "autoscaler's rule": "that of Flink's autoscaler with its defaults, told the offered rate and the backlog",

@@ -62,7 +62,9 @@ def test_ds2_is_the_method_of_that_name(rate):
     operators[0]["external_rate"] = rate
     streams = [{"source": "parser", "target": "join"}, {"source": "join", "target": "counter"}]
     network = {"nodes": [{"name": "cluster"}]}
-    problem = EdrpProblem(application={"operators": operators, "streams": streams}, network=network, weights={"cost": 1.0}, limits={"cost": 1.0})
+    problem = EdrpProblem(
+        application={"operators": operators, "streams": streams}, network=network, weights={"cost": 1.0}, limits={"cost": 1.0}
+    )
     answer = solve(problem, "ds2").deployment
     chosen = ds2(job)(Moment(0, rate, 0.0, None, None))
     assert dict(zip(job.names, chosen.tolist(), strict=True)) == {name: answer.degree(name) for name in job.names}
@@ -79,7 +81,8 @@ def test_a_policy_knows_the_periods_before_and_the_backlog():
     follow(watch, job, day)
     assert [moment.last_rate for moment in seen] == [day.history[-1], *day.rates[:3]]
     assert [moment.last_change for moment in seen] == [None, None, None, 2]
-    assert seen[0].running is None and seen[1].backlog > 0
+    assert seen[0].running is None
+    assert seen[1].backlog > 0
 
 
 def test_the_static_peak_never_changes_and_is_never_late():
