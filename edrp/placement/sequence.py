@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -113,7 +112,7 @@ class EdrpSequence(PlacementOverTime):
         """The periods."""
         return "periods", self.periods
 
-    @cached_property
+    @property
     def duration(self) -> float:
         """Seconds of all periods together."""
         return math.fsum(period.duration for period in self.periods)

@@ -6,15 +6,30 @@ again and again. No document describes such a problem: rates, weights and prices
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+
+import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
+from edrp.core.budget import now, passed, units_left
+from edrp.core.errors import OutOfTimeError
+from edrp.core.solution import within_gap
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.formulations.placement.compact import build_compact
-from edrp.placement.compiled import Compiled
+from edrp.formulations.placement.elimination.incumbents import best_known, counts_of
+from edrp.formulations.placement.elimination.method import MAX_CONFIGURATIONS, roots
+from edrp.formulations.placement.elimination.model import build_model
+from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
+from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.counts_objective import counts_objective
+
+ELIMINATION_SHARE, ELIMINATION_WORK = 0.5, 30.0
+"""Share of the work that elimination has before the program takes over, and units of work that it has at most."""
+
+PARAMETERS = EliminationParameters(efforts=((2_000, 20_000), (20_000, 200_000), (200_000, 1_000_000)), tilts=2, annealing=False)
+"""Effort of elimination on each box: many problems of one kind are asked for, and few of them are hard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +38,19 @@ class PricedAnswer:
 
     Attributes
     ----------
-    bound : no deployment has a smaller objective; infinite where none is feasible, −infinite where nothing is known.
+    bound : no deployment has a smaller objective; infinite where none is feasible, −infinite where nothing is known. Where a
+        cutoff was given, nothing is proven above it.
     counts : shape (operators, nodes), replicas; None where none was found.
     objective : that of `counts`, prices included.
-    proven : whether the bound comes as near to the objective as was asked for, or there is nothing to be found.
+    proven : whether the bound comes as near to the objective, or to the cutoff, as was asked for.
+    others : further deployments that the search met on its way, better ones first.
     """
 
     bound: float
     counts: Ints | None
     objective: float | None
     proven: bool
+    others: tuple[Ints, ...] = ()
 
 
 def solve_priced(
@@ -43,6 +61,8 @@ def solve_priced(
     gap: float = OPTIMALITY_GAP,
 ) -> PricedAnswer:
     """Find the best deployment by arrays whose replicas may have prices, with a bound that holds wherever it stops.
+
+    By elimination, and by HiGHS on the compact program what that does not take, or does not prove in half of the work.
 
     Parameters
     ----------
@@ -74,23 +94,70 @@ def solve_priced(
     >>> prices = np.zeros((1, 3, 2))
     >>> prices[0, 2, 1] = -0.5
     >>> answer = solve_priced(replace(compile_problem(problem), replica_prices=prices))
-    >>> answer.counts.tolist(), answer.objective, answer.bound, answer.proven
+    >>> answer.counts.tolist(), answer.objective, round(answer.bound, 9), answer.proven
     ([[0, 2]], -0.5, -0.5, True)
     """
+    if not np.isfinite(compiled.latency).any(axis=1).all():
+        return PricedAnswer(inf, None, None, True)
+    left = units_left() if work is None else min(work, units_left())
+    if not eliminable(compiled):
+        return _by_program(compiled, left, start, cutoff, gap)
+    ends = now() + left
+    first = _by_elimination(compiled, min(ELIMINATION_WORK, ELIMINATION_SHARE * left), start, cutoff, gap)
+    if first.proven or passed(ends):
+        return first
+    second = _by_program(compiled, ends - now(), start if first.counts is None else first.counts, cutoff, gap)
+    best = _answer(compiled, max(first.bound, second.bound), [first.counts, second.counts], cutoff, gap)
+    return replace(best, others=first.others)
+
+
+def eliminable(compiled: Compiled) -> bool:
+    """Whether `eliminate` models all of a problem: no availability, no peak loads, no cycles, not too many configurations."""
+    counted = [metric for metric in (*compiled.weight, "supervisors") if compiled.counts_metric(metric)]
+    known = {"response_time", "cost", "downtime", "network_usage"}.issuperset(counted)
+    sizes = zip(compiled.candidate.sum(axis=1).tolist(), compiled.max_replicas.tolist(), strict=True)
+    few = all(count_configurations(nodes, replicas) <= MAX_CONFIGURATIONS for nodes, replicas in sizes)
+    return known and few and bool(compiled.forward.all())
+
+
+def _by_elimination(compiled: Compiled, work: float, start: Ints | None, cutoff: float, gap: float) -> PricedAnswer:
+    """By `eliminate`, which needs no document."""
+    ends, model = now() + work, build_model(compiled)
+    incumbent = best_known(model, [start])
+    if cutoff < incumbent.objective:
+        incumbent.objective, incumbent.members = cutoff, None
+    search = BoxTree(model, PARAMETERS, incumbent, 0.5 * gap, lambda: passed(ends), lambda incumbent, bound: None)
+    try:
+        bound = search.run(roots(model))
+    except OutOfTimeError:
+        bound = search.bound
+    counts = None if incumbent.members is None else counts_of(model, incumbent.members)
+    if counts is None and bound >= incumbent.objective:
+        bound = inf if cutoff == inf else bound
+    elif counts is not None:
+        # Bounds include the tie terms, which are below anything that counts.
+        bound += counts_objective(compiled, counts) - incumbent.objective
+    met = [counts_of(model, members) for _, members in search.met]
+    others = [other for k, other in enumerate(met) if not any(np.array_equal(other, known) for known in [counts, *met[:k]])]
+    return replace(_answer(compiled, bound, [counts, start], cutoff, gap), others=tuple(others))
+
+
+def _by_program(compiled: Compiled, work: float, start: Ints | None, cutoff: float, gap: float) -> PricedAnswer:
+    """By HiGHS on the compact program."""
     expressions = build_compact(compiled)
     feasible = start is not None and counts_objective(compiled, start) < inf
     point = expressions.start(start) if feasible else None
-    result = solve_program(expressions.program, work_limit=work, gap=gap, start=point)
-    if result.status == "infeasible":
-        return PricedAnswer(inf, None, None, True)
-    bound = -inf if result.bound is None else result.bound
-    found = [] if start is None else [start]
-    if result.values is not None:
-        found.insert(0, expressions.counts(result.values))
-    values = [counts_objective(compiled, counts) for counts in found]
-    if not values or min(values) == inf:
-        return PricedAnswer(bound, None, None, bound >= cutoff)
+    result = solve_program(expressions.program, work_limit=None if work == inf else work, gap=gap, start=point)
+    bound = inf if result.status == "infeasible" else -inf if result.bound is None else result.bound
+    return _answer(compiled, bound, [None if result.values is None else expressions.counts(result.values), start], cutoff, gap)
+
+
+def _answer(compiled: Compiled, bound: float, found: list[Ints | None], cutoff: float, gap: float) -> PricedAnswer:
+    """The best of what was found, next to a bound."""
+    values = [inf if counts is None else counts_objective(compiled, counts) for counts in found]
     objective = min(values)
+    if objective == inf:
+        return PricedAnswer(bound, None, None, bound >= cutoff)
     bound = min(bound, objective)
-    proven = bound >= min(cutoff, objective - max(gap, OPTIMALITY_GAP) * max(1.0, abs(objective)))
+    proven = bound >= cutoff or within_gap(objective, bound, gap)
     return PricedAnswer(bound, found[values.index(objective)], objective, proven)

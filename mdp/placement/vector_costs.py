@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from edrp.placement.sequence import EdrpSequence
 
 CELL_UNITS = 6e-9
 """Units of work per period and vector of a response time and a cost."""
+
+MAX_PATHS = 128
+"""Maximum number of paths through the application of which a lower bound on the response time may be a mean."""
 
 LOAD_UNITS = 2e-7
 """Units of work per period and operator, and per period, operator and number of replicas."""
@@ -84,21 +87,39 @@ class VectorCosts:
                 unfit |= used > room * (1 + LIMIT_SLACK)
         return unfit
 
-    def response_times(self, begin: int, end: int) -> Floats:
-        """Seconds of each vector, infinite where a replica is overloaded, shape (periods, vectors)."""
-        tables = iter([table[begin:end] for table in self.latency])
-        own = [outer_sum([next(tables) for _ in chain]) for chain in self.chains]
-        sizes, ends = [table.shape[1] for table in own], set(range(len(own)))
-        finish: list[Floats] = []
-        for k, (table, before) in enumerate(zip(own, self.before, strict=True)):
+    def longest(self, own: Sequence[Floats]) -> Floats:
+        """The response time from the latency of each chain, in arrays that fit together; infinite where one is."""
+        ends, finish = set(range(len(own))), list[Floats]()
+        for latency, before in zip(own, self.before, strict=True):
             ready: Floats | float = 0.0
             for chain in before:
                 ready = np.maximum(ready, finish[chain])
-            finish.append(ready + table.reshape(end - begin, *(sizes[k] if axis == k else 1 for axis in range(len(own)))))
+            finish.append(ready + latency)
             ends -= set(before)
-        longest: Floats = np.zeros((1,))
-        for k in sorted(ends):
-            longest = np.maximum(longest, finish[k])
+        return reduce(np.maximum, [finish[chain] for chain in sorted(ends)])
+
+    @cached_property
+    def paths(self) -> Floats:
+        """Which operators are on a path, shape (paths, operators); only the first of very many paths."""
+        leads = [[k for k, before in enumerate(self.before) if chain in before] for chain in range(len(self.chains))]
+        ends = np.cumsum([len(chain) for chain in self.chains])
+        stack, rows = [(chain, np.zeros(ends[-1])) for chain, before in enumerate(self.before) if not before], []
+        while stack and len(rows) < MAX_PATHS:
+            chain, path = stack.pop()
+            row = path.copy()
+            row[ends[chain] - len(self.chains[chain]) : ends[chain]] = 1.0
+            stack += [(following, row) for following in leads[chain]]
+            if not leads[chain]:
+                rows.append(row)
+        return np.array(rows)
+
+    def response_times(self, begin: int, end: int) -> Floats:
+        """Seconds of each vector, infinite where a replica is overloaded, shape (periods, vectors)."""
+        tables, count = iter([table[begin:end] for table in self.latency]), len(self.chains)
+        own = [outer_sum([next(tables) for _ in chain]) for chain in self.chains]
+        sizes = [table.shape[1] for table in own]
+        spread = [t.reshape(end - begin, *(sizes[k] if axis == k else 1 for axis in range(count))) for k, t in enumerate(own)]
+        longest = self.longest(spread)
         return np.array(np.broadcast_to(longest, (end - begin, *sizes)), order="C").reshape(end - begin, -1)
 
     def stages(self, begin: int, end: int) -> Floats:

@@ -1,8 +1,8 @@
 """Bounds on courses of more vectors than can be listed: each operator by itself, joined by prices.
 
 Prices take apart what joins operators, and each operator's own course is a small dynamic program. The price of any change in a
-period is shared out among the operators, Σ_i μ_it ≤ F_t; the longest path is a flow of that weight through the application, of
-which any one gives a lower bound; limits and room have multipliers. Subgradient steps raise the bound (Held, Wolfe & Crowder,
+period is shared out among the operators, Σ_i μ_it ≤ F_t; the longest path is at least the
+mean of paths with any shares; limits and room have multipliers. Subgradient steps raise the bound (Held, Wolfe & Crowder,
 "Validation of Subgradient Optimization", 1974, with the step of Polyak). Where costs are sums over operators, the best prices
 usually close the gap.
 """
@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.core.budget import spend
 from edrp.mdp.placement.price_kernels import OperatorTables, following_costs, operator_courses, raise_prices
 from edrp.mdp.placement.vector_costs import VectorCosts
@@ -25,8 +25,8 @@ COLUMN_UNITS = 1.5e-8
 ROUND_UNITS = 1e-4
 """Units of work of a round besides."""
 
-MOMENTUM, FLOW_SHARE = 0.7, 0.1
-"""Share of the slope before in each slope; share of the longest path in the flow after a step of full length."""
+MOMENTUM = 0.7
+"""Share of the slope before in each slope."""
 
 
 class CourseRelaxation:
@@ -46,26 +46,24 @@ class CourseRelaxation:
             entry, enters = program.started[self.owner] * np.maximum(replicas - before, 0), (replicas != before).astype(float)
         self.tables = OperatorTables(first, replicas, program.started, entry, enters)
         self.change, self.initial = change, program.initial
-        latency = np.hstack(costs.latency)
+        self.latency = latency = np.hstack(costs.latency)
         self.stable: Bools = np.isfinite(latency)
-        self.latency = np.where(self.stable, latency, 0.0)
         self.prices = np.repeat(change[:, None] / self.operators, self.operators, axis=1)
-        self.flow = np.repeat(costs.response_weight[:, None], self.operators, axis=1)
-        if len(costs.chains) > 1:
-            self.flow *= self.longest_paths(self.latency[:, first[1:] - 1])[1]
+        self.path_share = np.full((self.periods, len(costs.paths)), 1 / len(costs.paths))
         self.room_price = np.zeros((self.periods, costs.room.size))
         self.money_price = np.zeros(self.periods)
-        self._values, self._order = np.empty(latency.shape), np.empty(self.operators)
-        self._slope, self.mean_cost = np.zeros_like(self.prices), 0.0
+        self._values, self._order = np.empty(latency.shape), np.empty(max(self.operators, len(costs.paths)))
+        self._slopes, self.mean_cost = (np.zeros_like(self.prices), np.zeros_like(self.path_share)), 0.0
 
     @property
     def state(self) -> tuple[Floats, ...]:
-        """All prices and the flow, for the bound to return to."""
-        return self.prices.copy(), self.flow, self.room_price, self.money_price
+        """All prices and the shares of paths, for the bound to return to."""
+        return self.prices.copy(), self.path_share.copy(), self.room_price, self.money_price
 
     @state.setter
     def state(self, state: tuple[Floats, ...]) -> None:
-        self.prices, self.flow, self.room_price, self.money_price = state[0].copy(), *state[1:]
+        self.prices, self.path_share = state[0].copy(), state[1].copy()
+        self.room_price, self.money_price = state[2:]
 
     @property
     def units(self) -> float:
@@ -75,9 +73,9 @@ class CourseRelaxation:
     def table(self) -> Floats:
         """Costs of the numbers of replicas of each operator under the prices, shape (periods, columns)."""
         each = (self.costs.money_weight + self.money_price)[:, None] * self.costs.money + self.room_price @ self.costs.need.T
-        table: Floats = each[:, self.owner] * self.tables.replicas + self.flow[:, self.owner] * self.latency
-        table[~self.stable] = inf
-        return table
+        slowness = self.costs.response_weight[:, None] * (self.path_share @ self.costs.paths)
+        waiting = np.multiply(slowness[:, self.owner], self.latency, out=np.full(self.latency.shape, inf), where=self.stable)
+        return np.asarray(each[:, self.owner] * self.tables.replicas + waiting)
 
     def courses(self, table: Floats, prices: Floats) -> tuple[float, Ints32]:
         """Each operator's cheapest course; their total cost, and the columns of each period, shape (periods, operators)."""
@@ -106,22 +104,32 @@ class CourseRelaxation:
         length
             Of the step, relative to that of Polyak.
         """
-        changed = self.changes_of_operators(course).astype(float)
-        shared = changed.any(axis=1) & np.isfinite(self.change)
-        slope = np.where(shared[:, None], changed - changed.mean(axis=1, keepdims=True), 0.0)
-        self._slope = MOMENTUM * self._slope + (1 - MOMENTUM) * slope
+        shared = np.where(np.isfinite(self.change), self.change, 0.0)[:, None]
+        changed, paths = self._new_slopes(course, shared)
         limited, excess, scale = self._excess(course)
-        norm = float((self._slope**2).sum() + ((excess * scale) ** 2).sum())
-        if norm > 0:
-            stride = length * missing / norm
-            raise_prices(self.prices, self.change, self._slope, stride, self._order)
-            raised = np.hstack([self.room_price, self.money_price[:, None]])
-            raised[:, limited] = np.maximum(raised[:, limited] + stride * scale**2 * excess, 0.0)
-            self.room_price, self.money_price = raised[:, :-1], raised[:, -1]
-        if len(self.costs.chains) > 1:
-            longest = self.longest_paths(np.take_along_axis(self.latency, course.astype(np.int64), axis=1))[1]
-            share = FLOW_SHARE * length
-            self.flow = (1 - share) * self.flow + share * self.costs.response_weight[:, None] * longest
+        spread = paths - paths.mean(axis=1, keepdims=True)
+        norm = float((changed**2).sum() + (spread**2).sum() + ((excess * scale) ** 2).sum())
+        if norm == 0:
+            return
+        stride = length * missing / norm
+        raise_prices(self.prices, self.change, shared * changed, stride, self._order)
+        raise_prices(self.path_share, np.ones(self.periods), paths, stride, self._order)
+        raised = np.hstack([self.room_price, self.money_price[:, None]])
+        raised[:, limited] = np.maximum(raised[:, limited] + stride * scale**2 * excess, 0.0)
+        self.room_price, self.money_price = raised[:, :-1], raised[:, -1]
+
+    def _new_slopes(self, course: Ints32, shared: Floats) -> tuple[Floats, Floats]:
+        """By what the bound rises with shares of the price of any change, and with the shares of paths."""
+        changed = self.changes_of_operators(course).astype(float)
+        slope = np.where(changed.any(axis=1, keepdims=True), changed - changed.mean(axis=1, keepdims=True), 0.0) * shared
+        paths = self.costs.response_weight[:, None] * (self.latencies(course) @ self.costs.paths.T)
+        old_slope, old_paths = self._slopes
+        self._slopes = MOMENTUM * old_slope + (1 - MOMENTUM) * slope, MOMENTUM * old_paths + (1 - MOMENTUM) * paths
+        return self._slopes
+
+    def latencies(self, course: Ints32) -> Floats:
+        """Seconds of each operator in a course, shape (periods, operators)."""
+        return np.take_along_axis(self.latency, course.astype(np.int64), axis=1)
 
     def _excess(self, course: Ints32) -> tuple[Bools, Floats, Floats]:
         """Which resources, money being the last, are limited in all periods; what exceeds the limits; the scale of its price.
@@ -144,23 +152,10 @@ class CourseRelaxation:
         changed[0] = self.tables.enters[course[0]] > 0
         return changed
 
-    def longest_paths(self, latency: Floats) -> tuple[Floats, Floats]:
-        """Response times and the operators on the longest path, of latencies of shape (periods, operators)."""
-        costs, owner = self.costs, iter(range(self.operators))
-        columns = [[next(owner) for _ in chain] for chain in costs.chains]
-        finish: list[Floats] = []
-        came: list[Ints] = []
-        for own, before in zip(columns, costs.before, strict=True):
-            ready = np.array([finish[chain] for chain in before]) if before else np.zeros((1, len(latency)))
-            came.append(np.array(before)[ready.argmax(axis=0)] if before else np.full(len(latency), -1))
-            finish.append(ready.max(axis=0) + latency[:, own].sum(axis=1))
-        path, at = np.zeros(latency.shape), np.array(finish).argmax(axis=0)
-        longest: Floats = np.array(finish).max(axis=0)
-        for k in range(len(columns) - 1, -1, -1):
-            here = at == k
-            path[np.ix_(here, columns[k])] = 1.0
-            at = np.where(here, came[k], at)
-        return longest, path
+    def response_times(self, course: Ints32) -> Floats:
+        """Seconds of each period of a course, shape (periods,)."""
+        ends = np.cumsum([len(chain) for chain in self.costs.chains])
+        return self.costs.longest(list(np.add.reduceat(self.latencies(course), np.append(0, ends[:-1]), axis=1).T))
 
     def reduced(self, room: float) -> list[Bools]:
         """Which numbers of replicas of each operator may be in a course that costs no more than the bound plus so much."""

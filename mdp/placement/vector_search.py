@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from math import inf, prod
 from typing import NamedTuple
 
@@ -12,10 +13,9 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.mdp.placement.price_kernels import OperatorTables
 from edrp.mdp.placement.vector_costs import VectorCosts
 from edrp.mdp.placement.vector_course import VectorCourse, VectorProgram
-from edrp.mdp.placement.vector_relaxation import CourseRelaxation, cheapest_courses
+from edrp.mdp.placement.vector_relaxation import CourseRelaxation
 
 ROUNDS = 3000
 """Maximum number of steps of the prices."""
@@ -29,8 +29,14 @@ SEARCHED = 25
 NEIGHBOURHOODS = 3
 """How many times the neighbours of a set of change times are searched."""
 
-CYCLES = 5
-"""Maximum number of times that each operator's course is renewed among those of the others."""
+CYCLES, MAX_CELLS = 5, 2_000_000
+"""Maximum number of times that courses of groups of operators are renewed; of combinations of a group over all periods."""
+
+MAX_SEARCH_UNITS = 5.0
+"""Maximum units of work of a search among the neighbours of a set of change times."""
+
+CELL_UNITS = 3e-9
+"""Units of work per period and combination of some operators, for each chain and each limit."""
 
 PROGRESS, UNKNOWN_GAP = 1e-7, 0.01
 """Share of a bound by which a better one must exceed it to count as progress; gap that is assumed before there is a course."""
@@ -62,21 +68,49 @@ class CourseSearch:
         self.relaxation, self.costs = relaxation, relaxation.costs
         self.value, self.course = inf, np.empty((0, relaxation.operators), np.int32)
 
-    def period_costs(self, course: Ints32, excess_price: float = inf) -> Floats:
-        """Cost of each period of a course, with a price of what exceeds limits, shape (periods,)."""
-        relaxation, costs = self.relaxation, self.costs
-        spend(2e-8 * course.size)
-        latency = np.take_along_axis(relaxation.latency, course.astype(np.int64), axis=1)
-        response, replicas = relaxation.longest_paths(latency)[0], relaxation.tables.replicas[course]
-        money = replicas @ costs.money
-        used = [(response, costs.response_limit), (money, costs.money_limit)]
-        used += [(replicas @ need, room) for need, room in zip(costs.need.T, costs.room, strict=True)]
-        total = costs.response_weight * response + costs.money_weight * money + costs.constant
+    def period_costs(self, course: Ints32, free: Sequence[int] = (), excess_price: float = inf) -> Floats:
+        """Costs of the periods of a course in which some operators take all numbers of replicas.
+
+        Parameters
+        ----------
+        free
+            Operators whose numbers of replicas in the course are replaced by all combinations.
+        excess_price
+            Price of exceeding a limit by all of it; infinite costs where one is broken by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (periods, combinations), the last of the free operators fastest.
+        """
+        relaxation, costs, tables = self.relaxation, self.costs, self.relaxation.tables
+        latency, replicas = relaxation.latencies(course), tables.replicas[course].astype(float)
+        columns = self._combined(free)
+        spend(CELL_UNITS * len(course) * max(columns.shape[1], 1) * (len(costs.chains) + len(costs.room) + 2))
+        latency[:, free], replicas[:, free] = 0.0, 0.0
+        chain_of = np.repeat(np.arange(len(costs.chains)), [len(chain) for chain in costs.chains])
+        own = [latency[:, chain_of == k].sum(axis=1)[:, None] for k in range(len(costs.chains))]
+        for i, column in zip(free, columns, strict=True):
+            own[chain_of[i]] = own[chain_of[i]] + relaxation.latency[:, column]
+        numbers, response = tables.replicas[columns], costs.longest(own)
+        money = (replicas @ costs.money)[:, None] + costs.money[list(free)] @ numbers
+        used = [(response, costs.response_limit[:, None]), (money, costs.money_limit[:, None])]
+        for need, room in zip(costs.need.T, costs.room, strict=True):
+            used.append(((replicas @ need)[:, None] + need[list(free)] @ numbers, np.array(room)))
+        total = costs.response_weight[:, None] * response if costs.response_weight[0] > 0 else np.where(response < inf, 0.0, inf)
+        total = total + costs.money_weight[:, None] * money + costs.constant[:, None]
         for amount, limit in used:
-            over = np.maximum(amount / limit - (1 + LIMIT_SLACK), 0.0)
+            over = amount > limit * (1 + LIMIT_SLACK)
             if over.any():
-                total += np.where(over > 0, excess_price, 0.0) * np.where(over > 0, over, 1.0)
+                share = np.divide(amount - limit, np.maximum(limit, np.finfo(float).tiny), out=np.zeros_like(total), where=over)
+                total += np.where(over, excess_price * np.where(over, share, 1.0), 0.0)
         return total
+
+    def _combined(self, free: Sequence[int]) -> Ints:
+        """Columns of some operators in all combinations, shape (operators, combinations)."""
+        first = self.relaxation.tables.first
+        grids = np.meshgrid(*(np.arange(first[i], first[i + 1]) for i in free), indexing="ij")
+        return np.array([grid.ravel() for grid in grids], np.int64).reshape(len(free), -1 if free else 1)
 
     def cost(self, course: Ints32) -> float:
         """Cost of a course with its changes; infinite where a limit is broken."""
@@ -99,49 +133,51 @@ class CourseSearch:
         prices = np.repeat(np.where(times, 0.0, inf)[:, None], self.relaxation.operators, axis=1)
         return self.relaxation.courses(table, prices)[1]
 
-    def improve(self, course: Ints32) -> Ints32:
-        """Renew each operator's course among those of the others, until nothing is gained."""
-        relaxation = self.relaxation
-        price = EXCESS_PRICE * max(abs(relaxation.mean_cost), np.finfo(float).tiny)
+    def improve(self, course: Ints32, together: int, out_of_time: Callable[[], bool]) -> Ints32:
+        """Renew the courses of so many operators among those of the others, until nothing is gained."""
+        sizes = np.diff(self.relaxation.tables.first)
+        groups = list(combinations(range(self.relaxation.operators), together))
+        groups = [group for group in groups if self.relaxation.periods * sizes[list(group)].prod() <= MAX_CELLS]
         for _ in range(CYCLES):
             before = course
-            for i in range(relaxation.operators):
-                course = self._renewed(course, i, price)
+            for group in groups:
+                if out_of_time():
+                    return course
+                course = self._renewed(course, group)
             if (course == before).all():
                 break
         return course
 
-    def _renewed(self, course: Ints32, i: int, excess_price: float) -> Ints32:
-        """The course with the best one of an operator, among those of the others."""
-        relaxation, tables = self.relaxation, self.relaxation.tables
-        columns = np.arange(tables.first[i], tables.first[i + 1])
-        table = np.empty((relaxation.periods, columns.size))
-        for k, column in enumerate(columns):
-            tried = course.copy()
-            tried[:, i] = column
-            table[:, k] = self.period_costs(tried, excess_price)
-        table[~relaxation.stable[:, columns]] = inf
-        others = np.delete(relaxation.changes_of_operators(course), i, axis=1).any(axis=1)
-        own = OperatorTables(
-            np.array([0, columns.size]),
-            tables.replicas[columns],
-            tables.started[i : i + 1],
-            tables.entry[columns],
-            tables.enters[columns],
+    def _renewed(self, course: Ints32, group: tuple[int, ...]) -> Ints32:
+        """The course with the best ones of some operators, among those of the others."""
+        relaxation, tables, chosen = self.relaxation, self.relaxation.tables, list(group)
+        price = EXCESS_PRICE * max(relaxation.mean_cost, np.finfo(float).tiny)
+        table = self.period_costs(course, group, price)
+        others = np.delete(relaxation.changes_of_operators(course), chosen, axis=1).any(axis=1)
+        columns = [np.arange(tables.first[i], tables.first[i + 1]) for i in group]
+        program = VectorProgram(
+            tuple(tables.replicas[own] for own in columns),
+            lambda begin, end: table[begin:end].copy(),
+            np.where(others, 0.0, relaxation.change),
+            tables.started[chosen],
+            np.zeros(len(group)),
+            None if relaxation.initial is None else relaxation.initial[chosen],
         )
-        alone = cheapest_courses(own, table, np.where(others, 0.0, relaxation.change)[:, None], np.empty_like(table))[1]
-        result = course.copy()
-        result[:, i] = columns[alone[:, 0]]
+        vectors, result = program.best_course().vectors, course.copy()
+        if len(vectors):
+            for i, own, numbers in zip(group, columns, vectors.T, strict=True):
+                result[:, i] = own[np.searchsorted(tables.replicas[own], numbers)]
         return result
 
     def search_times(self, suggested: Bools, out_of_time: Callable[[], bool]) -> None:
         """Add, leave out and shift times of changes while that is better."""
         times, table = self.relaxation.changes_of_operators(self.course).any(axis=1), self.relaxation.table()
-        better = True
+        better, left = True, MAX_SEARCH_UNITS / self.relaxation.units
         while better:
             better = False
             for tried in _neighbours(times, suggested):
-                if out_of_time():
+                left -= 1
+                if left < 0 or out_of_time():
                     return
                 if self.offer(self.at_times(tried, table)):
                     times, better = self.relaxation.changes_of_operators(self.course).any(axis=1), True
@@ -195,11 +231,11 @@ def bounded_course(
             suggested |= times
             made = search.at_times(times, relaxation.table())
             if search.offer(made) or search.value == inf:
-                search.offer(search.improve(made))
+                search.offer(search.improve(made, 1, out_of_time))
                 if searches < NEIGHBOURHOODS and search.value < inf:
                     searches += 1
                     search.search_times(suggested, out_of_time)
-                    search.offer(search.improve(search.course))
+                    search.offer(search.improve(search.course, 1, out_of_time))
             progress(search.value, best)
         if search.value - best <= gap * abs(search.value) or length < SHORTEST or out_of_time():
             break
@@ -208,6 +244,9 @@ def bounded_course(
         missing = search.value - bound if search.value < inf else UNKNOWN_GAP * abs(bound)
         relaxation.step(course, missing, length)
     relaxation.state = state
+    for together in (2, 3):
+        if best + gap * abs(search.value) < search.value < inf:
+            search.offer(search.improve(search.course, together, out_of_time))
     if search.value - best > gap * abs(search.value) and search.value < inf:
         listed = _listed(relaxation, program, search.value - best, max_vectors)
         if listed is not None and listed.value <= search.value:

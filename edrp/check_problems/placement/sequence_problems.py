@@ -61,6 +61,25 @@ class EdrpSequenceCheckProblems(EnumeratedCheckProblems):
             "to be left": EdrpSequence(**common, periods=rates, changes={"started_replicas": 9.0}, initial={"work": ["b", "b"]}),
         }
 
+    def rare(self) -> list[Any]:
+        """Return more vectors of replicas than can be listed, on branches between which the bound is not tight."""
+        work = {"latency": {"model": "mm1", "service_rate": 1.0}, "cost": 1.0, "max_replicas": 16}
+        names = [f"o{i}" for i in range(8)]
+        streams = [{"source": "o0", "target": name} for name in names[1:]]
+        rates = [{"duration": 60.0, "external_rates": {"o0": rate}} for rate in (2.0, 9.0, 5.0, 3.0)]
+        return [
+            EdrpSequence(
+                application={
+                    "operators": [{**work, "name": name, "external_rate": 1.0 if name == "o0" else 0.0} for name in names],
+                    "streams": streams,
+                },
+                network={"nodes": [{"name": "a", "resources": 100}]},
+                limits={"response_time": 100.0, "cost": 200.0},
+                periods=rates,
+                changes={"change": 1.0, "started_replicas": 0.1},
+            )
+        ]
+
     def large(self) -> Any:
         """Six operators on eight nodes over a day."""
         return elastic_sequence(0, operators=6, nodes=8, periods=24)

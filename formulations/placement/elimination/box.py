@@ -87,25 +87,52 @@ class BoxRelaxation:
 
     def _unary(self, operator_flow: Floats) -> tuple[Floats, Ints]:
         model, box = self.model, self.box
-        rent, most = self.rent.T, model.latency.shape[1] - 1
-        cheapest = np.where(box.alive, rent, np.inf).min(axis=1)
-        cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
-        unary = np.full((*rent.shape, most + 1), np.inf)
-        replicas = np.full(rent.shape, 2, np.int64)
+        most = model.latency.shape[1] - 1
+        unary = np.full((*box.alive.shape, most + 1), np.inf)
+        replicas = np.full(box.alive.shape, 2, np.int64)
         for r in range(1, most + 1):
             # An unstable degree has infinite latency; with no flow it must stay infinite, not become NaN.
             stable = np.isfinite(model.latency[:, r])
             latency = np.where(stable, model.latency[:, r], 0.0)
             total = (self.alpha * operator_flow * latency)[:, None] / model.speedup[None]
             total = np.where(stable[:, None], total + (self.money * model.replica_cost * r)[:, None], np.inf)
-            unary[:, :, r - 1] = total + r * rent
+            own = self.replica_charge(r)
+            unary[:, :, r - 1] = total + r * own
             if r > 1:
-                spread = total + rent + ((r - 1) * cheapest)[:, None]
+                cheapest, other = self._cheapest(own)
+                spread = total + own + other + (r - 2) * cheapest
                 replicas = np.where(spread < unary[:, :, most], r, replicas)
                 unary[:, :, most] = np.minimum(unary[:, :, most], spread)
         if model.rules.own:
             unary += model.seat_prices
         return np.where(box.anchor, unary, np.inf), replicas
+
+    def replica_charge(self, replicas: int) -> Floats:
+        """What one of so many replicas pays by itself, shape (operators, nodes): for resources, and by its price."""
+        return np.asarray(self.rent.T + self.model.replica_price(replicas))
+
+    def _cheapest(self, charge: Floats) -> tuple[Floats, Floats]:
+        """The least charge of any node that is left, and of any other one, shapes (operators, 1) and (operators, nodes)."""
+        operators = np.arange(len(charge))
+        left = np.where(self.box.alive, charge, np.inf)
+        first = left.argmin(axis=1)
+        least = np.where(self.box.alive.any(axis=1), left[operators, first], 0.0)
+        left[operators, first] = np.inf
+        second = left.min(axis=1)
+        other = np.broadcast_to(least[:, None], charge.shape).copy()
+        other[operators, first] = np.where(np.isfinite(second), second, least)  # with one node left nothing can be split
+        return least[:, None], other
+
+    def elsewhere(self, i: int, node: int, replicas: int) -> Ints:
+        """Nodes of the other replicas of operator i where it is split, shape (replicas − 1,)."""
+        prices = self.model.replica_prices
+        charge = np.where(self.box.alive[i], self.rent[:, i] + (0.0 if prices is None else prices[i, replicas]), np.inf)
+        first = int(charge.argmin())
+        nodes = np.full(replicas - 1, first, np.int64)
+        if first == node and self.box.alive[i].sum() > 1:
+            charge[first] = np.inf
+            nodes[0] = int(charge.argmin())
+        return nodes
 
     def replicas(self, i: int, node: int, seat: int) -> int:
         """Number of replicas behind a seat's cost."""

@@ -20,9 +20,9 @@ class Configurations(NamedTuple):
     """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
 
     `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
-    replicas (cost, ties, penalties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail` (configurations,
-    arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through instances, for each
-    member; `places` (configurations, replicas) the candidate of the plan that each member, as
+    replicas (cost, prices, ties, penalties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail`
+    (configurations, arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through
+    instances, for each member; `places` (configurations, replicas) the candidate of the plan that each member, as
     representative, stands for (-1 if none is left), `anchor` that of the most telling one, which is member `anchor_member`.
     """
 
@@ -98,6 +98,7 @@ def _operator_choices(
     """Surviving configurations of one operator."""
     flow, marginal, tail, incumbent = bounds
     members, penalty = model.rules.allowed(i, multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i])))
+    penalty = penalty + model.priced(i, members)
     used = members != NO_NODE
     degree = used.sum(axis=1)
     reference = model.latency[i, degree]

@@ -40,6 +40,9 @@ EXTENSION_WORK, KEPT_LABEL_WORK = 3e-9, 1e-6
 SUMS_PER_ARRIVAL = 32
 """Sums of rules that count as much for the width of the beam as an arrival."""
 
+MAX_COMPLETE = 20
+"""Complete deployments of a search that are kept."""
+
 EXTENSION_ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
 BATCH = 2_000_000
@@ -50,13 +53,11 @@ BATCH = 2_000_000
 class BoxLabelResult:
     """Result of a label search.
 
-    `objective` and `members` (one configuration per operator, in search order) of the best deployment, or
-    infinite and None. `dropped`: smallest bound that the beam gave up; infinite when nothing was. `width`:
-    most labels alive at once.
+    `complete`: the best deployments, best first, each with its objective and one configuration per operator, in search
+    order. `dropped`: smallest bound that the beam gave up; infinite when nothing was. `width`: most labels alive at once.
     """
 
-    objective: float
-    members: list[Ints32] | None
+    complete: list[tuple[float, list[Ints32]]]
     dropped: float
     width: int
 
@@ -101,7 +102,7 @@ class BoxLabelSearch:
         uses = model.capacity.size + sums
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
         labels = BeamLabels.empty(1, model.operators, arrivals, uses, len(self.views))
-        result = BoxLabelResult(np.inf, None, np.inf, 0)
+        result = BoxLabelResult([], np.inf, 0)
         scratch = Scratch.empty(model.nodes, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
@@ -114,9 +115,9 @@ class BoxLabelSearch:
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
             target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, uses, len(self.views))
             gather(stage, configurations, labels, extensions, target, scratch)
-            labels = self._thin(i, target, extensions.bounds, beam, result)
+            labels = self._thin(i, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
             result.width = max(result.width, len(labels.chosen))
-        self._best(labels, result)
+        result.complete = self._best(labels)
         return result
 
     def _stage(self, i: int, rules: RuleStage) -> OperatorStage:
@@ -228,10 +229,9 @@ class BoxLabelSearch:
             rows = np.sort(rows[best[:beam]])
         return labels.take(rows)
 
-    def _best(self, labels: BeamLabels, result: BoxLabelResult) -> None:
+    def _best(self, labels: BeamLabels) -> list[tuple[float, list[Ints32]]]:
         model, choices = self.model, self.choices
         total = labels.sums[:, FIXED] + model.response * labels.sums[:, SINK] + model.downtime * labels.sums[:, DOWNTIME]
-        best = int(np.argmin(total))
+        best = np.argsort(total, kind="stable")[:MAX_COMPLETE]
         rows = choices.start[:-1] + labels.chosen[best]
-        result.objective = float(total[best])
-        result.members = [choices.members[row] for row in rows]
+        return [(float(total[k]), [choices.members[row].copy() for row in places]) for k, places in zip(best, rows, strict=True)]

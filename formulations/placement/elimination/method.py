@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Ints, Ints32
+from edrp.core.arrays import Bools, Ints
 from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.box import Box, BoxPrices
+from edrp.formulations.placement.elimination.incumbents import best_known, counts_of, improve
 from edrp.formulations.placement.elimination.model import EliminationModel, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
-from edrp.formulations.placement.elimination.tree import BestConfigurations, BoxTree, EliminationParameters
+from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
 from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
@@ -25,7 +25,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import max_objective
 
 MAX_CONFIGURATIONS = 10**12
 """Configurations of one operator beyond which the method is refused."""
@@ -84,7 +83,7 @@ class Eliminate(Method):
             return Answer("infeasible", "finished")
         model = build_model(compiled)
         build_seconds = options.seconds
-        start = _best_known(problem, model, [options.start, problem.current])
+        start = best_known(model, [_counts(compiled, known) for known in (options.start, problem.current)])
         search = BoxTree(
             model=model,
             parameters=parameters,
@@ -96,7 +95,7 @@ class Eliminate(Method):
         interrupted = False
         try:
             if parameters.annealing and self.heuristic is not None:
-                _improve(problem, model, start, self._anneal(problem, model, options))
+                improve(model, start, _counts(compiled, self._anneal(problem, model, options)))
             bound = search.run(roots(model))
             if start.members is not None and bound >= search.cutoff:
                 search.break_ties(roots(model))
@@ -117,23 +116,12 @@ class Eliminate(Method):
         return decision
 
 
-def _best_known(problem: PlacementProblem, model: EliminationModel, known: Iterable[Deployment | None]) -> BestConfigurations:
-    """The best deployment of some; without any that is feasible, the largest value that one can have."""
-    best = BestConfigurations(max_objective(model.compiled) + 1e-6)
-    for deployment in known:
-        _improve(problem, model, best, deployment)
-    return best
-
-
-def _improve(
-    problem: PlacementProblem, model: EliminationModel, incumbent: BestConfigurations, deployment: Deployment | None
-) -> None:
-    """Put a feasible deployment in the incumbent's place if it is better."""
-    if deployment is None or not problem.evaluate(deployment).feasible:
-        return
-    members, objective = _measured(problem, model.compiled, model, deployment)
-    if objective < incumbent.objective:
-        incumbent.objective, incumbent.members = objective, members
+def _counts(compiled: Compiled, deployment: Deployment | None) -> Ints | None:
+    """Replicas per operator and node; None without a deployment, or where it uses what no feasible one can."""
+    try:
+        return None if deployment is None else compiled.counts(deployment)
+    except KeyError:
+        return None
 
 
 def _reporter(options: Options) -> Any:
@@ -142,27 +130,6 @@ def _reporter(options: Options) -> Any:
             options.progress(options.seconds, incumbent, bound if np.isfinite(bound) else None)
 
     return report
-
-
-def _measured(
-    problem: PlacementProblem, compiled: Compiled, model: EliminationModel, deployment: Deployment
-) -> tuple[list[Ints32], float]:
-    """Configurations in search order, and the objective with tie terms."""
-    evaluation = problem.evaluate(deployment)
-    counts = compiled.counts(deployment)
-    moved = 0 if compiled.current is None else np.maximum(counts - compiled.current, 0).sum(axis=1)
-    gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
-    ties = (model.cost - compiled.weight["cost"]) * _cost(compiled, counts) + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
-    members = [compiled.members(counts)[i] for i in model.order]
-    ties += sum(float(model.tie_order(i)[nodes_of[nodes_of >= 0]].sum()) for i, nodes_of in enumerate(members))
-    return members, evaluation.objective + ties
-
-
-def _cost(compiled: Compiled, counts: Ints) -> float:
-    """Money/h of replicas per operator and node, or what the arrays call that."""
-    share = counts / counts.sum(axis=1, keepdims=True)
-    sent = np.einsum("eu,uv,ev->e", share[compiled.stream_source], compiled.link_cost, share[compiled.stream_target])
-    return float(compiled.replica_cost @ counts.sum(axis=1) + compiled.stream_rate @ sent)
 
 
 def roots(model: EliminationModel) -> list[Box]:
@@ -202,9 +169,7 @@ def _answer(
         if bound >= incumbent.objective:
             return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
         return nothing_found(stopped, bound, size, build_seconds)
-    counts = np.zeros(compiled.candidate.shape, np.int64)
-    for i, members in zip(model.order, incumbent.members, strict=True):
-        np.add.at(counts[i], members[members >= 0], 1)
+    counts = counts_of(model, incumbent.members)
     # Bounds include the tie terms, which are below anything that counts.
     gap = incumbent.objective - bound
     return answer_with_bound(problem, compiled.deployment(counts), gap, options.gap, stopped, size, build_seconds)

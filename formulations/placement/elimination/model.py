@@ -7,8 +7,12 @@ operator (some node that runs it),
     objective ≥ Σ_i t_i(u_i) + Σ_e [α f_e delay(u_i, u_j) + p_e(u_i, u_j)] − Σ_u π_u capacity_u − ν − μ + w_d T
 
 with t_i the cheapest admissible number of replicas at that node. A maximum over paths is at least an
-average, and replicas beyond the representative only cost: replication disappears from the bound. It holds for paths
+average, and replicas beyond the representative enter by themselves: replication disappears from the bound. It holds for paths
 through operators, where every stream takes as long as its slowest pair of replicas, and for paths through instances alike.
+
+What a replica pays by itself, for the resources of its node at prices π and, where the arrays have them, by `replica_prices`,
+is counted where it is known: at the representative's node for the replicas there, at the cheapest nodes for the others. Such
+prices may be negative, so that a further replica pays; nothing here takes the objective for positive.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from functools import cached_property
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.tolerances import TIE_COST, TIE_NODE
 from edrp.formulations.placement.elimination.rules import OrderedRules
-from edrp.placement.compiled import Compiled, change_by_blocks
+from edrp.placement.compiled import NO_NODE, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale
 
@@ -41,6 +45,7 @@ class EliminationModel:
     delay, price : shape (nodes, nodes); seconds and money/h per tuple/s, 0 where no stream may go.
     demand, capacity : in units of each resource's mean capacity.
     downtime_least : shape (operators, nodes), least downtime in seconds of any configuration on that node.
+    replica_prices : shape (operators, 1 + most replicas, nodes), objective of a replica by the number of all, or None.
     """
 
     compiled: Compiled
@@ -63,6 +68,7 @@ class EliminationModel:
     usage: float
     limits: Floats
     downtime_least: Floats
+    replica_prices: Floats | None = None
 
     @property
     def operators(self) -> int:
@@ -92,6 +98,7 @@ class EliminationModel:
             replica_cost=self.replica_cost[order],
             demand=self.demand[order],
             downtime_least=self.downtime_least[order],
+            replica_prices=None if self.replica_prices is None else self.replica_prices[order],
         )
 
     @cached_property
@@ -122,6 +129,18 @@ class EliminationModel:
             for i, rules in self.rules.own.items():
                 prices[i, :, replicas - 1] = rules.prices(int(self.order[i]), members)
         return prices
+
+    def replica_price(self, replicas: int) -> Floats | float:
+        """Objective of one replica where there are so many, shape (operators, nodes); 0 where there are no prices."""
+        return 0.0 if self.replica_prices is None else self.replica_prices[:, replicas]
+
+    def priced(self, place: int, members: Ints32) -> Floats:
+        """Objective of the replicas of configurations of the operator at a place by their prices, shape (configurations,)."""
+        if self.replica_prices is None:
+            return np.zeros(len(members))
+        used = members != NO_NODE
+        prices = self.replica_prices[place, used.sum(axis=1)[:, None], members]
+        return np.asarray(np.where(used, prices, 0.0).sum(axis=1))
 
     @property
     def instance_paths(self) -> bool:
@@ -178,6 +197,7 @@ def build_model(compiled: Compiled) -> EliminationModel:
         usage=compiled.weight["network_usage"],
         limits=np.array([limit[name] for name in ("response_time", "cost", "downtime", "network_usage")]),
         downtime_least=least_downtime(compiled),
+        replica_prices=compiled.replica_prices,
     )
     return model.reordered(narrow_order(model))
 

@@ -183,15 +183,15 @@ def _usage(
 
 
 def relaxed_usage(relaxation: BoxRelaxation, nodes: Ints, seats: Ints) -> Floats:
-    """Resources by node when every operator takes its seat, and replicas elsewhere the cheapest node."""
+    """Resources by node when every operator takes its seat, and replicas elsewhere the cheapest nodes."""
     model = relaxation.model
     usage = np.zeros_like(model.capacity)
-    cheapest = np.where(relaxation.box.alive, relaxation.rent.T, np.inf).argmin(axis=1)
     split = seats == relaxation.unary.shape[2] - 1
     here = np.where(split, 1, seats + 1)
-    there = np.where(split, relaxation.split_replicas[np.arange(len(nodes)), nodes] - 1, 0)
     np.add.at(usage, nodes, model.demand * here[:, None])
-    np.add.at(usage, cheapest, model.demand * there[:, None])
+    for i in np.flatnonzero(split).tolist():
+        others = relaxation.elsewhere(i, int(nodes[i]), int(relaxation.split_replicas[i, nodes[i]]))
+        np.add.at(usage, others, model.demand[i])
     return usage
 
 

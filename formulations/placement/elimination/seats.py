@@ -59,6 +59,9 @@ def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -
         latest, number = stable[0] if stable else 1, 0
         for r in stable[1:]:
             saved = alpha * (model.latency[i, latest] - model.latency[i, r]) / speed
+            if model.replica_prices is not None:
+                prices = model.replica_prices[i][:, box.alive[i]]
+                saved += (latest * prices[latest] - r * prices[r]).max(initial=-np.inf)
             if saved > money * model.replica_cost[i] * (r - latest):
                 latest, number = r, number + 1
             group[r - 1] = number

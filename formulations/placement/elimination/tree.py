@@ -16,7 +16,7 @@ from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
 from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
-from edrp.formulations.placement.elimination.labels import BoxLabelResult, BoxLabelSearch
+from edrp.formulations.placement.elimination.labels import MAX_COMPLETE, BoxLabelResult, BoxLabelSearch
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, operator_flow, path_flow
 
@@ -104,7 +104,7 @@ class BestConfigurations:
 
 @dataclass(slots=True)
 class BoxTree:
-    """The tree: open boxes by bound, those that are being processed, and the incumbent."""
+    """The tree: open boxes by bound, those that are being processed, the incumbent, and the best deployments that were met."""
 
     model: EliminationModel
     parameters: EliminationParameters
@@ -119,6 +119,7 @@ class BoxTree:
     widest: int = 0
     configurations: int = 0
     in_hand: list[Box] = field(default_factory=list)
+    met: list[tuple[float, list[Ints32]]] = field(default_factory=list)
 
     def run(self, roots: list[Box]) -> float:
         """Process boxes, most promising first; return the proven bound."""
@@ -240,8 +241,9 @@ class BoxTree:
 
     def _learn(self, result: BoxLabelResult) -> None:
         self.widest = max(self.widest, result.width)
-        if result.members is not None and result.objective < self.incumbent.objective:
-            self.incumbent.objective, self.incumbent.members = result.objective, result.members
+        self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
+        if result.complete and result.complete[0][0] < self.incumbent.objective:
+            self.incumbent.objective, self.incumbent.members = result.complete[0]
 
 
 def _even_flow(model: EliminationModel) -> Floats:

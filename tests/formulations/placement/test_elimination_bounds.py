@@ -10,7 +10,8 @@ import edrp
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box
-from edrp.formulations.placement.elimination.method import _measured, roots
+from edrp.formulations.placement.elimination.incumbents import best_known
+from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import eliminate_by_paths
 from edrp.formulations.placement.elimination.tree import eliminate_by_response
@@ -58,7 +59,7 @@ def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
     values = [(evaluation.objective, d) for d in every_deployment(problem) if (evaluation := problem.evaluate(d)).feasible]
     values.sort(key=lambda pair: pair[0])
     for _, deployment in values[:: max(1, len(values) // SAMPLED)]:
-        objective = _measured(problem, compiled, model, deployment)[1]
+        objective = best_known(model, [compiled.counts(deployment)]).objective
         counts = compiled.counts(deployment)[model.order]
         downtime = problem.evaluate(deployment).metrics["downtime"]
         held = [_shrunk(model, box, objective + 1e-9) for box in roots(model) if _within(box, downtime)]

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-import edrp
 from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
 from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence
-from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.placement.sequence import EdrpSequence
 
 METHOD = get_method("replica-vectors")
@@ -17,7 +15,7 @@ METHOD = get_method("replica-vectors")
 def of_equal_nodes(seed: int) -> EdrpSequence:
     """Two equal nodes without delays; operators of a random graph, all with the same need of a replica."""
     random = np.random.default_rng(seed)
-    count, nodes = int(random.integers(1, 4)), 2
+    count, nodes = int(random.integers(1, 3)), 2
     operators = [
         {
             "name": f"o{i}",
@@ -35,10 +33,10 @@ def of_equal_nodes(seed: int) -> EdrpSequence:
     initial = {f"o{i}": [places[i % nodes]] for i in range(count)}
     return EdrpSequence(
         application={"operators": operators, "streams": streams},
-        network={"nodes": [{"name": name, "resources": 5.0} for name in places], "between_zones": {"delay": 0.0}},
+        network={"nodes": [{"name": name, "resources": 7.0} for name in places], "between_zones": {"delay": 0.0}},
         limits={"response_time": 5.0, "cost": 20.0},
         periods=[
-            {"duration": float(random.integers(1, 4)), "external_rates": {"o0": float(random.uniform(1, 9))}} for _ in range(3)
+            {"duration": float(random.integers(1, 4)), "external_rates": {"o0": float(random.uniform(1, 7))}} for _ in range(3)
         ],
         changes={"change": float(random.choice([0.0, 0.01])), "started_replicas": float(random.choice([0.0, 0.02]))},
         initial=initial if random.random() < 0.5 else None,
@@ -60,12 +58,12 @@ def check_against_brute_force(problem: EdrpSequence) -> str:
 
 def test_on_one_node_it_is_brute_force():
     """All prices, limits of periods and on downtime, both ways to reconfigure, all latency models."""
-    problems = [random_sequence(seed, nodes=(1, 1), combinations=30) for seed in range(30)]
+    problems = [random_sequence(seed, nodes=(1, 1), combinations=30) for seed in range(16)]
     taken = [check_against_brute_force(problem) for problem in problems if METHOD.refusal(problem) is None]
-    assert taken.count("optimal") >= 12
-    assert taken.count("infeasible") >= 3
+    assert taken.count("optimal") >= 7
+    assert taken.count("infeasible") >= 2
 
 
 def test_on_equal_nodes_it_is_brute_force():
-    taken = [check_against_brute_force(of_equal_nodes(seed)) for seed in range(12)]
-    assert taken.count("optimal") >= 6
+    taken = [check_against_brute_force(of_equal_nodes(seed)) for seed in range(6)]
+    assert taken.count("optimal") >= 3

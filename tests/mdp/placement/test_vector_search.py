@@ -1,0 +1,82 @@
+"""Bounds and courses beyond what can be listed, against the dynamic program over all vectors where that is possible."""
+
+import numpy as np
+import pytest
+
+from edrp.core.budget import running
+from edrp.core.methods import Options, get_method, run_method
+from edrp.mdp.placement.vector_costs import vector_costs
+from edrp.mdp.placement.vector_method import vector_program
+from edrp.mdp.placement.vector_search import bounded_course
+from edrp.placement.compilation import compile_problem
+from edrp.placement.sequence import EdrpSequence
+
+CHAIN, DIAMOND = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (1, 3), (2, 3)]
+
+
+def day(streams, seed, *, replicas=4, periods=8, slots=None, change=10.0, initial=None, operators=4):
+    """Operators that need 35 to 80 % of their replicas at the peak of a day, on one node."""
+    random = np.random.default_rng(seed)
+    rates = 60 - 40 * np.cos(np.arange(periods) / periods * 2 * np.pi) + random.uniform(0, 10, periods)
+    described = [
+        {
+            "name": f"o{i}",
+            "latency": {"model": "mm1", "service_rate": float(110 / replicas / random.uniform(0.35, 0.8))},
+            "external_rate": 100.0 if i == 0 else 0.0,
+            "selectivity": 0.5 if len([s for s in streams if s[0] == i]) > 1 else 1.0,
+            "cost": float(random.uniform(0.5, 1.5)),
+            "max_replicas": replicas,
+        }
+        for i in range(operators)
+    ]
+    return EdrpSequence(
+        application={"operators": described, "streams": [{"source": f"o{i}", "target": f"o{j}"} for i, j in streams]},
+        network={"nodes": [{"name": "a", "resources": slots}]},
+        limits={"response_time": 20.0, "cost": 2.0 * operators * replicas},
+        periods=[{"duration": 600.0, "external_rates": {"o0": float(rate)}} for rate in rates],
+        changes={"change": change, "started_replicas": 1.0},
+        initial=initial,
+    )
+
+
+def both(problem, max_vectors=0.0):
+    """The course of all vectors, and the one by prices."""
+    costs = vector_costs(problem)
+    program = vector_program(problem, compile_problem(problem.base), costs)
+    return program.best_course(), bounded_course(costs, program, 1e-9, lambda: False, max_vectors)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_a_chain_prices_prove_the_optimum(seed):
+    initial = {f"o{i}": ["a"] * 7 for i in range(4)} if seed % 2 else None
+    exact, found = both(day(CHAIN, seed, change=[0.0, 2.0, 20.0, 5.0][seed], initial=initial))
+    assert found.value == pytest.approx(exact.value, rel=1e-9)
+    assert found.bound == pytest.approx(exact.value, rel=1e-5)
+    assert found.bound <= exact.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("streams", "slots"), [(CHAIN, 9), (DIAMOND, None), (DIAMOND, 9), ([(0, 1), (0, 2), (0, 3)], 9)])
+def test_bounds_hold_where_limits_and_branches_join_operators(streams, slots):
+    exact, found = both(day(streams, 0, slots=slots))
+    assert found.bound <= exact.value * (1 + 1e-9)
+    assert found.value >= exact.value * (1 - 1e-9)
+    assert found.value - found.bound <= 0.05 * found.value
+
+
+def test_what_the_bound_leaves_is_listed():
+    exact, found = both(day(DIAMOND, 0), max_vectors=4**4)
+    assert found.value == found.bound == pytest.approx(exact.value)
+
+
+def test_more_vectors_than_can_be_listed():
+    """Eight operators with sixteen replicas; the answer is evaluated like any other, and a work limit is kept."""
+    problem = day([(i, i + 1) for i in range(7)], 1, replicas=16, periods=24, operators=8, slots=127)
+    method = get_method("replica-vectors")
+    answer = run_method(method, problem, Options())
+    assert answer.size["vectors"] > 10**9
+    assert answer.status == "optimal"
+    assert problem.evaluate(answer.decision).objective == pytest.approx(answer.objective)
+    with running(work_limit=0.02) as run:
+        stopped = run_method(method, problem, Options(work_limit=0.02))
+    assert run.work < 0.2
+    assert stopped.bound <= answer.objective * (1 + 1e-9)
