@@ -171,6 +171,8 @@ def watch_flink(
     aims = WatchAims(read_goals(goals), read_network(network), limits, day)
     refuse_target(journal)
     clock = SystemClock()
+    if day is not None:
+        day.refuse_future(clock.time())
     running = get_engine("flink").running_job(rest, WatchSettings(job, every, started, migration), clock)
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
         done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)

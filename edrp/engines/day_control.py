@@ -61,6 +61,12 @@ class DaySettings:
         if self.horizon < self.history.step:
             raise EngineError("--horizon", f"{self.horizon:g} s is shorter than a step of the history, {self.history.step:g} s")
 
+    def refuse_future(self, now: float) -> None:
+        """Refuse a history that ends later than this time, in seconds since 1970, by more than a step."""
+        if self.history.end > now + self.history.step:
+            ahead = f"ends {self.history.end - now:.0f} s ahead of this clock"
+            raise EngineError("--history", f"{ahead}; its times must be seconds since 1970")
+
     @property
     def steps(self) -> int:
         """Steps of the history that are planned."""
@@ -103,15 +109,8 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
         How changes are made, by which their downtimes are remembered.
     now
         Time in seconds since 1970.
-
-    Raises
-    ------
-    EngineError
-        The history ends after `now`.
     """
     history, offered = settings.history, offered_load(fit)
-    if history.end > now + history.step:
-        raise EngineError("--history", f"ends {history.end - now:.0f} s ahead of this clock; times are seconds since 1970")
     known = history.extended(state.offered, now)
     demand = forecast(known, [], settings.steps, SCENARIOS)
     capacities = tuple(operator_capacities(fit, goals))
@@ -125,10 +124,19 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
         outlook = Outlook(running, False, "of no operator it is known how many tuples/s it can take")
     else:
         controller = RollingHorizon(capacities, prices)
-        rate = offered.processed if offered.rate is None else offered.rate
+        rate = offered.rate
+        if rate is None and not _catches_up(controller, state, running, demand, now):
+            rate = offered.processed
         first = min(history.step, max(1.0, known.end + history.step - now))
         outlook = controller.decide(now, running, rate, offered.backlog, demand, history.step, state.changed_at, first)
     return DayDecision(outlook, offered, demand, history.step, prices, bool(measured), forecast_remark(known))
+
+
+def _catches_up(controller: RollingHorizon, state: WatchState, running: dict[str, int], demand: Floats, now: float) -> bool:
+    """Whether sources that tell no backlog may be reading what the last change has left, which is more than is offered."""
+    if state.changed_at is None:
+        return False
+    return controller.catching_up(now, running, float(demand[:, 0].mean()), state.changed_at) is not None
 
 
 def operator_capacities(fit: JobFit, goals: Goals) -> list[OperatorCapacity]:

@@ -134,10 +134,10 @@ def _faults(series: Floats, steps: int, quantiles: Sequence[float]) -> Iterator[
     if not np.any(np.isfinite(series)):
         yield Fault("history", "", "holds no rate")
     if steps < 1:
-        yield Fault("steps", steps, "must be at least 1")
+        yield Fault("steps", str(steps), "must be at least 1")
     for quantile in quantiles:
         if not 0.0 < quantile < 1.0:
-            yield Fault("quantiles", quantile, "must be between 0 and 1")
+            yield Fault("quantiles", f"{quantile:g}", "must be between 0 and 1")
 
 
 def _wide(middle: Floats, quantiles: Sequence[float]) -> Floats:
@@ -150,7 +150,8 @@ def _past_origins(length: int, season: int) -> Ints:
     """Steps before which past forecasts are made, at about the same time of earlier seasons."""
     shifts = np.unique([round(shift * season / RECENT_SHARE / 3) for shift in TESTED_SHIFTS])
     origins = (length - season * np.arange(1, TESTED_SEASONS + 1)[:, None] + shifts).ravel()
-    return origins[(origins > season) & (origins < length)]
+    possible: Ints = origins[(origins > season) & (origins < length)]
+    return possible
 
 
 def _best_candidate(

@@ -67,7 +67,7 @@ class BacklogSample:
 
     Attributes
     ----------
-    at : seconds by the clock of the machine that captured.
+    at : seconds by the engine's clock.
     pending : tuples of all replicas that wait to be read; None where the source does not tell.
     lag : seconds between a tuple's event time and when it is emitted, mean of the replicas; None where it does not tell.
     """

@@ -14,7 +14,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole
+from edrp.core.files import decode_text, read_content
 
 DAY = 86400.0
 """Seconds of the usual season."""
@@ -104,13 +104,15 @@ def read_history(path: str | Path, season: float = DAY, step: float | None = Non
     NoSuchFileError
         There is no such file.
     """
-    rows = list(csv.reader(io.StringIO(read_whole(Path(path)))))
+    content = read_content(path)
+    text = decode_text(content, str(path)) if content.strip() else ""
+    rows = list(csv.reader(io.StringIO(text)))
     if not rows or [name.strip() for name in rows[0]] != HEADER:
         header = ",".join(rows[0]) if rows else ""
         raise InvalidInstanceError([Fault("line 1", header, f"must be the header {','.join(HEADER)}")], str(path))
     numbers, faults = _numbers(rows[1:])
     if not faults and len(numbers) < 2:
-        faults = [Fault("rows", len(numbers), "are too few; a history needs two or more")]
+        faults = [Fault("rows", str(len(numbers)), "are too few; a history needs two or more")]
     if not faults:
         faults = list(_faults(numbers, season, step))
     if faults:
@@ -134,7 +136,7 @@ def _numbers(rows: Sequence[Sequence[str]]) -> tuple[list[tuple[int, float, floa
         if not math.isfinite(time) or not math.isfinite(rate):
             faults.append(Fault(f"line {line}", ",".join(row), "must be finite"))
         elif rate < 0:
-            faults.append(Fault(f"line {line}.rate", rate, "must not be negative"))
+            faults.append(Fault(f"line {line}.rate", f"{rate:g}", "must not be negative"))
         numbers.append((line, time, rate))
     return numbers, faults
 
@@ -145,12 +147,12 @@ def _faults(numbers: Sequence[tuple[int, float, float]], season: float, step: fl
     for (_, before, _), (line, time, _) in pairwise(numbers):
         seconds = time - before
         if seconds <= 0:
-            yield Fault(f"line {line}.time", time, "must be later than that of the row before; sort the rows by time")
+            yield Fault(f"line {line}.time", f"{time:.10g}", "must be later than that of the row before; sort the rows by time")
         elif seconds > width * (1.0 + STEP_SLACK):
             holes = f"a step of {seconds:g} s follows steps of {width:g} s"
-            yield Fault(f"line {line}.time", time, f"leaves a hole: {holes}; give every step a row")
+            yield Fault(f"line {line}.time", f"{time:.10g}", f"leaves a hole: {holes}; give every step a row")
         elif seconds < width * (1.0 - STEP_SLACK):
-            yield Fault(f"line {line}.time", time, f"is {seconds:g} s after the row before, and steps have {width:g} s")
+            yield Fault(f"line {line}.time", f"{time:.10g}", f"is {seconds:g} s after the row before, and steps have {width:g} s")
     multiple = season / width if width > 0 else 0.0
     if width > 0 and (round(multiple) < 1 or abs(multiple - round(multiple)) > STEP_SLACK):
-        yield Fault("season", season, f"must be a multiple of the step of {width:g} s")
+        yield Fault("season", f"{season:g}", f"must be a multiple of the step of {width:g} s")

@@ -51,6 +51,10 @@ class Outlook:
     saving: float = 0.0
 
 
+IN_FLIGHT = 1.0
+"""Seconds of load that are on their way at any time and no backlog."""
+
+
 @dataclass(frozen=True, slots=True)
 class RollingHorizon:
     """Decides numbers of replicas of all operators of a job together.
@@ -134,25 +138,27 @@ class RollingHorizon:
         if rate is not None:
             scenarios = scenarios.copy()
             scenarios[:, 0] = np.maximum(scenarios[:, 0], rate)
-        until = self._catching_up(now, running, rate, backlog, last_change)
-        if until is not None:
-            began = clock_time(last_change or 0.0)
-            why = f"the job catches up with the change of {began} until about {clock_time(until)}; that backlog is no load"
-            return Outlook(dict(running), False, why)
+        if last_change is not None:
+            load = float(scenarios[:, 0].mean()) if rate is None else rate
+            until = self.catching_up(now, running, load, last_change, backlog)
+            if until is not None:
+                times = f"{clock_time(last_change)} until about {clock_time(until)}"
+                why = f"the job catches up with the change of {times}; that backlog is no load"
+                return Outlook(dict(running), False, why)
         seconds = np.full(scenarios.shape[1], float(step))
         seconds[0] = step if first is None else first
         return _Weighing(self, running, Expected(scenarios, seconds, backlog or 0.0), now).outlook(rate)
 
-    def _catching_up(
-        self, now: float, running: Mapping[str, int], rate: float | None, backlog: float | None, last_change: float | None
+    def catching_up(
+        self, now: float, running: Mapping[str, int], rate: float, last_change: float, backlog: float | None = None
     ) -> float | None:
         """Time until which the backlog of the last change lasts; None where it is over, or the load passes the capacity."""
-        if last_change is None or rate is None or backlog == 0:
+        capacity = self.capacity(running)
+        if rate >= capacity or (backlog is not None and backlog <= IN_FLIGHT * rate):
             return None
-        used = rate / self.capacity(running)
-        if used >= 1.0:
-            return None
-        until = last_change + self.prices.silence / (1.0 - used)
+        until = last_change + self.prices.silence * capacity / (capacity - rate) if np.isfinite(capacity) else last_change
+        if backlog is not None:
+            until = min(until, now + backlog / (capacity - rate))
         return until if now < until else None
 
     def _faults(self, running: Mapping[str, int], scenarios: Floats, step: float) -> Iterator[Fault]:
@@ -160,7 +166,7 @@ class RollingHorizon:
             if operator.name not in running:
                 yield Fault("running", operator.name, "is missing; name the replicas of every operator")
         if not step > 0:
-            yield Fault("step", step, "must be positive")
+            yield Fault("step", f"{step:g}", "must be positive")
         if scenarios.ndim != 2 or not scenarios.shape[1]:
             yield Fault("demand", str(scenarios.shape), "must have the shape (steps,) or (scenarios, steps), with a step or more")
         elif not (np.isfinite(scenarios).all() and (scenarios >= 0).all()):
@@ -264,7 +270,7 @@ def _price_faults(prices: ControlPrices) -> Iterator[Fault]:
     for name in ("replica", "late", "silence", "late_after"):
         value = getattr(prices, name)
         if not (np.isfinite(value) and value >= 0):
-            yield Fault(f"prices.{name}", value, "must be a number from 0 on")
+            yield Fault(f"prices.{name}", f"{value:g}", "must be a number from 0 on")
 
 
 def _refuse(faults: list[Fault]) -> None:

@@ -64,15 +64,17 @@ def backlog_samples(capture: Capture, vertex: str, replicas: int) -> tuple[Backl
         Number of its replicas now: sums over others are of before a change and left out.
     """
     prefix = f"{vertex}/metrics?get="
-    samples = []
+    samples, at = [], 0.0
     for answer in capture.answers:
+        if answer.status == 200 and answer.path == vertex:
+            at = answer.answer["now"] * MILLISECONDS
         if answer.status == 200 and answer.path.startswith(prefix):
             rows = list(_values(answer.answer))
             pending = _complete((value for name, value in rows if name == PENDING), replicas)
             lags = _complete((value for name, value in rows if name == LAG), replicas)
             lag = None if lags is None else lags * MILLISECONDS / replicas
             if pending is not None or lag is not None:
-                samples.append(BacklogSample(answer.at_ms * MILLISECONDS, pending, lag))
+                samples.append(BacklogSample(at, pending, lag))
     return tuple(samples)
 
 

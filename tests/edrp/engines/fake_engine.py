@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from fake_flink import JOB, START, FakeFlink, FakeOperator
 
@@ -53,6 +54,8 @@ class FakeEngine(FakeFlink):
     runnable: Callable[[Any], bool] = lambda body: True
     """Whether a job that is run finds its slots."""
     waits: bool = False
+    reports: tuple[str, ...] = ()
+    """Metrics of the backlog that the source reports."""
 
     started: int = START
     shown: int = 7
@@ -156,12 +159,24 @@ class FakeEngine(FakeFlink):
             return self._poll(location=f"{self.stopped_into}/savepoint-1")
         if self.rescaled and path == f"{self.root}/rescales/details/u1":
             return self._last_rescale()
+        if "/metrics" in path and path.startswith(f"{self.root}/vertices/{self.key(self.operators[0].name)}/"):
+            return self._metrics(path)
         if path == "/jars":
             return {"files": [{"id": JAR}]}
         if path == f"{self.root}/resource-requirements" and self.scheduler == "Adaptive":
             bounds = {self.key(name): {"lowerBound": low, "upperBound": high} for name, (low, high) in self.bounds.items()}
             return {key: {"parallelism": row} for key, row in bounds.items()}
         return super().answer(path)
+
+    def _metrics(self, path: str) -> list[dict[str, str]]:
+        """Names of the source's metrics, or the values of those that are asked for; the lag is that of the backlog."""
+        source = self.operators[0]
+        values = {"pendingRecords": self.backlog / source.replicas, "currentEmitEventTimeLag": 10 * self.backlog}
+        asked = path.partition("?get=")[2]
+        if not asked:
+            names = [f"{replica}.Source__reader.{name}" for name in self.reports for replica in range(source.replicas)]
+            return [{"id": name} for name in ("0.numRecordsIn", *names)]
+        return [{"id": name, "value": str(values[name.rpartition(".")[2]])} for name in unquote(asked).split(",")]
 
     def _last_rescale(self) -> dict[str, Any]:
         """The last change, which stopped the job for `silence` seconds."""

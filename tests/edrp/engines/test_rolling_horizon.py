@@ -151,7 +151,7 @@ def test_an_expensive_change_is_made_before_the_morning_and_a_cheap_one_when_it_
 
 
 def test_it_waits_where_the_load_falls_again_soon():
-    outlook = controller(late=0.002).decide(50400.0, running(1, 2), 120.0, 0.0, np.array([120.0] + [80.0] * 30), 600.0)
+    outlook = controller(silence=900.0).decide(50400.0, running(1, 2), 120.0, 0.0, np.array([120.0] + [80.0] * 30), 600.0)
     assert not outlook.change
     assert outlook.reason.startswith("the load falls again at 14:10; a change now costs ")
     assert outlook.reason.endswith(" late tuples more than it saves")
