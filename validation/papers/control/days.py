@@ -70,7 +70,7 @@ def traced_days(data_set: str, count: int, seed: int, peak: float, data: Path | 
     series = list(_series(data_set, data))
     days = [(number, day) for number, (_, counts) in enumerate(series) for day in range(MIN_HISTORY[data_set], len(counts))]
     chosen = np.random.default_rng([seed, DATA_SETS.index(data_set)]).permutation(len(days))[:count]
-    return [_day(data_set, *series[number], day, peak) for number, day in (days[index] for index in sorted(chosen))]
+    return [_day(data_set, series[number], day, peak) for number, day in (days[index] for index in sorted(chosen))]
 
 
 def _series(data_set: str, data: Path | None) -> Iterator[tuple[str, Floats]]:
@@ -88,7 +88,8 @@ def _by_day(counts: Floats) -> Floats:
     return counts[: counts.size // DAY_STEPS * DAY_STEPS].reshape(-1, DAY_STEPS)
 
 
-def _day(data_set: str, series: str, counts: Floats, day: int, peak: float) -> TracedDay:
+def _day(data_set: str, series: tuple[str, Floats], day: int, peak: float) -> TracedDay:
+    name, counts = series
     history = counts[max(0, day - HISTORY) : day]
     scale = peak / float(np.median(history.max(axis=1)))
-    return TracedDay(data_set, f"{series}, day {day}", scale * history.ravel(), scale * counts[day])
+    return TracedDay(data_set, f"{name}, day {day}", scale * history.ravel(), scale * counts[day])

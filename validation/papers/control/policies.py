@@ -63,7 +63,7 @@ def follow(policy: Policy, job: FluidJob, day: TracedDay) -> Ints:
         replicas = np.asarray(policy(Moment(number, last_rate, backlog, running, last_change)))
         changed = running is not None and not np.array_equal(replicas, running)
         last_change = number if changed else last_change
-        _, left = job.step(rate, np.float64(job.capacity(replicas)), np.float64(backlog), np.float64(changed * job.silence))
+        _, left = job.step(rate, job.capacity(replicas), backlog, changed * job.silence)
         backlog = float(left)
         course.append(replicas)
     return np.array(course)
@@ -81,7 +81,7 @@ def myopic(job: FluidJob) -> Policy:
     rent = job.period * job.levels.sum(axis=1)
 
     def decide(moment: Moment) -> Ints:
-        late, _ = job.step(moment.last_rate, capacities, np.float64(moment.backlog), np.float64(0.0))
+        late, _ = job.step(moment.last_rate, capacities, moment.backlog, 0.0)
         replicas: Ints = job.levels[np.argmin(rent + job.late_price * late)]
         return replicas
 

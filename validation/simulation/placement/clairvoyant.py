@@ -68,7 +68,7 @@ def clairvoyant_day(job: FluidJob, rates: Floats) -> ClairvoyantDay:
         later.append(values)
         by_silence = []
         for silence in (0.0, job.silence):
-            late, left = job.step(rate, capacities[:, None], backlogs[None], np.float64(silence))
+            late, left = job.step(rate, capacities[:, None], backlogs[None], silence)
             next_backlog = np.searchsorted(backlogs, left, side="right") - 1
             by_silence.append(rent[:, None] + job.late_price * late + values[rows, next_backlog])
         stay, change = by_silence
@@ -92,7 +92,7 @@ def _chosen(job: FluidJob, rates: Floats, capacities: Floats, backlogs: Floats, 
     backlog = 0.0
     for rate, values in zip(rates, later, strict=True):
         silences = np.where(rows == chosen[-1], 0.0, job.silence) if chosen else np.zeros(rows.size)
-        late, left = job.step(rate, capacities, np.float64(backlog), silences)
+        late, left = job.step(rate, capacities, backlog, silences)
         next_backlog = np.searchsorted(backlogs, left, side="right") - 1
         chosen.append(int(np.argmin(rent + job.late_price * late + values[rows, next_backlog])))
         backlog = float(left[chosen[-1]])

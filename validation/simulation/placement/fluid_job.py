@@ -72,14 +72,16 @@ class FluidJob:
         """All vectors of replicas, one a row."""
         return np.array(list(product(*(range(1, len(curve) + 1) for curve in self.capacities))))
 
-    def step(self, rate: float, capacity: Floats, backlog: Floats, silence: Floats) -> tuple[Floats, Floats]:
+    def step(
+        self, rate: float, capacity: float | Floats, backlog: float | Floats, silence: float | Floats
+    ) -> tuple[Floats, Floats]:
         """Late tuples and the backlog at the end of a period; arguments may be arrays that broadcast.
 
         The wait of a tuple that arrives s seconds into the period is silence + backlog / capacity + (rate / capacity − 1)·s,
         and never negative: it is linear during the silence and after it alike.
         """
-        wait = silence + backlog / capacity
-        slope = rate / capacity - 1.0
+        wait = silence + np.divide(backlog, capacity)
+        slope = np.divide(rate, capacity) - 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = np.clip((self.bound - wait) / slope, 0.0, self.period)  # when the wait passes the bound
         falling = np.where(wait > self.bound, crossing, 0.0)
@@ -95,9 +97,7 @@ class FluidJob:
         for rate, row in zip(rates, replicas, strict=True):
             vector = tuple(int(number) for number in row)
             changed = before not in (None, vector)
-            lost, left = self.step(
-                rate, np.float64(self.capacity(vector)), np.float64(backlog), np.float64(changed * self.silence)
-            )
+            lost, left = self.step(rate, self.capacity(vector), backlog, changed * self.silence)
             seconds, late, changes = seconds + self.period * sum(vector), late + float(lost), changes + changed
             before, backlog = vector, float(left)
         return DayCost(seconds, late, changes, seconds + self.late_price * late)

@@ -29,7 +29,7 @@ def simulated(job: FluidJob, rate: float, capacity: float, backlog: float, silen
     [(30.0, 40.0, 0.0, 2.0), (50.0, 40.0, 0.0, 0.0), (40.0, 40.0, 30.0, 0.0), (10.0, 80.0, 300.0, 2.0), (0.0, 40.0, 5.0, 2.0)],
 )
 def test_a_period_is_what_a_simulation_in_small_steps_gives(rate, capacity, backlog, silence):
-    late, left = SMALL.step(rate, np.float64(capacity), np.float64(backlog), np.float64(silence))
+    late, left = SMALL.step(rate, capacity, backlog, silence)
     expected_late, expected_left = simulated(SMALL, rate, capacity, backlog, silence)
     assert float(late) == pytest.approx(expected_late, abs=1.0)
     assert float(left) == pytest.approx(expected_left, abs=1.0)
