@@ -21,6 +21,7 @@ from edrp.validation.flink.control import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
+from edrp.validation.papers.control import report as control_report
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
@@ -271,6 +272,26 @@ def run_flink(
     _publish(flink_report.report(found), out, force, " ".join(["flink", *map(str, rows or ())]), options)
     if out is not None and not rows:
         write_whole(out / ROWS, found.text(), replace=force)
+
+
+@reproduce.command("control", rich_help_panel=ENGINES)
+def run_control(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of the taxi stream and the tweets; default: $EDRP_DATA, without it only flights."),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="Number of days of each data set.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Seed that the days are drawn by.")] = control_report.SEED,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
+    force: ForceFolder = False,
+) -> None:
+    """Control a job through real days: cost of rules and of a rolling horizon over certified clairvoyant bounds."""
+    if out is not None:
+        refuse_folder(out, WRITTEN, force=force)
+    with working(output(), "control") as tell:
+        rows = control_report.investigate(data, days=days, seed=seed, tell=tell, out=out)
+    options = {"--data": data, "--days": days, "--seed": seed, "--out": out}
+    _publish(control_report.report(rows), out, force, "control", options)
 
 
 @reproduce.command("live", rich_help_panel=MIGRATION)

@@ -16,6 +16,7 @@ READERS = [
     ["trace", "prepare", "nothere.csv"],
     ["demo", "--data", "nothere"],
     ["reproduce", "storm", "--data", "nothere"],
+    ["reproduce", "control", "--data", "nothere"],
 ]
 
 
