@@ -31,10 +31,11 @@ class PeriodValues:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "parser", "external_rate": 1.0, "max_replicas": 2, "replica_cost": 1.0}]},
+    ...     application={"operators": [{"name": "parser", "external_rate": 1.0, "max_replicas": 2, "cost": 1.0}]},
     ...     network={"nodes": [{"name": "a"}, {"name": "b"}]},
     ...     weights={"cost": 1.0},
     ...     limits={"cost": 4.0},
