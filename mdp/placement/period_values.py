@@ -150,7 +150,8 @@ class PeriodValues:
 
     def _response(self, counts: Ints, total: Ints) -> Floats:
         """Every stream takes as long as its slowest pair of replicas (EDRP, eqs. 5–7), shape (deployments, periods)."""
-        on, finish, latest = counts > 0, [], np.zeros((len(counts), self.count))
+        on, latest = counts > 0, np.zeros((len(counts), self.count))
+        finish: list[Floats] = []
         for i in range(counts.shape[1]):
             ready = np.zeros((len(counts), self.count))
             for e in self._incoming(i):
