@@ -100,7 +100,7 @@ def _whole(
     if initial is not None:
         right[0] = -initial
     objective = np.concatenate([*[part.objective for part in parts], np.tile(upper, len(borders))])
-    scale = max(1e-300, float(np.abs(objective).max()))
+    scale = float(np.abs(objective).max()) or 1.0
     increases = len(borders) * width
     program = Arrays(
         objective=objective / scale,

@@ -31,10 +31,11 @@ class PeriodValues:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from edrp.placement.compilation import compile_problem
     >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "parser", "external_rate": 1.0, "max_replicas": 2, "replica_cost": 1.0}]},
+    ...     application={"operators": [{"name": "parser", "external_rate": 1.0, "max_replicas": 2, "cost": 1.0}]},
     ...     network={"nodes": [{"name": "a"}, {"name": "b"}]},
     ...     weights={"cost": 1.0},
     ...     limits={"cost": 4.0},
@@ -149,7 +150,8 @@ class PeriodValues:
 
     def _response(self, counts: Ints, total: Ints) -> Floats:
         """Every stream takes as long as its slowest pair of replicas (EDRP, eqs. 5–7), shape (deployments, periods)."""
-        on, finish, latest = counts > 0, [], np.zeros((len(counts), self.count))
+        on, latest = counts > 0, np.zeros((len(counts), self.count))
+        finish: list[Floats] = []
         for i in range(counts.shape[1]):
             ready = np.zeros((len(counts), self.count))
             for e in self._incoming(i):
