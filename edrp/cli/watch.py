@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,11 +16,13 @@ from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
 from edrp.engines.applying import Migration, Program, WatchSettings
 from edrp.engines.clock import SystemClock, stopping_on_signals
+from edrp.engines.day_control import DaySettings
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import is_loopback, read_address
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.guards import Limits, Mode
 from edrp.engines.protocol import get_engine
+from edrp.engines.rate_history import DAY, read_history
 from edrp.engines.watch_journal import WatchJournal
 from edrp.engines.watching import WatchAims, Watcher
 
@@ -91,6 +93,38 @@ ControlFile = Annotated[
     Path | None, typer.Option(help="Control log of live as this machine sees it; default: the file that the job names.")
 ]
 
+Decide = Literal["now", "day"]
+
+DecideFor = Annotated[
+    Decide,
+    choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day)."),
+]
+HistoryFile = Annotated[
+    Path | None,
+    typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.", show_default=False),
+]
+Season = Annotated[
+    float | None,
+    typer.Option(min=1, callback=finite, help="Seconds after which the load repeats itself; default: a day.", show_default=False),
+]
+Horizon = Annotated[
+    float | None,
+    typer.Option(min=1, callback=finite, help="Seconds that are planned; default: half a season.", show_default=False),
+]
+LatePrice = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        callback=finite,
+        help="Price of a late tuple in replica-seconds; default: what replicas need for three tuples.",
+        show_default=False,
+    ),
+]
+LateAfter = Annotated[
+    float | None,
+    typer.Option(min=0, callback=finite, help="Delay in seconds from which a tuple is late; default: any.", show_default=False),
+]
+
 watch = command_group()
 
 
@@ -115,9 +149,17 @@ def watch_flink(
     pace: Pace = 0,
     control: ControlFile = None,
     allow_remote: AllowRemote = False,
+    decide: DecideFor = "now",
+    history: HistoryFile = None,
+    season: Season = None,
+    horizon: Horizon = None,
+    late_price: LatePrice = None,
+    late_after: LateAfter = None,
 ) -> None:
     """Watch a job of Apache Flink."""
     read_address(rest)
+    of_day = {"--season": season, "--horizon": horizon, "--late-price": late_price, "--late-after": late_after}
+    day = _day_settings(decide, apply, history, of_day)
     limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
     _refuse_unlimited(limits, rest, allow_remote)
     arguments, demands = tuple(program_arg or ()), _read_demands(demand or ())
@@ -126,13 +168,30 @@ def watch_flink(
     migration = Migration(pace, control) if apply == "live" else None
     if migration is None and (pace or control):
         raise EngineError("--pace" if pace else "--control", "goes with --apply live, which moves tasks")
-    aims = WatchAims(read_goals(goals), read_network(network), limits)
+    aims = WatchAims(read_goals(goals), read_network(network), limits, day)
     refuse_target(journal)
     clock = SystemClock()
     running = get_engine("flink").running_job(rest, WatchSettings(job, every, started, migration), clock)
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
         done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
     raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)
+
+
+def _day_settings(
+    decide: Decide, mode: Mode | None, history: Path | None, options: Mapping[str, float | None]
+) -> DaySettings | None:
+    """Settings of `--decide day`, or None; options of it are refused without it."""
+    if decide == "now":
+        given = next((name for name, value in {"--history": history, **options}.items() if value is not None), None)
+        if given is not None:
+            raise EngineError(given, "goes with --decide day")
+        return None
+    if history is None:
+        raise EngineError("--decide day", "needs --history FILE, a CSV file of past rates with the columns time,rate")
+    if mode == "live":
+        raise EngineError("--decide day", "goes with a dry run, --apply rescale or --apply redeploy; live moves are not planned")
+    past = read_history(history, options["--season"] or DAY)
+    return DaySettings(past, options["--horizon"], options["--late-price"], options["--late-after"] or 0.0)
 
 
 def _tell(entry: dict[str, object]) -> None:

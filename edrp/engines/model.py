@@ -185,7 +185,7 @@ def replica_bounds(fitted: OperatorFit, observed: OperatorObservation, fit: JobF
     """
     if fitted.service is None and fitted.name not in goals.operators:
         return fitted.replicas, fitted.replicas
-    maximum = _most_replicas(fitted, observed, fit, goals)
+    maximum = replica_ceiling(fitted, observed, fit, goals)
     floor = min(replica_floor(fitted, goals), maximum)
     if fitted.service is None:
         return floor, maximum
@@ -213,7 +213,7 @@ def shortages(fit: JobFit, goals: Goals) -> dict[str, str]:
             continue
         best, _ = replica_bounds(fitted, observed, fit, goals)
         if _share(fitted, best, goals) > goals.busy_limit:
-            short[fitted.name] = _why_too_few(fitted, best, _most_replicas(fitted, observed, fit, goals), goals)
+            short[fitted.name] = _why_too_few(fitted, best, replica_ceiling(fitted, observed, fit, goals), goals)
     return short
 
 
@@ -241,7 +241,8 @@ def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
     return next((n for n, load, max_load in candidates if load <= max_load), fitted.replicas)
 
 
-def _most_replicas(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> int:
+def replica_ceiling(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> int:
+    """Most replicas that the engine, its slots and the goals allow."""
     bounds = goals.operators.get(fitted.name, ReplicaBounds())
     slots = sum(fit.observation.open_slots.values())
     return min(MAX_REPLICAS, observed.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)

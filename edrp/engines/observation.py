@@ -62,6 +62,22 @@ class OperatorWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class BacklogSample:
+    """What a source says about the input that it has not read, at one time.
+
+    Attributes
+    ----------
+    at : seconds by the clock of the machine that captured.
+    pending : tuples of all replicas that wait to be read; None where the source does not tell.
+    lag : seconds between a tuple's event time and when it is emitted, mean of the replicas; None where it does not tell.
+    """
+
+    at: float
+    pending: float | None
+    lag: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorObservation:
     """One operator; where the engine chains operators, one chain.
 
@@ -81,6 +97,7 @@ class OperatorObservation:
     asynchronous : whether it is known to wait for answers of others while it counts as idle.
     workers : workers between which its tasks can move while it runs, with and without tasks; the replicas are those with
         tasks then. None where tasks cannot move.
+    backlog : of a source, what it says about its backlog, in the order of time; empty where it says nothing.
     """
 
     name: str
@@ -96,6 +113,7 @@ class OperatorObservation:
     chained: int = 1
     asynchronous: bool = False
     workers: int | None = None
+    backlog: tuple[BacklogSample, ...] = ()
 
     @property
     def parallelism(self) -> int:

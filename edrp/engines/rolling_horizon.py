@@ -1,13 +1,8 @@
 """Numbers of replicas for the hours to come: change now, later or not at all, whichever is cheapest over a rolling horizon.
 
-A job takes as many tuples/s as its slowest operator. Of all vectors of replicas with the same capacity only the one with the
-fewest replicas can be best, so that a dynamic program over these levels of capacity is exact: the sum of all operators' numbers
-of replicas instead of their product.
-
-Tuples are followed as a fluid. The delay D of a tuple that arrives now changes by (λ/μ - 1) per second under load λ and
-capacity μ, and a change that silences the job for S seconds starts at D = S plus what has piled up before. So a change under
-load λ makes λ S / (1 - λ/μ) tuples late: those of the silence and those of the time in which the job catches up. Backlog is a
-delay here, never a load: what a change has caused itself does not lead to the next change.
+Courses are those of `edrp.engines.replica_course`. Backlog is a delay there, never a load: what a change has caused itself does
+not lead to the next change. There are no bands around a target: that a change costs is all that keeps replicas from following
+every minute.
 """
 
 from __future__ import annotations
@@ -19,45 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.engines.replica_course import ControlPrices, Expected, OperatorCapacity, best_courses, capacity_levels
+
+__all__ = ["ControlPrices", "LaterChange", "OperatorCapacity", "Outlook", "RollingHorizon", "clock_time"]
 
 STEP_SLACK = 0.01
 """Share of a step by which a forecast may be shorter than the horizon."""
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorCapacity:
-    """The load that an operator can take.
-
-    Attributes
-    ----------
-    replicas : (choices,) numbers of replicas that are allowed, ascending.
-    capacity : (choices,) tuples/s offered to the job that so many replicas keep up with; infinite where it is never the
-        bottleneck.
-    """
-
-    name: str
-    replicas: Ints
-    capacity: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class ControlPrices:
-    """Prices between which a controller weighs.
-
-    Attributes
-    ----------
-    replica : price per replica and second.
-    late : price per late tuple.
-    silence : seconds without processing of a change.
-    late_after : delay in seconds from which a tuple is late.
-    """
-
-    replica: float
-    late: float
-    silence: float
-    late_after: float = 0.0
 
 
 class LaterChange(NamedTuple):
@@ -124,7 +88,7 @@ class RollingHorizon:
 
     def capacity(self, replicas: Mapping[str, int]) -> float:
         """Tuples/s that a vector of replicas keeps up with; of numbers that are not listed, as much as the next smaller one."""
-        return min((_capacity(operator, replicas[operator.name]) for operator in self.operators), default=np.inf)
+        return min(operator.of(replicas[operator.name]) for operator in self.operators)
 
     def decide(
         self,
@@ -135,6 +99,7 @@ class RollingHorizon:
         demand: Floats,
         step: float,
         last_change: float | None = None,
+        first: float | None = None,
     ) -> Outlook:
         """Decide whether to change now.
 
@@ -154,6 +119,8 @@ class RollingHorizon:
             Seconds of a step.
         last_change
             When the last change began, in seconds since 1970; None for none.
+        first
+            Seconds that are left of the first step; None for all of it.
 
         Raises
         ------
@@ -172,8 +139,9 @@ class RollingHorizon:
             began = clock_time(last_change or 0.0)
             why = f"the job catches up with the change of {began} until about {clock_time(until)}; that backlog is no load"
             return Outlook(dict(running), False, why)
-        course = _Course(self, dict(running), scenarios, step, backlog or 0.0)
-        return course.outlook(now, rate)
+        seconds = np.full(scenarios.shape[1], float(step))
+        seconds[0] = step if first is None else first
+        return _Weighing(self, running, Expected(scenarios, seconds, backlog or 0.0), now).outlook(rate)
 
     def _catching_up(
         self, now: float, running: Mapping[str, int], rate: float | None, backlog: float | None, last_change: float | None
@@ -197,125 +165,71 @@ class RollingHorizon:
             yield Fault("demand", str(scenarios.shape), "must have the shape (steps,) or (scenarios, steps), with a step or more")
         elif not (np.isfinite(scenarios).all() and (scenarios >= 0).all()):
             yield Fault("demand", "", "must be numbers from 0 on")
-        elif self.horizon is not None and scenarios.shape[1] < self.horizon / step - STEP_SLACK:
+        elif self.horizon is not None and (scenarios.shape[1] + STEP_SLACK) * step < self.horizon:
             seconds = scenarios.shape[1] * step
             yield Fault("demand", f"{seconds:g} s", f"is a forecast shorter than the horizon of {self.horizon:g} s")
 
 
-class _Levels(NamedTuple):
-    """Levels of capacity: vectors of replicas that are the cheapest of those with at least their capacity.
+class _Weighing:
+    """Weighs a change now against the best course without one, and says why."""
 
-    Attributes
-    ----------
-    replicas : (levels, operators).
-    capacity : (levels,) tuples/s, ascending.
-    """
-
-    replicas: Ints
-    capacity: Floats
-
-
-class _Course:
-    """The best courses from now on, with and without a change now."""
-
-    def __init__(self, controller: RollingHorizon, running: dict[str, int], demand: Floats, step: float, backlog: float) -> None:
-        self._controller, self._running, self._demand, self._step = controller, running, demand, step
-        self._prices = controller.prices
+    def __init__(self, controller: RollingHorizon, running: Mapping[str, int], expected: Expected, now: float) -> None:
+        self._running, self._expected, self._now = dict(running), expected, now
+        self._prices, self._levels = controller.prices, capacity_levels(controller.operators)
         self._names = [operator.name for operator in controller.operators]
-        self._levels = _capacity_levels(controller.operators)
-        self._capacity_now = controller.capacity(running)
-        now = np.array([running[name] for name in self._names])
-        self._same: Bools = (self._levels.replicas == now).all(axis=1)
-        steps = demand.shape[1]
-        values, self._next = np.zeros(steps + 1), [(steps, 0)] * steps
-        for begin in range(steps - 1, -1, -1):
-            delays = self._prices.silence + (backlog / self._levels.capacity if begin == 0 else np.zeros(len(self._same)))
-            totals = self._totals(self._levels.replicas.sum(axis=1), self._levels.capacity, delays, begin, values)
-            if begin == 0:
-                totals[:, self._same] = np.inf
-            end, level = np.unravel_index(int(np.argmin(totals)), totals.shape)
-            values[begin], self._next[begin] = totals[end, level], (begin + 1 + int(end), int(level))
-        kept = self._totals(
-            np.array([now.sum()]), np.array([self._capacity_now]), np.array([backlog / self._capacity_now]), 0, values
-        )[:, 0]
-        self._kept_until = int(np.argmin(kept)) + 1
-        self.change_value, self.wait_value = float(values[0]), float(kept.min())
+        self._capacity = controller.capacity(running)
+        self._begins = now + np.concatenate([[0.0], np.cumsum(expected.seconds)])
+        self._courses = best_courses(controller.operators, running, expected, controller.prices)
 
-    def _totals(self, replicas: Ints, capacity: Floats, delays: Floats, begin: int, values: Floats) -> Floats:
-        """Price of vectors of replicas from one step up to every end, and of the best course from there on, (ends, vectors)."""
-        demand, step, prices = self._demand, self._step, self._prices
-        delay = np.tile(delays, (len(demand), 1))
-        totals = np.empty((demand.shape[1] - begin, len(replicas)))
-        price = np.zeros(len(replicas))
-        for index in range(begin, demand.shape[1]):
-            load = demand[:, index, None]
-            seconds, delay = _late_seconds(load / capacity, delay, step, prices.late_after)
-            price = price + prices.replica * replicas * step + prices.late * (load * seconds).mean(axis=0)
-            totals[index - begin] = price + values[index + 1]
-            if index + 1 < demand.shape[1]:  # whoever follows inherits what has piled up
-                piled_up = np.where(delay > 0, delay * capacity, 0.0)
-                totals[index - begin] += prices.late * piled_up.mean(axis=0)
-        return totals
-
-    def outlook(self, now: float, rate: float | None) -> Outlook:
-        """The cheaper of both: change now, or not."""
-        saving = self.wait_value - self.change_value
-        change = saving > 0
-        later = tuple(self._later_changes(now, change))
-        if change:
-            vector = self._vector(self._next[0][1])
-            return Outlook(vector, True, self._why_change(now, vector, later, rate, saving), later, saving)
-        return Outlook(dict(self._running), False, self._why_wait(now, later, saving), later, saving)
+    def outlook(self, rate: float | None) -> Outlook:
+        """The cheaper of both."""
+        courses = self._courses
+        saving = courses.wait_price - courses.change_price
+        steps = courses.changing if saving > 0 else courses.waiting
+        later = tuple(LaterChange(float(self._begins[step]), self._vector(level)) for step, level in steps if step > 0)
+        if saving > 0:
+            vector = self._vector(steps[0].level)
+            return Outlook(vector, True, self._why_change(vector, later, rate, saving), later, saving)
+        return Outlook(dict(self._running), False, self._why_wait(later, saving), later, saving)
 
     def _vector(self, level: int) -> dict[str, int]:
         return {**self._running, **dict(zip(self._names, map(int, self._levels.replicas[level]), strict=True))}
 
-    def _later_changes(self, now: float, change: bool) -> Iterator[LaterChange]:
-        begin = self._next[0][0] if change else self._kept_until
-        while begin < self._demand.shape[1]:
-            end, level = self._next[begin]
-            yield LaterChange(now + begin * self._step, self._vector(level))
-            begin = end
-
     def _amount(self, price: float) -> str:
-        """A price in the unit that the user thinks in."""
-        if self._prices.late > 0:
-            return f"{price / self._prices.late:.3g} late tuples"
-        return f"{price / (self._prices.replica or 1.0):.3g} replica-seconds"
+        """A price in late tuples, or in replica-seconds where these cost nothing."""
+        worth, unit = (self._prices.late, "late tuples") if self._prices.late > 0 else (self._prices.replica, "replica-seconds")
+        amount = price / (worth or 1.0)
+        return f"{amount:,.0f} {unit}" if amount >= 100 else f"{amount:.3g} {unit}"
 
-    def _why_wait(self, now: float, later: Sequence[LaterChange], saving: float) -> str:
+    def _why_wait(self, later: Sequence[LaterChange], saving: float) -> str:
         if np.isinf(saving):
             return "no other numbers of replicas are allowed"
         more = f"a change now costs {self._amount(-saving)} more than it saves"
         back = self._load_returns()
-        if back is not None and (not later or later[0].at > now + back[1] * self._step):
-            return f"the load {back[0]} again at {clock_time(now + back[1] * self._step)}; {more}"
+        if back is not None and (not later or later[0].at > back[1]):
+            return f"the load {back[0]} again at {clock_time(back[1])}; {more}"
         if later:
             planned = _changes_text(self._running, later[0].replicas)
             return f"{planned} is planned for {clock_time(later[0].at)}; {more}"
-        return f"what runs is best until {clock_time(now + self._demand.shape[1] * self._step)}; {more}"
+        return f"what runs is best until {clock_time(self._begins[-1])}; {more}"
 
-    def _load_returns(self) -> tuple[str, int] | None:
-        """Whether the load falls or rises back to what runs, and after how many steps; None where it does not."""
-        seconds = np.where(self._demand[:, :, None] > self._levels.capacity, self._step, 0.0)
-        late = (self._demand[:, :, None] * seconds).mean(axis=0) * self._prices.late
-        wanted = self._levels.capacity[
-            (self._prices.replica * self._levels.replicas.sum(axis=1) * self._step + late).argmin(axis=1)
-        ]
-        if wanted[0] == self._capacity_now:
-            return None
-        high = wanted[0] > self._capacity_now
-        back = np.flatnonzero(wanted <= self._capacity_now if high else wanted >= self._capacity_now)
-        return ("falls" if high else "rises", int(back[0])) if len(back) else None
-
-    def _why_change(
-        self, now: float, vector: Mapping[str, int], later: Sequence[LaterChange], rate: float | None, saving: float
-    ) -> str:
-        until = clock_time(later[0].at if later else now + self._demand.shape[1] * self._step)
-        if rate is not None and rate > self._capacity_now:
-            why = f"{rate:.4g} tuples/s are offered, and what runs takes {self._capacity_now:.4g}"
+    def _load_returns(self) -> tuple[str, float] | None:
+        """Whether the load falls or rises back to what runs, and when; None where it does not."""
+        demand = self._expected.demand
+        high = demand[:, 0].mean() > self._capacity
+        if high:
+            back = np.flatnonzero(demand.mean(axis=0) <= self._capacity)
         else:
-            why = f"{_changes_text(self._running, vector)} is best until {until}"
+            level = np.searchsorted(self._levels.capacity, demand.max(axis=0)).clip(max=len(self._levels.capacity) - 1)
+            back = np.flatnonzero(self._levels.capacity[level] >= self._capacity)
+            back = back if len(back) and back[0] > 0 else back[:0]
+        return ("falls" if high else "rises", float(self._begins[back[0]])) if len(back) else None
+
+    def _why_change(self, vector: Mapping[str, int], later: Sequence[LaterChange], rate: float | None, saving: float) -> str:
+        until = clock_time(later[0].at if later else self._begins[-1])
+        why = f"{_changes_text(self._running, vector)} is best until {until}"
+        if rate is not None and rate > self._capacity:
+            why = f"{rate:.4g} tuples/s are offered, and what runs takes {self._capacity:.4g}"
         return f"{why}; a change now saves {self._amount(saving)} more than it costs"
 
 
@@ -326,34 +240,6 @@ def clock_time(seconds: float) -> str:
     '14:10'
     """
     return time.strftime("%H:%M", time.gmtime(seconds))
-
-
-def _late_seconds(used: Floats, delay: Floats, step: float, late_after: float) -> tuple[Floats, Floats]:
-    """Seconds of a step in which arriving tuples are late, and the delay at its end; `used` is the load over the capacity."""
-    slope = used - 1.0
-    end = np.maximum(0.0, delay + slope * step)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = (late_after - delay) / slope  # when the delay passes what is late, if it ever does
-    crossing = np.where(slope == 0, np.inf, np.clip(crossing, 0.0, step))
-    late = np.where(slope > 0, step - crossing, np.where(slope < 0, crossing, np.where(delay > late_after, step, 0.0)))
-    return late, end
-
-
-def _capacity(operator: OperatorCapacity, replicas: int) -> float:
-    index = int(np.searchsorted(operator.replicas, replicas, side="right")) - 1
-    return float(operator.capacity[max(0, index)])
-
-
-def _capacity_levels(operators: Sequence[OperatorCapacity]) -> _Levels:
-    """For each capacity that an operator can have, the fewest replicas of all with at least as much, if possible."""
-    highest = [np.maximum.accumulate(operator.capacity) for operator in operators]
-    most = min(float(values[-1]) for values in highest)
-    wanted = np.unique(np.minimum(np.concatenate(highest), most))
-    columns = [operator.replicas[np.searchsorted(values, wanted)] for operator, values in zip(operators, highest, strict=True)]
-    replicas = np.unique(np.column_stack(columns), axis=0)
-    capacity = np.array([min(_capacity(o, int(n)) for o, n in zip(operators, row, strict=True)) for row in replicas], dtype=float)
-    order = np.argsort(capacity, kind="stable")
-    return _Levels(replicas[order], capacity[order])
 
 
 def _changes_text(before: Mapping[str, int], after: Mapping[str, int]) -> str:

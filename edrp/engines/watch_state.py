@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edrp.engines.estimates import Estimate
-from edrp.engines.predictions import Prediction
+from edrp.engines.predictions import DOWNTIME, Prediction
 from edrp.engines.watch_journal import Entry
 from edrp.placement.deployment import Deployment
 
@@ -30,6 +30,10 @@ class WatchState:
     probation : the change whose throughput is looked at, as the line that said it was done.
     below : observations in a row whose throughput was below the interval of that change.
     rolled_back : numbers of replicas that were rolled back, which are not tried again.
+    mode : how the last change was made.
+    changed_at : when the last change that was made was done.
+    silences : measured seconds without processing of past changes, by how they were made.
+    offered : offered rates as (when the observation began, when it ended, tuples/s).
     """
 
     last_at: float | None = None
@@ -45,6 +49,10 @@ class WatchState:
     probation: Entry | None = None
     below: int = 0
     rolled_back: list[dict[str, int]] = field(default_factory=list)
+    mode: str | None = None
+    changed_at: float | None = None
+    silences: dict[str, list[float]] = field(default_factory=dict)
+    offered: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
     def paused(self) -> bool:
@@ -65,12 +73,17 @@ class WatchState:
             self.prediction = read_prediction(entry)
         elif kind == "action":
             self._acted(entry)
+        elif kind == "offered" and entry["rate"] is not None:
+            self.offered.append((entry["at"] - entry["seconds"], entry["at"], entry["rate"]))
 
     def _judged(self, entry: Entry) -> None:
         self.prediction = None
         if not entry["comparable"]:
             self.probation, self.below = None, 0
             return
+        downtimes = [judged["measured"] for judged in entry["judgements"] if judged["quantity"] == DOWNTIME]
+        if self.mode is not None:
+            self.silences.setdefault(self.mode, []).extend(downtimes)
         self.misses = 0 if entry["covered"] else self.misses + 1
         self.widths |= entry["widths"]
         self.below = self.below + 1 if entry["below"] else 0
@@ -80,6 +93,8 @@ class WatchState:
     def _acted(self, entry: Entry) -> None:
         self.acted_at = entry["at"]
         step = entry["step"]
+        if step == "begin":
+            self.mode = entry["mode"]
         if step == "begin" and entry["rollback"]:  # once, however that ends
             self.rolled_back.append({name: len(nodes) for name, nodes in entry["before"].items()})
             self.misses = max(self.misses, MAX_MISSES)
@@ -89,7 +104,7 @@ class WatchState:
         if step == "started":
             self.key, self.stopped = entry["key"], None
         if step == "done":
-            self.key = entry["key"]
+            self.key, self.changed_at = entry["key"], entry["at"]
             self.probation, self.below = None if entry["rollback"] else entry, 0
         if step in ("done", "failed"):
             self.unfinished = []

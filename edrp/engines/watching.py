@@ -9,11 +9,13 @@ from typing import Any
 from edrp.engines.advice import Advice
 from edrp.engines.applying import PlannedChange
 from edrp.engines.clock import Clock
+from edrp.engines.day_control import DaySettings, chosen_goals, decide_for_day, decision_fields, observed_seconds
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.goals import Goals
 from edrp.engines.guards import CLOCK_TOLERANCE, Limits, bounded_goals, objections
 from edrp.engines.observation import Observation
+from edrp.engines.offered_load import offered_load
 from edrp.engines.predictions import Prediction, is_waiting, judge, next_width, predict, throughput
 from edrp.engines.protocol import RunningJob
 from edrp.engines.watch_journal import Entry, WatchJournal
@@ -30,11 +32,12 @@ CHANGE_PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class WatchAims:
-    """Aims of a watch: goals, the network, and limits of what is applied."""
+    """Aims of a watch: goals, the network, limits of what is applied, and how to decide for the day; None: each time anew."""
 
     goals: Goals
     network: Network | None
     limits: Limits
+    day: DaySettings | None = None
 
 
 class Watcher:
@@ -177,10 +180,25 @@ class Watcher:
             judgements=[{**asdict(judgement), "error": judgement.error} for judgement in judgements],
         )
 
+    def _decide(self, fit: JobFit, goals: Goals, settings: DaySettings) -> Goals | None:
+        """Decide for the day: the goals that fix what was decided, or None where nothing is to be changed."""
+        offered = offered_load(fit)
+        self._write("offered", **asdict(offered), seconds=observed_seconds(fit))
+        mode = self._aims.limits.mode or "rescale"
+        decision = decide_for_day(fit, goals, settings, self.state, mode, self._clock.time())
+        self._write("decision", **decision_fields(decision))
+        return chosen_goals(goals, decision.outlook.replicas) if decision.outlook.change else None
+
     def _advise(self, fit: JobFit) -> bool:
         """Advise, and apply what nothing speaks against; whether anything was changed."""
         aims = self._aims
-        advice = self._job.advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
+        goals = bounded_goals(aims.goals, aims.limits, fit)
+        if aims.day is not None:
+            decided = self._decide(fit, goals, aims.day)
+            if decided is None:
+                return False
+            goals = decided
+        advice = self._job.advise(fit, goals, aims.network)
         worth_applying = advice.recommended
         prediction = predict(advice.fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
         change = PlannedChange(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))

@@ -67,6 +67,21 @@ def _advice(entry: Entry) -> Iterator[str]:
     yield f"   {entry['verdict']}: {changes or 'other places'}{stops}{blocked}"
 
 
+def _offered(entry: Entry) -> Iterator[str]:
+    waiting = "" if entry["backlog"] is None else f", {entry['backlog']:.6g} tuples wait"
+    if entry["rate"] is None:
+        why = "how much is unknown, since a source waits and tells no backlog"
+        yield f"   offered: at least {entry['processed']:.6g} tuples/s; {why}"
+    else:
+        yield f"   offered: {entry['rate']:.6g} tuples/s by {entry['evidence']}{waiting}"
+
+
+def _decision(entry: Entry) -> Iterator[str]:
+    if entry["remark"]:
+        yield f"   {entry['remark']}"
+    yield f"   {'change' if entry['change'] else 'wait'}: {entry['reason']}"
+
+
 def _action(entry: Entry) -> Iterator[str]:
     step = entry["step"]
     what = "rolling back" if entry["rollback"] else "applying"
@@ -100,6 +115,8 @@ _DESCRIBED: dict[str, Callable[[Entry], Iterator[str]]] = {
     "start": _start,
     "observation": _observation,
     "outcome": _outcome,
+    "offered": _offered,
+    "decision": _decision,
     "advice": _advice,
     "action": _action,
     "error": _error,

@@ -12,6 +12,7 @@ from edrp.engines.capture import Capture, RecordedAnswer
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.flink.masking import mask_hosts
+from edrp.engines.flink.source_metrics import SourceMetrics
 
 MAX_RESCALES = 20
 """Newest rescales whose details are asked for."""
@@ -50,7 +51,9 @@ def capture_job(address: str, settings: CaptureSettings, *, sleep: Callable[[flo
     _require(client, "/config", "flink-version")
     job = find_job(_require(client, "/jobs/overview", "jobs"), settings.job, client.address)
     root = f"/jobs/{job}"
-    vertices = [vertex["id"] for vertex in check_job(client.get(root), client.address)["vertices"]]
+    described = check_job(client.get(root), client.address)
+    vertices = [vertex["id"] for vertex in described["vertices"]]
+    sources = SourceMetrics(client, root, described)
     client.get("/taskmanagers")
     rounds = max(2, 1 + round(settings.seconds / settings.every))
     for number in range(rounds):
@@ -59,6 +62,7 @@ def capture_job(address: str, settings: CaptureSettings, *, sleep: Callable[[flo
             check_job(client.get(root), client.address)
         for vertex in vertices:
             client.get(f"{root}/vertices/{vertex}")
+        sources.ask()
     _capture_once(client, root, vertices)
     capture = Capture("flink", client.address, job, tuple(client.answers), client.address)
     return mask_hosts(capture) if settings.mask else capture

@@ -12,6 +12,7 @@ from typing import Any
 from edrp.engines.capture import Capture
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.counters import counters_ran_back, operator_windows
+from edrp.engines.flink.source_metrics import backlog_samples
 from edrp.engines.observation import (
     CheckpointObservation,
     NodeObservation,
@@ -182,6 +183,7 @@ class _CaptureReader:
             names=names,
             chained=chained,
             asynchronous=any(ASYNCHRONOUS.search(name) for name in names),
+            backlog=backlog_samples(self._capture, f"{self._root}/vertices/{key}", len(subtasks)),
         )
 
     def _state_sizes(self, key: str) -> tuple[int, ...]:

@@ -1,0 +1,183 @@
+"""Deciding for the day: from what was observed of a job to a forecast of its load and numbers of replicas over a horizon."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import isfinite
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.engines.downtime import predict_downtime
+from edrp.engines.errors import EngineError
+from edrp.engines.fit import RECENT, JobFit
+from edrp.engines.forecast import forecast, forecast_remark
+from edrp.engines.goals import Goals, ReplicaBounds
+from edrp.engines.model import busy_share, replica_ceiling, replica_floor
+from edrp.engines.offered_load import OfferedLoad, offered_load
+from edrp.engines.predictions import throughput
+from edrp.engines.rate_history import RateHistory
+from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Outlook, RollingHorizon
+from edrp.engines.watch_state import WatchState
+from edrp.placement.deployment import Deployment
+
+SCENARIOS = tuple((number + 0.5) / 10 for number in range(10))
+"""Probabilities of the quantiles that are taken for equally likely scenarios."""
+
+LATE_WORTH = 3.0
+"""A late tuple is worth the replicas' time of so many tuples, where no price is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaySettings:
+    """Settings of a watch that decides for the day.
+
+    Attributes
+    ----------
+    history : past rates of the job.
+    horizon : seconds that are planned; None for half a season.
+    late_price : price of a late tuple in replica-seconds; None for `LATE_WORTH` times what a tuple takes.
+    late_after : delay in seconds from which a tuple is late.
+
+    Raises
+    ------
+    EngineError
+        The horizon is longer than the history or shorter than a step of it.
+    """
+
+    history: RateHistory
+    horizon: float | None = None
+    late_price: float | None = None
+    late_after: float = 0.0
+
+    def __post_init__(self) -> None:
+        length = len(self.history.rates) * self.history.step
+        if self.horizon is None:
+            return
+        if self.horizon > length:
+            raise EngineError("--horizon", f"{self.horizon:g} s is longer than the history of {length:g} s")
+        if self.horizon < self.history.step:
+            raise EngineError("--horizon", f"{self.horizon:g} s is shorter than a step of the history, {self.history.step:g} s")
+
+    @property
+    def steps(self) -> int:
+        """Steps of the history that are planned."""
+        history = self.history
+        seconds = min(history.season / 2, len(history.rates) * history.step) if self.horizon is None else self.horizon
+        return max(1, round(seconds / history.step))
+
+
+@dataclass(frozen=True, slots=True)
+class DayDecision:
+    """A decision with what it follows from.
+
+    Attributes
+    ----------
+    demand : (scenarios, steps) tuples/s that were forecast.
+    prices : prices between which was weighed, in replica-seconds.
+    measured_silence : whether the silence of a change is that of past changes; else it is predicted.
+    remark : what limits the forecast, in a sentence; None where nothing does.
+    """
+
+    outlook: Outlook
+    offered: OfferedLoad
+    demand: Floats
+    step: float
+    prices: ControlPrices
+    measured_silence: bool
+    remark: str | None
+
+
+def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: WatchState, mode: str, now: float) -> DayDecision:
+    """Decide numbers of replicas for the hours to come.
+
+    Parameters
+    ----------
+    goals
+        The goals with the floors and ceilings of the watch; an operator keeps up while no replica is busier than they allow.
+    state
+        The past of the watch: offered rates and measured downtimes of changes.
+    mode
+        How changes are made, by which their downtimes are remembered.
+    now
+        Time in seconds since 1970.
+
+    Raises
+    ------
+    EngineError
+        The history ends after `now`.
+    """
+    history, offered = settings.history, offered_load(fit)
+    if history.end > now + history.step:
+        raise EngineError("--history", f"ends {history.end - now:.0f} s ahead of this clock; times are seconds since 1970")
+    known = history.extended(state.offered, now)
+    demand = forecast(known, [], settings.steps, SCENARIOS)
+    capacities = tuple(operator_capacities(fit, goals))
+    running = {operator.name: operator.replicas for operator in fit.operators}
+    measured = state.silences.get(mode, [])
+    current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+    silence = median(measured) if measured else predict_downtime(fit, current, goals).silence.value
+    late = LATE_WORTH * _replica_seconds(capacities) if settings.late_price is None else settings.late_price
+    prices = ControlPrices(replica=1.0, late=late, silence=silence, late_after=settings.late_after)
+    if not capacities:
+        outlook = Outlook(running, False, "of no operator it is known how many tuples/s it can take")
+    else:
+        controller = RollingHorizon(capacities, prices)
+        rate = offered.processed if offered.rate is None else offered.rate
+        first = min(history.step, max(1.0, known.end + history.step - now))
+        outlook = controller.decide(now, running, rate, offered.backlog, demand, history.step, state.changed_at, first)
+    return DayDecision(outlook, offered, demand, history.step, prices, bool(measured), forecast_remark(known))
+
+
+def operator_capacities(fit: JobFit, goals: Goals) -> list[OperatorCapacity]:
+    """Offered tuples/s up to which each operator keeps to the goals, by the numbers of replicas that are allowed.
+
+    Operators whose service rate is unknown or that are not used keep their replicas and are left out.
+    """
+    capacities = []
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        if fitted.service is None or fitted.load <= 0:
+            continue
+        most = replica_ceiling(fitted, observed, fit, goals)
+        numbers = np.arange(min(replica_floor(fitted, goals), most), most + 1)
+        shares = [busy_share(fitted, int(n), goals.rate_factor, fitted.service.value) for n in numbers]
+        capacities.append(OperatorCapacity(fitted.name, numbers, throughput(fit) * goals.busy_limit / np.array(shares)))
+    return capacities
+
+
+def chosen_goals(goals: Goals, replicas: dict[str, int]) -> Goals:
+    """The goals with these numbers of replicas and no others, for a plan of where they run."""
+    fixed = {name: ReplicaBounds(min_replicas=count, max_replicas=count) for name, count in replicas.items()}
+    return goals.replace(operators=fixed)
+
+
+def _replica_seconds(capacities: tuple[OperatorCapacity, ...]) -> float:
+    """Replica-seconds that a tuple takes at the goals, by the largest numbers of replicas that are allowed."""
+    return float(sum(operator.replicas[-1] / operator.capacity[-1] for operator in capacities))
+
+
+def decision_fields(decision: DayDecision) -> dict[str, Any]:
+    """A decision as fields of a line of the journal; of the forecast, its lowest, middle and highest scenarios."""
+    outlook, demand = decision.outlook, decision.demand
+    scenarios = {"low": demand[0], "middle": demand[len(demand) // 2], "high": demand[-1]}
+    return {
+        "change": outlook.change,
+        "replicas": outlook.replicas,
+        "reason": outlook.reason,
+        "saving": outlook.saving if isfinite(outlook.saving) else None,
+        "later": [{"at": later.at, "replicas": later.replicas} for later in outlook.at],
+        "prices": asdict(decision.prices),
+        "measured_silence": decision.measured_silence,
+        "forecast": {"step": decision.step, **{name: rates.round(3).tolist() for name, rates in scenarios.items()}},
+        "remark": decision.remark,
+    }
+
+
+def observed_seconds(fit: JobFit) -> float:
+    """Seconds for which the rates of the sources stand."""
+    windows = (
+        operator.windows for operator, fitted in zip(fit.observation.operators, fit.operators, strict=True) if fitted.source
+    )
+    return min(RECENT, *(sum(window.seconds for window in own) for own in windows))
