@@ -53,6 +53,7 @@ class JobKind:
     state_bytes : of each of the counter's keys.
     store_rate : bytes/s of the store that the state comes back from after a restart; 0 for as fast as Flink reads it.
     heap : mebibytes of a TaskManager's tasks.
+    late_price : replica-seconds that a late tuple is worth to `watch`, chosen on days of other seeds.
     warm_up : seconds before the day begins.
     first_rate : tuples/s in this time at least, so that every key has come.
     """
@@ -60,11 +61,12 @@ class JobKind:
     state_bytes: int = 1000
     store_rate: float = 0.0
     heap: int = 96
+    late_price: float = 0.1
     warm_up: float = 15.0
     first_rate: float = 0.0
 
 
-JOBS = {"chain": JobKind(), "large-state": JobKind(450_000, 125e6, 1000, 25.0, 45.0)}
+JOBS = {"chain": JobKind(), "large-state": JobKind(450_000, 125e6, 1000, 0.3, 25.0, 45.0)}
 """Jobs by the name that rows give them: the same chain, without much state and with 450 MB, which come back at 1 Gbit/s."""
 
 MAX_SILENCE = 60.0
@@ -134,7 +136,10 @@ def _day_rows(
     runs = list(pool.map(lambda flink, name: LabRun(flink, lab_settings(kind, name, day)), clusters, settings.policies))
     begin = now_ms() + round(1000 * kind.warm_up)
     over = threading.Event()
-    jobs = [ControlledJob(flink, run, day, begin, over, SLOTS * len(NODES)) for flink, run in zip(clusters, runs, strict=True)]
+    jobs = [
+        ControlledJob(flink, run, day, begin, over, SLOTS * len(NODES), kind.late_price)
+        for flink, run in zip(clusters, runs, strict=True)
+    ]
     for run in runs:
         run.set_rates(day.schedule(begin))
     time.sleep(max(0.0, (begin - now_ms()) / 1000))

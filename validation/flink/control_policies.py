@@ -43,6 +43,7 @@ class ControlledJob:
     day, begin : the load, and when it begins in milliseconds since 1970.
     over : set when the day is over.
     max_replicas : slots of the cluster.
+    late_price : what a late tuple is worth to those who weigh, in replica-seconds.
     notes : what the policy says about its changes.
     """
 
@@ -52,6 +53,7 @@ class ControlledJob:
     begin: int
     over: threading.Event
     max_replicas: int
+    late_price: float
     notes: list[str] = field(default_factory=list)
 
     def seconds(self) -> float:

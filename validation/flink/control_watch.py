@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 
 from edrp.engines.goals import Goals
 from edrp.replanning.replanner import ReplanningPolicy
+from edrp.validation.flink.control_measures import LATE
 from edrp.validation.flink.control_policies import WINDOW, ControlledJob, Policy, follow_autoscaler, hold
 
 MIN_WINDOW = 5.0
@@ -32,7 +33,7 @@ SECONDS_TO_STOP = 90.0
 
 
 def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
-    """Run `edrp watch flink --apply rescale` until the day is over."""
+    """Run `edrp watch flink --apply rescale` until the day is over, with the job's price of late tuples if it is by the day."""
     folder = Path(mkdtemp(prefix="watch-", dir=job.flink.folder))
     goals = Goals(busy_limit=BUSY_LIMIT, policy=ReplanningPolicy(downtime_worth=3.0, horizon=HORIZON / job.day.speed))
     (folder / "goals.json").write_text(goals.model_dump_json(), encoding="utf-8")
@@ -50,6 +51,7 @@ def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
     if by_day:
         (folder / "history.csv").write_text(job.day.history(job.begin / 1000), encoding="ascii")
         command += ["--decide", "day", "--history", str(folder / "history.csv"), "--season", str(job.day.seconds)]
+        command += ["--late-after", str(LATE), "--late-price", str(job.late_price)]
     output = folder / "watch.txt"
     with output.open("ab") as target:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=target, stderr=subprocess.STDOUT)
