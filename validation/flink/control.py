@@ -17,7 +17,7 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.cluster import LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.validation.flink.control_measures import LATE, ReplicaSample, control_measures
-from edrp.validation.flink.control_policies import ControlledJob, peak_replicas
+from edrp.validation.flink.control_policies import ControlledJob, WatchAims, peak_replicas
 from edrp.validation.flink.control_watch import POLICIES
 from edrp.validation.flink.days import LoadDay, taxi_day
 from edrp.validation.flink.lab.job import LabRun, LabSettings
@@ -50,23 +50,26 @@ class JobKind:
 
     Attributes
     ----------
+    aims : what `watch` is told about the job.
     state_bytes : of each of the counter's keys.
     store_rate : bytes/s of the store that the state comes back from after a restart; 0 for as fast as Flink reads it.
     heap : mebibytes of a TaskManager's tasks.
-    late_price : replica-seconds that a late tuple is worth to `watch`, chosen on days of other seeds.
     warm_up : seconds before the day begins.
     first_rate : tuples/s in this time at least, so that every key has come.
     """
 
+    aims: WatchAims
     state_bytes: int = 1000
     store_rate: float = 0.0
     heap: int = 96
-    late_price: float = 0.1
     warm_up: float = 15.0
     first_rate: float = 0.0
 
 
-JOBS = {"chain": JobKind(), "large-state": JobKind(450_000, 125e6, 1000, 0.3, 25.0, 45.0)}
+JOBS = {
+    "chain": JobKind(WatchAims(busy_limit=0.9, late_price=0.1)),
+    "large-state": JobKind(WatchAims(busy_limit=0.95, late_price=0.3), 450_000, 125e6, 1000, 25.0, 45.0),
+}
 """Jobs by the name that rows give them: the same chain, without much state and with 450 MB, which come back at 1 Gbit/s."""
 
 MAX_SILENCE = 60.0
@@ -137,7 +140,7 @@ def _day_rows(
     begin = now_ms() + round(1000 * kind.warm_up)
     over = threading.Event()
     jobs = [
-        ControlledJob(flink, run, day, begin, over, SLOTS * len(NODES), kind.late_price)
+        ControlledJob(flink, run, day, begin, over, SLOTS * len(NODES), kind.aims)
         for flink, run in zip(clusters, runs, strict=True)
     ]
     for run in runs:

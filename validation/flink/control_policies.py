@@ -33,6 +33,20 @@ IN_FLIGHT = 0.2
 """Seconds that tuples are on their way, a tenth of them until the writer notes them: what is younger is no backlog."""
 
 
+@dataclass(frozen=True, slots=True)
+class WatchAims:
+    """Aims of `edrp watch flink`, chosen on days of other seeds.
+
+    Attributes
+    ----------
+    busy_limit : most that a replica is to be busy.
+    late_price : replica-seconds that a late tuple is worth, where it decides for the day.
+    """
+
+    busy_limit: float
+    late_price: float
+
+
 @dataclass(frozen=True)
 class ControlledJob:
     """A job that is controlled for a day.
@@ -43,7 +57,7 @@ class ControlledJob:
     day, begin : the load, and when it begins in milliseconds since 1970.
     over : set when the day is over.
     max_replicas : slots of the cluster.
-    late_price : what a late tuple is worth to those who weigh, in replica-seconds.
+    aims : what `watch` is told about the job.
     notes : what the policy says about its changes.
     """
 
@@ -53,7 +67,7 @@ class ControlledJob:
     begin: int
     over: threading.Event
     max_replicas: int
-    late_price: float
+    aims: WatchAims
     notes: list[str] = field(default_factory=list)
 
     def seconds(self) -> float:

@@ -17,9 +17,6 @@ from edrp.validation.flink.control_policies import WINDOW, ControlledJob, Policy
 MIN_WINDOW = 5.0
 """Shortest observation of `edrp watch flink` in seconds."""
 
-BUSY_LIMIT = 0.85
-"""Goal of `edrp watch flink`, by a rough calculation beforehand: replica-hours are then a few percent above the autoscaler's."""
-
 HORIZON = 3600.0
 """Seconds of the original day for which a gain is expected to last: the default of replanning."""
 
@@ -35,7 +32,7 @@ SECONDS_TO_STOP = 90.0
 def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
     """Run `edrp watch flink --apply rescale` until the day is over, with the job's price of late tuples if it is by the day."""
     folder = Path(mkdtemp(prefix="watch-", dir=job.flink.folder))
-    goals = Goals(busy_limit=BUSY_LIMIT, policy=ReplanningPolicy(downtime_worth=3.0, horizon=HORIZON / job.day.speed))
+    goals = Goals(busy_limit=job.aims.busy_limit, policy=ReplanningPolicy(downtime_worth=3.0, horizon=HORIZON / job.day.speed))
     (folder / "goals.json").write_text(goals.model_dump_json(), encoding="utf-8")
     every = max(MIN_WINDOW, WINDOW / job.day.speed)
     command = [sys.executable, "-m", "edrp", "watch", "flink", "--rest", job.flink.address, "--apply", "rescale"]
@@ -51,7 +48,7 @@ def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
     if by_day:
         (folder / "history.csv").write_text(job.day.history(job.begin / 1000), encoding="ascii")
         command += ["--decide", "day", "--history", str(folder / "history.csv"), "--season", str(job.day.seconds)]
-        command += ["--late-after", str(LATE), "--late-price", str(job.late_price)]
+        command += ["--late-after", str(LATE), "--late-price", str(job.aims.late_price)]
     output = folder / "watch.txt"
     with output.open("ab") as target:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=target, stderr=subprocess.STDOUT)
