@@ -35,16 +35,18 @@ IN_FLIGHT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class WatchAims:
-    """Aims of `edrp watch flink`, chosen on days of other seeds.
+    """Aims of `edrp watch flink` for a job, chosen on days of other seeds.
 
     Attributes
     ----------
     busy_limit : most that a replica is to be busy.
     late_price : replica-seconds that a late tuple is worth, where it decides for the day.
+    silence : seconds for which a change silences the job, as `rescale_silences` measures, until the first of the day.
     """
 
     busy_limit: float
     late_price: float
+    silence: float
 
 
 @dataclass(frozen=True)

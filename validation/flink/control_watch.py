@@ -49,6 +49,7 @@ def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
         (folder / "history.csv").write_text(job.day.history(job.begin / 1000), encoding="ascii")
         command += ["--decide", "day", "--history", str(folder / "history.csv"), "--season", str(job.day.seconds)]
         command += ["--late-after", str(LATE), "--late-price", str(job.aims.late_price)]
+        command += ["--silence", str(job.aims.silence)]
     output = folder / "watch.txt"
     with output.open("ab") as target:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=target, stderr=subprocess.STDOUT)
