@@ -20,6 +20,9 @@ MIN_WINDOW = 5.0
 HORIZON = 3600.0
 """Seconds of the original day for which a gain is expected to last: the default of replanning."""
 
+LOOK_AHEAD = 18 * 3600.0
+"""Seconds of the original day that are planned: from the morning on to the evening's peak."""
+
 MAX_DOWNTIME = 30.0
 """Limit of `edrp watch flink` in seconds."""
 
@@ -30,7 +33,10 @@ SECONDS_TO_STOP = 90.0
 
 
 def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
-    """Run `edrp watch flink --apply rescale` until the day is over, with the job's price of late tuples if it is by the day."""
+    """Run `edrp watch flink --apply rescale` until the day is over, with the job's price of late tuples if it is by the day.
+
+    The first day of the year has no day before it, and is decided by the minute.
+    """
     folder = Path(mkdtemp(prefix="watch-", dir=job.flink.folder))
     goals = Goals(busy_limit=job.aims.busy_limit, policy=ReplanningPolicy(downtime_worth=3.0, horizon=HORIZON / job.day.speed))
     (folder / "goals.json").write_text(goals.model_dump_json(), encoding="utf-8")
@@ -45,11 +51,11 @@ def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
         "--replicas",
         f"1:{job.max_replicas}",
     ]
-    if by_day:
+    if by_day and job.day.past:
         (folder / "history.csv").write_text(job.day.history(job.begin / 1000), encoding="ascii")
         command += ["--decide", "day", "--history", str(folder / "history.csv"), "--season", str(job.day.seconds)]
         command += ["--late-after", str(LATE), "--late-price", str(job.aims.late_price)]
-        command += ["--silence", str(job.aims.silence)]
+        command += ["--silence", str(job.aims.silence), "--horizon", str(LOOK_AHEAD / job.day.speed)]
     output = folder / "watch.txt"
     with output.open("ab") as target:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=target, stderr=subprocess.STDOUT)
