@@ -67,8 +67,8 @@ class JobKind:
 
 
 JOBS = {
-    "chain": JobKind(WatchAims(busy_limit=0.9, late_price=0.1, silence=0.2)),
-    "large-state": JobKind(WatchAims(busy_limit=0.95, late_price=0.3, silence=4.1), 450_000, 125e6, 1000, 25.0, 45.0),
+    "chain": JobKind(WatchAims(busy_limit=0.87, late_price=0.15, silence=0.2)),
+    "large-state": JobKind(WatchAims(busy_limit=0.93, late_price=0.8, silence=4.1), 450_000, 125e6, 1000, 25.0, 45.0),
 }
 """Jobs by the name that rows give them: the same chain, without much state and with 450 MB, which come back at 1 Gbit/s."""
 
