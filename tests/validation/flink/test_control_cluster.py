@@ -10,6 +10,8 @@ sys.path.append(str(Path(__file__).parents[2] / "edrp" / "engines"))
 from real_flink import ON_REAL_FLINK
 from taxi_stream import write_taxi_stream
 
+from edrp.validation.flink.control import JOBS
+from edrp.validation.flink.control_silence import rescale_silences
 from edrp.validation.papers.flink.rows import read_rows
 
 pytestmark = ON_REAL_FLINK
@@ -29,3 +31,10 @@ def test_a_short_day_is_run_and_reported(run, tmp_path):
         assert row["arrived"] > 0
         assert 0 <= row["late"]["5.0"] <= row["late"]["1.0"] <= row["late"]["0.5"]
     assert any("tuples/s; busy: parser" in note for note in rows["watch"]["notes"])  # the command observes
+
+
+def test_silences_of_rescales_are_measured():
+    silences = rescale_silences(JOBS["chain"])
+    assert list(silences)[0] == "1. parser 2, counter 4"
+    assert len(silences) == 4
+    assert all(0 < seconds < 30 for seconds in silences.values())
