@@ -35,6 +35,6 @@ def test_a_short_day_is_run_and_reported(run, tmp_path):
 
 def test_silences_of_rescales_are_measured():
     silences = rescale_silences(JOBS["chain"])
-    assert list(silences)[0] == "1. parser 2, counter 4"
+    assert next(iter(silences)) == "1. parser 2, counter 4"
     assert len(silences) == 4
     assert all(0 < seconds < 30 for seconds in silences.values())
