@@ -14,7 +14,7 @@ from typing import Any
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.local.cluster import LocalNode
+from edrp.engines.flink.local.configuration import LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.validation.flink.control_measures import LATE, ReplicaSample, control_measures
 from edrp.validation.flink.control_policies import ControlledJob, WatchAims, peak_replicas
