@@ -124,6 +124,15 @@ LateAfter = Annotated[
     float | None,
     typer.Option(min=0, callback=finite, help="Delay in seconds from which a tuple is late; default: any.", show_default=False),
 ]
+Silence = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        callback=finite,
+        help="Seconds for which a change silences the job, until one is measured; default: what is predicted.",
+        show_default=False,
+    ),
+]
 
 watch = command_group()
 
@@ -155,10 +164,12 @@ def watch_flink(
     horizon: Horizon = None,
     late_price: LatePrice = None,
     late_after: LateAfter = None,
+    silence: Silence = None,
 ) -> None:
     """Watch a job of Apache Flink."""
     read_address(rest)
     of_day = {"--season": season, "--horizon": horizon, "--late-price": late_price, "--late-after": late_after}
+    of_day["--silence"] = silence
     day = _day_settings(decide, apply, history, of_day)
     limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
     _refuse_unlimited(limits, rest, allow_remote)
@@ -193,7 +204,8 @@ def _day_settings(
     if mode == "live":
         raise EngineError("--decide day", "goes with a dry run, --apply rescale or --apply redeploy; live moves are not planned")
     past = read_history(history, options["--season"] or DAY)
-    return DaySettings(past, options["--horizon"], options["--late-price"], options["--late-after"] or 0.0)
+    late_after = options["--late-after"] or 0.0
+    return DaySettings(past, options["--horizon"], options["--late-price"], late_after, options["--silence"])
 
 
 def _tell(entry: dict[str, object]) -> None:

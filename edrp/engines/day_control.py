@@ -40,6 +40,7 @@ class DaySettings:
     horizon : seconds that are planned; None for half a season.
     late_price : price of a late tuple in replica-seconds; None for `LATE_WORTH` times what a tuple takes.
     late_after : delay in seconds from which a tuple is late.
+    silence : seconds without processing of a change until one has been measured; None for what is predicted.
 
     Raises
     ------
@@ -51,6 +52,7 @@ class DaySettings:
     horizon: float | None = None
     late_price: float | None = None
     late_after: float = 0.0
+    silence: float | None = None
 
     def __post_init__(self) -> None:
         length = len(self.history.rates) * self.history.step
@@ -116,8 +118,10 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
     capacities = tuple(operator_capacities(fit, goals))
     running = {operator.name: operator.replicas for operator in fit.operators}
     measured = state.silences.get(mode, [])
-    current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
-    silence = median(measured) if measured else predict_downtime(fit, current, goals).silence.value
+    silence = median(measured) if measured else settings.silence
+    if silence is None:
+        current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+        silence = predict_downtime(fit, current, goals).silence.value
     late = LATE_WORTH * _replica_seconds(capacities) if settings.late_price is None else settings.late_price
     prices = ControlPrices(replica=1.0, late=late, silence=silence, late_after=settings.late_after)
     if not capacities:

@@ -14,9 +14,11 @@ from typing import Any
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
+from edrp.engines.flink.local.configuration import LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.validation.flink.control_measures import LATE, ReplicaSample, control_measures
-from edrp.validation.flink.control_policies import POLICIES, ControlledJob, peak_replicas
+from edrp.validation.flink.control_policies import ControlledJob, WatchAims, peak_replicas
+from edrp.validation.flink.control_watch import POLICIES
 from edrp.validation.flink.days import LoadDay, taxi_day
 from edrp.validation.flink.lab.job import LabRun, LabSettings
 
@@ -29,8 +31,11 @@ PEAK_RATE = 180.0
 DAY_SECONDS = 1200.0
 """Into which the day is compressed."""
 
-NODES = {"tm-a": 4, "tm-b": 4}
-"""TaskManagers and their slots."""
+NODES, SLOTS = ("tm-a", "tm-b"), 4
+"""TaskManagers, and the slots of each."""
+
+DEFAULT_POLICIES = ("static peak", "autoscaler", "watch")
+"""Policies that run side by side where none are chosen."""
 
 MAX_DELAY = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "15 s"}
 """Three intervals of checkpoints, Flink's own rule: a rescale waits for a checkpoint, so that nothing is replayed."""
@@ -38,8 +43,34 @@ MAX_DELAY = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "15 s"}
 KEY_GROUPS = 120
 """Key groups of every operator; a number with many divisors, as the autoscaler's documentation recommends."""
 
-WARM_UP = 15.0
-"""Seconds at the first rate before the day begins."""
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A job of the lab that is controlled.
+
+    Attributes
+    ----------
+    aims : what `watch` is told about the job.
+    state_bytes : of each of the counter's keys.
+    store_rate : bytes/s of the store that the state comes back from after a restart; 0 for as fast as Flink reads it.
+    heap : mebibytes of a TaskManager's tasks.
+    warm_up : seconds before the day begins.
+    first_rate : tuples/s in this time at least, so that every key has come.
+    """
+
+    aims: WatchAims
+    state_bytes: int = 1000
+    store_rate: float = 0.0
+    heap: int = 96
+    warm_up: float = 15.0
+    first_rate: float = 0.0
+
+
+JOBS = {
+    "chain": JobKind(WatchAims(busy_limit=0.87, late_price=0.15, silence=0.2)),
+    "large-state": JobKind(WatchAims(busy_limit=0.93, late_price=0.8, silence=4.1), 450_000, 125e6, 1000, 25.0, 45.0),
+}
+"""Jobs by the name that rows give them: the same chain, without much state and with 450 MB, which come back at 1 Gbit/s."""
 
 MAX_SILENCE = 60.0
 """Seconds without an answer of a cluster after which a day is given up."""
@@ -56,14 +87,14 @@ class ControlSettings:
     seconds, peak : length of the day, and tuples/s of its busiest ten minutes.
     data : folder of the taxi stream.
     policies : names of those that run side by side.
-    warm_up : seconds at the first rate before the day begins.
+    job : name of the job.
     """
 
     seconds: float = DAY_SECONDS
     peak: float = PEAK_RATE
     data: Path | None = None
-    policies: Sequence[str] = field(default_factory=lambda: list(POLICIES))
-    warm_up: float = WARM_UP
+    policies: Sequence[str] = field(default_factory=lambda: list(DEFAULT_POLICIES))
+    job: str = "chain"
 
 
 def control_days(
@@ -74,7 +105,8 @@ def control_days(
         return
     with ExitStack() as stack, ThreadPoolExecutor(len(settings.policies)) as pool:
         tell(f"starting {len(settings.policies)} clusters")
-        clusters = list(pool.map(lambda _: stack.enter_context(LocalFlink(NODES, settings=MAX_DELAY)), settings.policies))
+        nodes = control_nodes(JOBS[settings.job])
+        clusters = list(pool.map(lambda _: stack.enter_context(LocalFlink(nodes, settings=MAX_DELAY)), settings.policies))
         for number, seed in enumerate(seeds):
             turn = number % len(clusters)
             yield _day_rows(seed, clusters[turn:] + clusters[:turn], settings, pool, tell)
@@ -103,11 +135,14 @@ def _day_rows(
 ) -> list[dict[str, Any]]:
     """Run one day, and return a row for each policy."""
     day = taxi_day(seed, settings.seconds, settings.peak, settings.data)
-    runs = list(pool.map(lambda flink, name: LabRun(flink, _lab(name, day)), clusters, settings.policies))
-    begin = now_ms() + round(1000 * settings.warm_up)
+    kind = JOBS[settings.job]
+    runs = list(pool.map(lambda flink, name: LabRun(flink, lab_settings(kind, name, day)), clusters, settings.policies))
+    begin = now_ms() + round(1000 * kind.warm_up)
     over = threading.Event()
-    slots = sum(NODES.values())
-    jobs = [ControlledJob(flink, run, day, begin, over, slots) for flink, run in zip(clusters, runs, strict=True)]
+    jobs = [
+        ControlledJob(flink, run, day, begin, over, SLOTS * len(NODES), kind.aims)
+        for flink, run in zip(clusters, runs, strict=True)
+    ]
     for run in runs:
         run.set_rates(day.schedule(begin))
     time.sleep(max(0.0, (begin - now_ms()) / 1000))
@@ -123,6 +158,7 @@ def _day_rows(
     rows = [
         {
             "experiment": "control",
+            "job": settings.job,
             "seed": seed,
             "policy": name,
             "day": day.origin,
@@ -139,11 +175,22 @@ def _day_rows(
     return rows
 
 
-def _lab(policy: str, day: LoadDay) -> LabSettings:
+def control_nodes(kind: JobKind) -> dict[str, LocalNode]:
+    """TaskManagers of a cluster on which the job is controlled."""
+    return dict.fromkeys(NODES, LocalNode(SLOTS, heap=kind.heap))
+
+
+def lab_settings(kind: JobKind, policy: str, day: LoadDay) -> LabSettings:
     """The job at the start: replicas for the peak where they stay, for the first rate where they change."""
-    rate = max(day.rates) if policy == "static peak" else day.rates[0]
-    replicas = peak_replicas(rate, SERVICE)
-    return LabSettings(rate=day.rates[0], replicas=replicas, service=SERVICE, exponential=True, max_parallelism=KEY_GROUPS)
+    return LabSettings(
+        rate=max(day.rates[0], kind.first_rate),
+        replicas=peak_replicas(max(day.rates) if policy == "static peak" else day.rates[0], SERVICE),
+        service=SERVICE,
+        exponential=True,
+        max_parallelism=KEY_GROUPS,
+        state_bytes=kind.state_bytes,
+        store_rate=kind.store_rate,
+    )
 
 
 def _control(job: ControlledJob, policy: str) -> list[ReplicaSample]:

@@ -1,16 +1,11 @@
-"""Policies that control the replicas of a job over a day: static peak, the autoscaler's rule, `edrp watch flink`."""
+"""Policies that control the replicas of a job over a day: static peak, and the rule of Flink's autoscaler."""
 
 from __future__ import annotations
 
 import math
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import mkdtemp
 
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.engines.errors import EngineError
@@ -20,37 +15,38 @@ from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
-from edrp.engines.goals import Goals
 from edrp.engines.predictions import throughput
-from edrp.replanning.replanner import ReplanningPolicy
 from edrp.validation.flink.days import LoadDay
 from edrp.validation.flink.lab.job import LabRun
 
-OBSERVATION = 12.5
-"""Seconds of an observation of both policies: of a day in 20 minutes 15 minutes, the autoscaler's `metrics.window`."""
+WINDOW, RESTART, STABILISATION, CATCH_UP, SCALE_DOWN = 900.0, 300.0, 300.0, 1800.0, 3600.0
+"""Seconds of the original day: the autoscaler's `metrics.window`, `restart.time`, `stabilization.interval`,
+`catch-up.duration` and `scale-down.interval`."""
 
 ROUND_SECONDS = 5.0
-"""Seconds between rounds of counters, as of `edrp watch flink`."""
-
-STABILISATION, CATCH_UP, SCALE_DOWN = 300.0, 1800.0, 3600.0
-"""Seconds of the original day: the autoscaler's `stabilization.interval`, `catch-up.duration` and `scale-down.interval`."""
+"""Most seconds between rounds of counters, as of `edrp watch flink`."""
 
 PEAK_LIMIT = 0.8
 """Most that a replica is busy at the static peak."""
 
-BUSY_LIMIT = 0.85
-"""Goal of `edrp watch flink`, by a rough calculation beforehand: replica-hours are then a few percent above the autoscaler's."""
-
-HORIZON = 3600.0
-"""Seconds of the original day for which a gain is expected to last: the default of replanning."""
-
 IN_FLIGHT = 0.2
 """Seconds that tuples are on their way, a tenth of them until the writer notes them: what is younger is no backlog."""
 
-MAX_DOWNTIME, COOLDOWN = 10.0, 15.0
-"""Limits of `edrp watch flink`, in seconds."""
 
-SECONDS_TO_STOP_POLICY = 90.0
+@dataclass(frozen=True, slots=True)
+class WatchAims:
+    """Aims of `edrp watch flink` for a job, chosen on days of other seeds.
+
+    Attributes
+    ----------
+    busy_limit : most that a replica is to be busy.
+    late_price : replica-seconds that a late tuple is worth, where it decides for the day.
+    silence : seconds for which a change silences the job, as `rescale_silences` measures, until the first of the day.
+    """
+
+    busy_limit: float
+    late_price: float
+    silence: float
 
 
 @dataclass(frozen=True)
@@ -63,6 +59,7 @@ class ControlledJob:
     day, begin : the load, and when it begins in milliseconds since 1970.
     over : set when the day is over.
     max_replicas : slots of the cluster.
+    aims : what `watch` is told about the job.
     notes : what the policy says about its changes.
     """
 
@@ -72,6 +69,7 @@ class ControlledJob:
     begin: int
     over: threading.Event
     max_replicas: int
+    aims: WatchAims
     notes: list[str] = field(default_factory=list)
 
     def seconds(self) -> float:
@@ -108,9 +106,10 @@ class AutoscalerControl:
         self._observations, self._max_replicas = observations, max_replicas
         self._wanted: list[dict[str, int]] = []
 
-    def plan(self, fit: JobFit, offered: float) -> dict[str, int]:
-        """Replicas of every operator from now on, where so many tuples/s are offered to the sources."""
-        newest = autoscaler_replicas(fit, offered / max(1e-9, throughput(fit)))
+    def plan(self, fit: JobFit, offered: float, catch_up: float = 0.0) -> dict[str, int]:
+        """Replicas of every operator from now on, by the tuples/s that are offered and those by which a backlog is worked off."""
+        taken_in = max(1e-9, throughput(fit))
+        newest = autoscaler_replicas(fit, offered / taken_in, catch_up / taken_in, RESTART / CATCH_UP)
         self._wanted = [*self._wanted, newest][-self._observations :]
         running_replicas = {operator.name: operator.replicas for operator in fit.operators}
         plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in running_replicas.items()}
@@ -130,14 +129,14 @@ def follow_autoscaler(job: ControlledJob) -> None:
     The rule is told what a source with a log would tell: the rate that is offered, and the backlog to be caught up with. It
     changes the resource requirements, and triggers no checkpoint of its own.
     """
-    control = AutoscalerControl(max(1, round(SCALE_DOWN / job.day.speed / OBSERVATION)), job.max_replicas)
+    control = AutoscalerControl(round(SCALE_DOWN / WINDOW), job.max_replicas)
     while not job.over.is_set():
         try:
             fit = _observed(job)
             if fit is None:
                 return
             running_replicas = {operator.name: operator.replicas for operator in fit.operators}
-            plan = control.plan(fit, _offered(job))
+            plan = control.plan(fit, *_offered(job))
             if plan != running_replicas:
                 _require(job, plan)
                 job.notes.append(f"{job.seconds():.0f} s: {running_replicas} → {plan}")
@@ -149,15 +148,17 @@ def follow_autoscaler(job: ControlledJob) -> None:
 
 def _observed(job: ControlledJob) -> JobFit | None:
     """The fit to a capture of the usual length; None where the day ended meanwhile."""
-    captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND_SECONDS), sleep=job.over.wait)
+    window = WINDOW / job.day.speed
+    settings = CaptureSettings(seconds=window, every=min(ROUND_SECONDS, window / 3))
+    captured = capture_job(job.flink.address, settings, sleep=job.over.wait)
     return None if job.over.is_set() else fit_job(read_observation(captured))
 
 
-def _offered(job: ControlledJob) -> float:
-    """Tuples/s that were due meanwhile, with what has piled up spread over the time to catch up."""
+def _offered(job: ControlledJob) -> tuple[float, float]:
+    """Tuples/s that were due meanwhile, and those by which what has piled up is caught up with in time."""
     now = job.seconds()
-    rate = job.day.mean_rate(max(0.0, now - OBSERVATION), now)
-    return rate + max(0.0, job.backlog() - IN_FLIGHT * rate) / (CATCH_UP / job.day.speed)
+    rate = job.day.mean_rate(max(0.0, now - WINDOW / job.day.speed), now)
+    return rate, max(0.0, job.backlog() - IN_FLIGHT * rate) / (CATCH_UP / job.day.speed)
 
 
 def _require(job: ControlledJob, plan: Mapping[str, int]) -> None:
@@ -169,30 +170,3 @@ def _require(job: ControlledJob, plan: Mapping[str, int]) -> None:
         requirements[keys[name]]["parallelism"] = {"lowerBound": 1, "upperBound": count}
     job.flink.rest.put(f"{root}/resource-requirements", requirements)
     job.run.job.wait_until_running(plan)
-
-
-def follow_watch(job: ControlledJob) -> None:
-    """Run `edrp watch flink --apply rescale` until the day is over."""
-    folder = Path(mkdtemp(prefix="watch-", dir=job.flink.folder))
-    goals = Goals(busy_limit=BUSY_LIMIT, policy=ReplanningPolicy(downtime_worth=3.0, horizon=HORIZON / job.day.speed))
-    (folder / "goals.json").write_text(goals.model_dump_json(), encoding="utf-8")
-    command = [sys.executable, "-m", "edrp", "watch", "flink", "--rest", job.flink.address, "--apply", "rescale"]
-    command += ["--journal", str(folder / "watch.jsonl"), "--goals", str(folder / "goals.json"), "--every", str(OBSERVATION)]
-    command += ["--max-downtime", str(MAX_DOWNTIME), "--cooldown", str(COOLDOWN), "--replicas", f"1:{job.max_replicas}"]
-    output = folder / "watch.txt"
-    with output.open("ab") as target:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=target, stderr=subprocess.STDOUT)
-        try:
-            while process.poll() is None and not job.over.wait(1.0):
-                pass
-            process.send_signal(signal.SIGINT)
-            process.wait(SECONDS_TO_STOP_POLICY)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    job.notes.extend(output.read_text(encoding="utf-8", errors="replace").splitlines())
-
-
-POLICIES: dict[str, Policy] = {"static peak": hold, "autoscaler": follow_autoscaler, "watch": follow_watch}
-"""Policies by the name that rows give them."""

@@ -15,6 +15,9 @@ STEP_MINUTES = 10
 STEPS = MINUTES_PER_DAY // STEP_MINUTES
 HOURS = 24.0
 
+WEEKS, DAYS_OF_WEEK = 6, 7
+"""Weeks before a day whose same weekday is its history, and days of a week."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadDay:
@@ -25,11 +28,13 @@ class LoadDay:
     origin : where the rates are from, in words.
     seconds : from the first to the last moment of the day.
     rates : tuples/s of each step.
+    past : tuples/s of each step of days before it, oldest first: the same weekday of six weeks, where the year has them.
     """
 
     origin: str
     seconds: float
     rates: tuple[float, ...]
+    past: tuple[tuple[float, ...], ...] = ()
 
     @property
     def step(self) -> float:
@@ -46,6 +51,16 @@ class LoadDay:
         times = [begin + round(1000 * self.step * number) for number in range(len(self.rates) + 1)]
         return list(zip(times, [*self.rates, 0.0], strict=True))
 
+    def history(self, begin: float) -> str:
+        r"""The days before it as `edrp watch flink --history` reads them, one after the other up to a begin in s since 1970.
+
+        >>> LoadDay("made up", 20.0, (1.0, 2.0), ((3.0, 4.0),)).history(1000.0)
+        'time,rate\n980.000000,3.0\n990.000000,4.0\n'
+        """
+        rates = [rate for day in self.past for rate in day]
+        times = begin + self.step * (np.arange(len(rates)) - len(rates))
+        return "time,rate\n" + "".join(f"{at:.6f},{rate}\n" for at, rate in zip(times, rates, strict=True))
+
     def due(self, seconds: float) -> float:
         """Tuples that are due in the first so many seconds."""
         within = np.clip(seconds - self.step * np.arange(len(self.rates)), 0.0, self.step)
@@ -59,12 +74,18 @@ class LoadDay:
 def taxi_day(seed: int, seconds: float, peak: float, data: Path | None = None) -> LoadDay:
     """A day of 2013, drawn by the seed, scaled so that its busiest ten minutes bring `peak` tuples/s.
 
+    Its past has the same scale. In the first week of the year, where no weekday comes again, it is the day before.
+
     Raises
     ------
     InvalidInstanceError
         There is no taxi stream in the folder.
     """
     trips = taxi_rates(data)
-    day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_PER_DAY))
-    counts = trips[day * MINUTES_PER_DAY : (day + 1) * MINUTES_PER_DAY].reshape(STEPS, STEP_MINUTES).sum(axis=1)
-    return LoadDay(f"New York taxi trips, {day_of_2013(day)}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))
+    days = len(trips) // MINUTES_PER_DAY
+    counts = trips[: days * MINUTES_PER_DAY].reshape(days, STEPS, STEP_MINUTES).sum(axis=2)
+    day = int(np.random.default_rng(seed).integers(days))
+    scaled = (peak * counts / counts[day].max()).round(3)
+    before = [day - DAYS_OF_WEEK * week for week in range(WEEKS, 0, -1) if day >= DAYS_OF_WEEK * week] or [day - 1] * (day > 0)
+    past = tuple(tuple(scaled[number].tolist()) for number in before)
+    return LoadDay(f"New York taxi trips, {day_of_2013(day)}", seconds, tuple(scaled[day].tolist()), past)

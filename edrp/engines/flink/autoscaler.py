@@ -1,4 +1,4 @@
-"""The rule of the autoscaler of the Flink Kubernetes operator, with its default settings: numbers of replicas, one by one."""
+"""The rule of the autoscaler of the Flink Kubernetes operator, with its default settings."""
 
 from __future__ import annotations
 
@@ -18,25 +18,44 @@ MAX_SCALE_DOWN = 0.6
 """`job.autoscaler.scale-down.max-factor`: share of replicas that are taken away at once."""
 
 
-def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0) -> dict[str, int]:
+def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0, catch_up: float = 0.0, restart: float = 0.0) -> dict[str, int]:
     """Number of replicas by the autoscaler's rule, of each operator whose busy time is known; sources stay.
 
-    The busiest replica counts (`metrics.busy-time.aggregator` MAX). Tuples that pile up during the restart are left out.
+    The busiest replica counts (`metrics.busy-time.aggregator` MAX). As soon as one operator that other replicas would help is
+    busy outside the band around the target, every operator gets the replicas that it needs for the target
+    (`AutoScalerUtils.getTargetProcessingCapacity` and `ScalingExecutor` of the operator).
+
+    Parameters
+    ----------
+    fit
+        What was observed of the job.
+    rate_factor
+        The rate that is offered, as a multiple of what the job took in.
+    catch_up
+        The rate at which a backlog is to be worked off, as a multiple of the same.
+    restart
+        `restart.time` ÷ `catch-up.duration`: share of the rate that is added for what piles up during a restart.
     """
-    return {
-        fitted.name: _replicas(fitted, observed, rate_factor, fit)
-        for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True)
-        if fitted.source or fitted.busy is not None
-    }
+    changes: dict[str, int] = {}
+    leaves = False
+    replicas = {}
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        if not fitted.source and fitted.busy is None:
+            continue
+        replicas[fitted.name] = fitted.replicas
+        if fitted.source or not fitted.busy:
+            continue
+        needed = _replicas(fitted, observed, fitted.busy * (rate_factor * (1 / TARGET + restart) + catch_up), fit)
+        if needed != fitted.replicas:
+            changes[fitted.name] = needed
+            too_few = fitted.busy * (rate_factor / (TARGET + BOUNDARY) + catch_up) > 1.0
+            leaves |= too_few or fitted.busy * (rate_factor * (1 / (TARGET - BOUNDARY) + restart) + catch_up) < 1.0
+    return replicas | changes if leaves else replicas
 
 
 def _replicas(fitted: OperatorFit, observed: OperatorObservation, factor: float, fit: JobFit) -> int:
-    if fitted.source or not fitted.busy:
-        return fitted.replicas
-    busy = fitted.busy * factor
-    if TARGET - BOUNDARY <= busy <= TARGET + BOUNDARY:
-        return fitted.replicas
-    replicas = math.ceil(fitted.replicas * busy / TARGET - WHOLE_NUMBER_SLACK)
+    """Replicas with so many times the capacity of those that run."""
+    replicas = math.ceil(fitted.replicas * factor - WHOLE_NUMBER_SLACK)
     replicas = max(1, replicas, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - WHOLE_NUMBER_SLACK))
     replicas = min(replicas, observed.max_parallelism)
     keyed = any(stream.target == fitted.name and stream.partitioning == "hash" for stream in fit.observation.streams)

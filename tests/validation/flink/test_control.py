@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "edrp" / "engines"))
@@ -13,6 +15,8 @@ from taxi_stream import write_taxi_stream
 from test_flink_fit import fitted
 
 from edrp.core.errors import EdrpError
+from edrp.engines.rate_history import read_history
+from edrp.validation.flink.control import JOBS, SERVICE, lab_settings
 from edrp.validation.flink.control_measures import ReplicaSample, control_measures, late_tuples, replica_hours, standstills
 from edrp.validation.flink.control_policies import AutoscalerControl, peak_replicas
 from edrp.validation.flink.days import LoadDay, taxi_day
@@ -36,6 +40,36 @@ def test_a_day_of_taxi_trips_is_scaled_to_its_peak_and_drawn_by_the_seed(tmp_pat
     assert origins == {f"New York taxi trips, 2013-01-0{day}" for day in (1, 2, 3)}
     with pytest.raises(EdrpError, match="nyc_taxi"):
         taxi_day(1, 1200.0, 180.0, tmp_path / "nowhere")
+
+
+def test_the_history_of_a_day_is_the_same_weekday_of_six_weeks_before(tmp_path):
+    """Days of the stream differ by their peaks, 110, 120, … trips a minute in the busiest ten minutes, and their night."""
+    write_taxi_stream(tmp_path, days=60)
+    days = {taxi_day(seed, 1440.0, 180.0, tmp_path).origin[-10:]: taxi_day(seed, 1440.0, 180.0, tmp_path) for seed in range(40)}
+    assert {len(day.past) for name, day in days.items() if name > "2013-02-12"} == {6}
+    late = days["2013-02-20"]
+    for week, past in enumerate(reversed(late.past), 1):
+        other = days.get(f"2013-{date(2013, 2, 20) - timedelta(weeks=week):%m-%d}")
+        assert max(past) < 180.0
+        assert other is None or np.argmax(past) == np.argmax(other.rates)
+    assert all(len(day.past) == 1 for name, day in days.items() if "2013-01-01" < name < "2013-01-15")
+
+
+def test_a_history_is_one_that_the_command_reads(tmp_path):
+    day = LoadDay("made up", 40.0, (10.0, 20.0, 0.0, 30.0), ((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)))
+    (tmp_path / "history.csv").write_text(day.history(1e9 + 0.25))
+    history = read_history(tmp_path / "history.csv", season=40.0)
+    assert history.rates.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert (history.step, history.season_steps, history.end) == (10.0, 4, 1e9 + 0.25)
+
+
+def test_state_is_complete_before_the_day_begins():
+    for kind in JOBS.values():
+        settings = lab_settings(kind, "autoscaler", LoadDay("made up", 40.0, (2.0,)))
+        if kind.state_bytes > 1000:
+            assert settings.rate * kind.warm_up > settings.keys
+            assert settings.keys * settings.state_bytes >= 400e6
+            assert settings.rate * SERVICE["counter"] < settings.replicas["counter"]
 
 
 def test_the_schedule_of_a_day_ends_with_nothing_due():

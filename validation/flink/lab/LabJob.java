@@ -20,6 +20,7 @@ import org.apache.flink.util.ParameterTool;
  *
  * <p>Required: --rates FILE (see RateSchedule), --folder FOLDER for what the writer measures. For each operator NAME:
  * --NAME.replicas, --NAME.micros of service. Others: --keys, --skew (exponent of Zipf's law), --state-bytes per key,
+ * --store-bytes-per-second (of a store that the counter's state comes back from after a restart; default: as fast as it is),
  * --service fixed|exponential, --checkpoint-ms, --buffer-ms, --name, and --pinned true, with which each operator has slots of
  * its own that demand the external resource of the operator's name, or the one that --places OPERATOR=RESOURCE,… names for it.
  */
@@ -62,7 +63,8 @@ public final class LabJob {
         int keys = parameters.getInt("keys", 1000);
         EventGenerator generator = new EventGenerator(schedule, keys, parameters.getDouble("skew", 0), origin);
         ScheduledSource<Event> source = new ScheduledSource<>(generator, schedule, EVENT);
-        return placed(environment.fromSource(source, WatermarkStrategy.noWatermarks(), name), name);
+        WatermarkStrategy<Event> times = WatermarkStrategy.<Event>noWatermarks().withTimestampAssigner((event, before) -> event.due);
+        return placed(environment.fromSource(source, times, name), name);
     }
 
     private DataStream<Event> parse(DataStream<Event> events) {
@@ -74,7 +76,10 @@ public final class LabJob {
     }
 
     private DataStream<Event> count(DataStream<Event> events) {
-        Counter counter = new Counter(service("counter"), parameters.getInt("state-bytes", 1000));
+        int bytes = parameters.getInt("state-bytes", 1000);
+        double store = parameters.getDouble("store-bytes-per-second", 0);
+        double seconds = store > 0 ? bytes * (double) parameters.getInt("keys", 1000) / store : 0;
+        Counter counter = new Counter(service("counter"), bytes, seconds);
         return placed(events.keyBy(event -> event.key, Types.INT).process(counter).returns(EVENT), "counter");
     }
 

@@ -40,6 +40,16 @@ final class RateSchedule implements Serializable {
         return rate[piece] > 0 ? from[piece] + (index - before[piece]) * 1000 / rate[piece] : Double.POSITIVE_INFINITY;
     }
 
+    /** Number of records that are due until a time in milliseconds since 1970. */
+    synchronized long dueUntil(long time) {
+        look();
+        int piece = from.length - 1;
+        while (piece > 0 && from[piece] > time) {
+            piece--;
+        }
+        return (long) (before[piece] + rate[piece] * Math.max(0, time - from[piece]) / 1000);
+    }
+
     private void look() {
         long now = System.currentTimeMillis();
         if (from != null && now - looked < LOOK_MS) {

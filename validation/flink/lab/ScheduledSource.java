@@ -15,7 +15,11 @@ import org.apache.flink.api.connector.source.util.ratelimit.RateLimiter;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.connector.datagen.source.GeneratorFunction;
 
-/** A source that lets each record go when it is due; until then it is idle, and checkpoints go through. Runs once only. */
+/**
+ * A source that lets each record go when it is due; until then it is idle, and checkpoints go through. Runs once only.
+ *
+ * <p>It reports pendingRecords, as a connector of a log does: records that are due and that it has not let go.
+ */
 final class ScheduledSource<T> extends DataGeneratorSource<T> {
     private final RateSchedule schedule;
 
@@ -26,7 +30,9 @@ final class ScheduledSource<T> extends DataGeneratorSource<T> {
 
     @Override
     public SourceReader<T, NumberSequenceSplit> createReader(SourceReaderContext context) throws Exception {
-        return new Reader<>(super.createReader(context), new Limiter(schedule));
+        Limiter limiter = new Limiter(schedule);
+        context.metricGroup().setPendingRecordsGauge(limiter::pending);
+        return new Reader<>(super.createReader(context), limiter);
     }
 
     /** Tells the limiter at which record the source starts or, after a restart, goes on. */
@@ -80,6 +86,15 @@ final class ScheduledSource<T> extends DataGeneratorSource<T> {
                 release(answer, next++);
             }
             return answer;
+        }
+
+        /** Records that are due and have not been let go; 0 until the source knows where it starts. */
+        private synchronized long pending() {
+            if (next < 0) {
+                return 0;
+            }
+            long first = asked != null && !asked.isDone() ? next - 1 : next;
+            return Math.max(0, schedule.dueUntil(System.currentTimeMillis()) - first);
         }
 
         /** Completes what was asked for when the record is due. */

@@ -40,7 +40,8 @@ class LabSettings:
     exponential : whether service times are exponentially distributed, instead of all equal.
     keys : how many keys there are.
     skew : exponent of Zipf's law by which keys are drawn; 0 for all alike.
-    state_bytes : of each key of the counter.
+    state_bytes : of each key of the counter; the first tuples bring every key once.
+    store_rate : bytes/s of a store that hands the counter's state back after a restart, 0 for as fast as Flink reads it.
     checkpoint_interval : seconds between checkpoints.
     buffer_timeout : seconds after which a buffer is sent that is not full.
     max_parallelism : number of key groups.
@@ -56,6 +57,7 @@ class LabSettings:
     keys: int = 1000
     skew: float = 0.0
     state_bytes: int = 1000
+    store_rate: float = 0.0
     checkpoint_interval: float = 5.0
     buffer_timeout: float = 0.01
     max_parallelism: int = 128
@@ -79,6 +81,7 @@ class LabSettings:
             "keys": self.keys,
             "skew": self.skew,
             "state-bytes": self.state_bytes,
+            "store-bytes-per-second": self.store_rate,
             "checkpoint-ms": round(1000 * self.checkpoint_interval),
             "buffer-ms": round(1000 * self.buffer_timeout),
             "max-parallelism": self.max_parallelism,

@@ -12,13 +12,14 @@ from edrp.validation.papers.claims import claim_records, claim_table
 from edrp.validation.papers.flink.control import control_statements, control_table, day_table
 from edrp.validation.papers.flink.places import place_statements, place_table
 from edrp.validation.papers.flink.predictions import prediction_statements, prediction_table
-from edrp.validation.papers.flink.rows import FlinkRows, Row, load_text
+from edrp.validation.papers.flink.rows import FlinkRows, Row, job_rows, load_text
 
 SIDE_BY_SIDE = (
     "The policies of a day run side by side on clusters of their own, so that the load of the machine is the same for all. "
     "`static peak` has the replicas that the day's busiest ten minutes need at 80 % busy. `autoscaler` is the rule of Flink's "
     "autoscaler with its default settings on the compressed clock; it is told the rate that is offered and the backlog, as a "
-    "source with a log tells them. `watch` is the command `edrp watch flink --apply rescale`, which knows counters only."
+    "source with a log tells them. `watch` is the command `edrp watch flink --apply rescale --decide day`, which is given the "
+    "same weekday of six weeks before; `watch, by the minute` is the command without history, which knows counters only."
 )
 
 
@@ -72,7 +73,8 @@ def _parts(rows: FlinkRows) -> Iterator[tuple[str, tuple[str, ...], tuple[Table,
         )
         yield "Predictions", (introduction,), (prediction_table(rows.predictions),)
     if rows.control:
-        yield "Control", (SIDE_BY_SIDE,), (control_table(rows.control), day_table(rows.control))
+        of_jobs = job_rows(rows.control).values()
+        yield "Control", (SIDE_BY_SIDE,), tuple(table(of_job) for of_job in of_jobs for table in (control_table, day_table))
     if rows.placements:
         introduction = (
             "A chain runs on three sites with delays of proxies between them, placed exactly by a savepoint and a new start."

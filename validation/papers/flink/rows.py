@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,23 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
     return rows
 
 
+def job_name(row: Row) -> str:
+    """The job that was controlled; rows without one are of the chain.
+
+    >>> job_name({"seed": 1}), job_name({"job": "large-state"})
+    ('chain', 'large-state')
+    """
+    return str(row.get("job", "chain"))
+
+
+def job_rows(control: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows of control by their job."""
+    rows: dict[str, list[Row]] = {}
+    for row in control:
+        rows.setdefault(job_name(row), []).append(row)
+    return rows
+
+
 def read_lines(paths: Iterable[Path], why_no_row: Callable[[Any], str]) -> Iterator[Row]:
     """Read files of JSON lines.
 
@@ -114,8 +131,12 @@ def read_lines(paths: Iterable[Path], why_no_row: Callable[[Any], str]) -> Itera
 
 
 def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
-    """Days that differ in more than their seed, or that stand there twice."""
-    rows = list(control)
+    """Days of a job that differ in more than their seed, or that stand there twice."""
+    for rows in job_rows(control).values():
+        yield from _mixed_days_of_job(rows)
+
+
+def _mixed_days_of_job(rows: Sequence[Row]) -> Iterator[Fault]:
     for name in ("seconds", "peak", "bound"):
         values = sorted({row[name] for row in rows})
         if len(values) > 1:
