@@ -195,7 +195,7 @@ class Program:
         *,
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
-        integer: bool = False,
+        integer: ArrayLike = False,
     ) -> Ints:
         """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
         look("the program")

@@ -140,7 +140,7 @@ class PlacementOverTime(Problem):
         """The base with other limits and with weights that make up for what these normalise; and the factor that is left."""
         coefficients = {term.metric: term.coefficient for term in self.base.terms if term.weight}
         scaled = {
-            name: coefficient * ((limits.of(name) and self.base.metrics[name].scaled(limits.of(name))) or 1.0)
+            name: coefficient * (1.0 if (limit := limits.of(name)) is None else self.base.metrics[name].scaled(limit))
             for name, coefficient in coefficients.items()
         }
         factor = sum(scaled.values())

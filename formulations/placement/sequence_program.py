@@ -27,7 +27,7 @@ from edrp.placement.reconfiguration import operator_downtimes
 from edrp.placement.sequence import EdrpSequence
 from edrp.placement.sequence_arrays import SequenceArrays, compile_sequence
 
-Cells = list[tuple[Ints, Ints, Floats]]
+Cells = list[tuple[Ints, Ints, Any]]
 """Entries of rows over operators × nodes: row, column and coefficient."""
 
 

@@ -64,7 +64,7 @@ class DeploymentPool:
             return 0
         new = counts[list(fresh.values())]
         values = self._evaluate(new)
-        feasible: Bools = np.isfinite(values).any(axis=1)
+        feasible: Bools = np.asarray(np.isfinite(values).any(axis=1))
         place = len(self) + np.cumsum(feasible) - 1
         self._index.update(zip(fresh, np.where(feasible, place, -1).tolist(), strict=True))
         self.counts = np.concatenate([self.counts, new[feasible]])
