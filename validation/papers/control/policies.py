@@ -17,16 +17,14 @@ from edrp.heuristics.placement.ds2 import Ds2Parameters
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency import CapacityCurveLatency
 from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
-from edrp.validation.flink.control_policies import (
-    BUSY_LIMIT,
-    CATCH_UP,
-    HORIZON,
-    SCALE_DOWN,
-    AutoscalerControl,
-)
+from edrp.validation.flink.control_policies import CATCH_UP, SCALE_DOWN, AutoscalerControl
+from edrp.validation.flink.control_watch import HORIZON
 from edrp.validation.papers.control.days import DAY_STEPS, STEP, TracedDay
 from edrp.validation.papers.control.setting import SPEED
 from edrp.validation.simulation.placement.fluid_job import FluidJob
+
+BUSY_LIMIT = 0.85
+"""Most that a replica is to be busy under the rule of `edrp watch` that weighs each minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def autoscaler(job: FluidJob) -> Policy:
             return start(moment)
         capacity = job.capacity(moment.running)
         served = capacity if moment.backlog > 0 else min(moment.last_rate, capacity)
-        plan = control.plan(_fit(job, moment.running, served), moment.last_rate + moment.backlog / (CATCH_UP / SPEED))
+        plan = control.plan(_fit(job, moment.running, served), moment.last_rate, moment.backlog / (CATCH_UP / SPEED))
         return np.array([plan[name] for name in job.names])
 
     return decide
