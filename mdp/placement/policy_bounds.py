@@ -204,7 +204,7 @@ class _StayValues:
         self.costs = np.maximum(self.costs, sums)
 
     def _most_saved(self) -> float:
-        """What the multipliers of the first choice may be worth at most."""
+        """Largest worth that the multipliers of the first choice may have."""
         coordinates = self.bounds.coordinates
         replicas = self.levels.sequence.periods[0].max_replicas[coordinates.operator]
         return float(self.multipliers[self.levels.level] @ np.where(coordinates.shared == 1, 1.0, replicas))

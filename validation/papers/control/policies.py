@@ -29,7 +29,7 @@ BUSY_LIMIT = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a policy knows at the begin of a period.
+    """The knowledge of a policy at the beginning of a period.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ SOURCE = "source"
 
 
 def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
-    """What observing the job would yield, as far as the autoscaler's rule reads it."""
+    """The fit that observing the job would yield, as far as the autoscaler's rule reads it."""
     most = (1, *map(len, job.capacities))
     names, replicas = (SOURCE, *job.names), (1, *running.tolist())
     busy = (None, *(served / curve[number - 1] for curve, number in zip(job.capacities, running.tolist(), strict=True)))

@@ -1,4 +1,4 @@
-"""What look-ahead control is worth on real days, against certified optima of those who know the day: run, judged, reported."""
+"""The worth of look-ahead control on real days, against certified optima of those who know the day: run, judged, reported."""
 
 from __future__ import annotations
 
