@@ -56,7 +56,7 @@ def day_curve(periods: int, random: np.random.Generator) -> Floats:
     """Loads of a day relative to the busiest period: a quiet night, a morning and an evening peak, and noise.
 
     >>> curve = day_curve(24, np.random.default_rng(0))
-    >>> curve.max(), bool(curve.min() < 0.4)
+    >>> float(curve.max()), bool(curve.min() < 0.4)
     (1.0, True)
     """
     hours = (np.arange(periods) + 0.5) * 24 / periods
