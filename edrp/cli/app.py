@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "edrp.cli.explain:explain_file",
-        "Explain a deployment: critical path, cost, reconfiguration, limits, rules, and the distance to the second best.",
+        "Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals.",
     ),
     "explore": Command(
         "edrp.cli.explore:explore_file",
