@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from edrp.core.methods import Method, Options, get_method, run_method
 from edrp.core.solution import Answer
@@ -52,13 +53,15 @@ def period_answers(problem: EdrpSequence, options: Options) -> Iterator[Answer]:
     Equal loads are solved once.
     """
     known: dict[str, Answer] = {}
+    given = options.start
+    starts = [None] * len(problem.periods) if given is None else problem.read_decision(given, "start")
     for number, period in enumerate(problem.periods):
         load = period.replace(duration=1.0).model_dump_json()
         if load not in known:
             loaded = problem.period(number).problem
             method = get_method("auto", "edrp").resolve(loaded)
             share = options.within(options.remaining / (len(problem.periods) - number))
-            known[load] = run_method(method, loaded, share)
+            known[load] = run_method(method, loaded, replace(share, start=starts[number]))
         yield known[load]
         if known[load].decision is None:
             return

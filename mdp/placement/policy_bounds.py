@@ -145,7 +145,7 @@ class PolicyBounds:
         answer = self.solve(replace(compiled, replica_prices=prices), units, start=start, gap=self.gap)
         self.priced += 1
         if answer.counts is not None:
-            pool.add(answer.counts[None])
+            pool.add(np.array([answer.counts, *answer.others]))
             pool.expand([index] if (index := pool.index(answer.counts)) >= 0 else [])
         return max(float(answer.bound), self._trivial(net))
 

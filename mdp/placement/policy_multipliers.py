@@ -28,6 +28,9 @@ MAX_STEP, PATIENCE = 1.0, 12
 FLOW_PASSES = 400
 """Maximum number of periods for which the flow of a policy is followed."""
 
+FLOW_UNITS = 2e-6
+"""Units of work to follow the flow of one state to one level."""
+
 MIN_FLOW = 1e-4
 """Discounted flow below which the rest of it is left out of the direction."""
 
@@ -109,6 +112,7 @@ class PoolRelaxation:
         flow = {(level, member): 1.0}
         for _ in range(FLOW_PASSES):
             arriving: dict[tuple[int, int], float] = {}
+            spend(FLOW_UNITS * len(flow) * levels.count)
             for (here, running), share in flow.items():
                 for other in np.flatnonzero(levels.transitions[here]).tolist():
                     part = share * levels.discount * levels.transitions[here, other]

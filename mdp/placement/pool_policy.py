@@ -92,8 +92,9 @@ def _given(problem: EdrpPolicyProblem, levels: LevelArrays, options: Options) ->
     if levels.sequence.initial is not None:
         yield levels.sequence.initial
     if options.start is not None:
-        for deployment in problem.read_decision(options.start).deployments:
-            yield levels.sequence.periods[0].counts(deployment)
+        for deployment in problem.read_decision(options.start, "start").deployments:
+            with suppress(KeyError):  # of nodes that no operator may use
+                yield levels.sequence.periods[0].counts(deployment)
 
 
 def _complete_answer(problem: EdrpPolicyProblem, decisions: PoolDecisions, options: Options) -> Answer:
