@@ -24,9 +24,11 @@ BENCHMARKS = {
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
     "flink_response_times": ("real systems", "response times after migrations by window and method (state migration, Fig. 13)"),
+    "forecast_quality": ("quality", "forecasts of offered rates against the same time a week before, on real series"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
+    "sequences": ("quality", "deployments over elastic days: gap, and room closed below the baselines"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
 }
 """Subject and purpose of each script, by the name of its file."""

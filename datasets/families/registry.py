@@ -31,7 +31,7 @@ def all_families() -> dict[str, dict[str, Family]]:
     An entry point gives a `Family` or a list of them; one whose name is taken is left out.
 
     >>> list(all_families())[:2]
-    ['edrp', 'latency-aware']
+    ['edrp', 'edrp-sequence']
     """
     families = own_families()
     for family in added("edrp.families"):

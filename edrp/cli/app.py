@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "edrp.cli.explain:explain_file",
-        "Explain a deployment: critical path, cost, reconfiguration, limits, rules, and the distance to the second best.",
+        "Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals.",
     ),
     "explore": Command(
         "edrp.cli.explore:explore_file",
@@ -104,7 +104,7 @@ COMMANDS = {
     ),
     "plan": Command(
         "edrp.cli.plan:plan_file",
-        "Plan a migration or rescaling: which state each node keeps, sends and receives, and the shortest schedule for it.",
+        "Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change.",
     ),
     "generate": Command("edrp.cli.generate:generate_instances", "Generate random instances, taking the families in turn."),
     "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),

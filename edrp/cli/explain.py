@@ -25,7 +25,7 @@ def explain_file(
     work_limit: ExplainedWork = None,
     strict: Strict = False,
 ) -> None:
-    """Explain a deployment: critical path, cost, reconfiguration, limits, rules, and the distance to the second best."""
+    """Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals."""
     problem = read_problem(file, strict)
     explain = get_kind(problem.kind).explain
     if explain is None:

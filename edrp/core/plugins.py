@@ -23,7 +23,7 @@ def own(group: str) -> Any:
     Examples
     --------
     >>> [kind.name for kind in own("edrp.kinds")][:2]
-    ['edrp', 'latency-aware']
+    ['edrp', 'edrp-sequence']
     """
     return resolve_name(_OWN[group])
 

@@ -117,7 +117,7 @@ def forecast(
 
 
 def forecast_remark(history: RateHistory) -> str | None:
-    """What limits a forecast from this history, in a sentence; None where nothing does.
+    """The limits of a forecast from this history, in a sentence; None where nothing does.
 
     >>> forecast_remark(RateHistory(3600.0, 86400.0, np.ones(12)))
     'the history covers 0.5 seasons: until it covers one, the load is expected to stay as it is, with wide quantiles'

@@ -33,14 +33,14 @@ class LaterChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What to do now, and what is planned.
+    """A decision for now, and the changes planned for later.
 
     Attributes
     ----------
     replicas : number of replicas of each operator from now on.
     change : whether they are others than those that run.
     reason : why, in a sentence.
-    at : changes planned for later, in the order of time; each decision plans anew.
+    at : changes planned for later, in the order of time; each decision plans again.
     saving : price of the best course that does not change now, less that of the best one that does; 0 while nothing is weighed.
     """
 

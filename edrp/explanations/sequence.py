@@ -272,7 +272,7 @@ def _changes(problem: EdrpSequence, course: Course, pool: CoursePool, begins: Se
 
 
 def _why_needed(problem: EdrpSequence, course: Course, number: int, span: tuple[int, int]) -> str:
-    """What breaks if the deployment before stays until the next change, or the one after runs from the change before."""
+    """The limits that break if the deployment before stays until the next change, or the next one runs from the last change."""
     first, end = span
     before = course[number - 1] if number else problem.initial
     assert before is not None

@@ -70,7 +70,7 @@ def _is_infeasible(problem: EdrpSequence, periods: int, units: float) -> bool:
 
 
 def _answer(problem: EdrpSequence, units: float) -> Answer:
-    """What the default method says or else the whole program; unlike `solve` they do not explain why nothing is feasible."""
+    """The answer of the default method or of the whole program, without the explanations that `solve` adds to infeasibility."""
     answer = Answer("none", "finished")
     for method in (get_method(name, problem.kind) for name in ("auto", "highs")):
         if method.refusal(problem) is None:

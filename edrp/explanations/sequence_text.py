@@ -99,7 +99,7 @@ def _cut(caption: str, shown: int, count: int) -> str:
 
 
 def worth(change: ChangeExplanation) -> str:
-    """What a change costs and saves, in a sentence."""
+    """Cost and saving of a change, in a sentence."""
     first, end = change.span
     periods = f"period {first}" if end == first + 1 else f"periods {first}–{end - 1}"
     if change.saved is None:

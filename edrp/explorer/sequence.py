@@ -1,4 +1,4 @@
-"""The view of deployments over periods: what runs when beside the load, and what it costs beside its rivals."""
+"""The view of deployments over periods: deployments next to the load, and costs next to those of rivals."""
 
 from __future__ import annotations
 

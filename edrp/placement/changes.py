@@ -1,4 +1,4 @@
-"""What a change from one deployment to the next costs: its prices, and what it does, in plain code."""
+"""Changes from one deployment to the next: their prices and effects, in plain code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChangePrices(Document):
         return sum(self.parts(change).values())
 
     def parts(self, change: Change | None) -> dict[str, float]:
-        """What each price adds for a change in seconds, by its field; nothing where nothing changes."""
+        """Seconds that each price adds for a change, by its field; empty where nothing changes."""
         if change is None:
             return {}
         return {
@@ -50,7 +50,7 @@ class ChangePrices(Document):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change does.
+    """The effects of a change.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Stateful(Protocol):
 
 
 def change_between(problem: Stateful, before: Deployment | None, after: Deployment, downtime: float) -> Change | None:
-    """What the change from one deployment to the next does; None where nothing changes, or there is nothing before.
+    """Effects of the change from one deployment to the next; None where nothing changes, or there is nothing before.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def change_between(problem: Stateful, before: Deployment | None, after: Deployme
 
     Examples
     --------
-    A replica with 6 bytes of state gets a second beside it, which takes half of them:
+    A replica with 6 bytes of state gets a second one on another node, which takes half of them:
 
     >>> from edrp.placement.edrp import EdrpProblem
     >>> problem = EdrpProblem(

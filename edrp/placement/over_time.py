@@ -1,4 +1,4 @@
-"""What all problems have in common that decide deployments for changing load: the model of `edrp`, and prices of changes."""
+"""Base of the problems that decide deployments for changing load: the model of `edrp`, and prices of changes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class PlacementOverTime(Problem):
         return self.base.replace(limits=limits, weights=weights, rules=rules), factor
 
     def change(self, loaded: LoadedProblem, after: Deployment) -> Change | None:
-        """What the change from a problem's current deployment to another does; None where nothing changes."""
+        """Effects of the change from a problem's current deployment to another; None where nothing changes."""
         problem = loaded.problem
         if problem.current is None or problem.current == after:
             return None

@@ -29,7 +29,7 @@ class LoadLevel(Load):
 
 
 class PolicyState(Outcome):
-    """What a policy does when a level of the load begins while a deployment runs."""
+    """The decision of a policy when a level of the load begins while a deployment runs."""
 
     level: Name = Field(description="level that begins")
     deployment: Annotated[int, Field(ge=0)] = Field(
@@ -262,7 +262,7 @@ class EdrpPolicyProblem(PlacementOverTime):
                 yield f"{what}: {state.cost!r} does not satisfy the Bellman equation of the policy, which gives {follows!r}"
 
     def inconsistency(self, decision: Any) -> str:
-        """What `evaluate` and the rows of a rule in Python disagree about at some level, or ""."""
+        """A disagreement of `evaluate` and the rows of a rule in Python at some level, or ""."""
         if not self.rules:
             return ""
         deployments = self.read_decision(decision).deployments

@@ -1,4 +1,4 @@
-"""What a policy is expected to cost, in plain code that shares nothing with any method."""
+"""Expected costs of a policy, in plain code that shares nothing with any method."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Period(Load):
 
 
 class PeriodOutcome(Outcome):
-    """What runs in a period, and what it costs."""
+    """The deployment of a period, its cost, and its change."""
 
     deployment: Deployment = Field(description="nodes per operator, once per replica")
     cost: float = Field(description="duration × weighted sum of the metrics", json_schema_extra={"unit": "s"})
@@ -221,19 +221,19 @@ class EdrpSequence(PlacementOverTime):
                 known.add(deployment)
 
     def inconsistency(self, decision: Any) -> str:
-        """What `evaluate` and the rows of a rule in Python disagree about in some period, or ""."""
+        """A disagreement of `evaluate` and the rows of a rule in Python in some period, or ""."""
         if not self.rules:
             return ""
         course = self._course(self.read_decision(decision))
         return next(filter(None, (loaded.problem.inconsistency(after) for loaded, after in course)), "")
 
     def solution(self, decision: tuple[Deployment, ...] | None, fields: dict[str, Any]) -> EdrpSequenceSolution:
-        """What runs in each period, what it costs, and the actions that lead there."""
+        """The solution with the deployment of each period, its cost, and the actions that lead there."""
         periods = None if decision is None else tuple(self.outcomes(decision))
         return EdrpSequenceSolution.model_construct(**fields, periods=periods)
 
     def outcomes(self, decision: Sequence[Deployment]) -> Iterator[PeriodOutcome]:
-        """What runs in each period, what it costs, and what its change does."""
+        """The deployment of each period, its cost, and the effects of its change."""
         for number, (loaded, after) in enumerate(self._course(decision)):
             evaluation = loaded.problem.evaluate(after)
             change, before = self.change(loaded, after), loaded.problem.current

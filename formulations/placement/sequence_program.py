@@ -30,6 +30,9 @@ from edrp.placement.sequence_arrays import SequenceArrays, compile_sequence
 Cells = list[tuple[Ints, Ints, Any]]
 """Entries of rows over operators × nodes: row, column and coefficient."""
 
+MAX_PERIODS = 1000
+"""Periods beyond which no program is built: one takes milliseconds and megabytes for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceFormulation(Formulation):
@@ -110,6 +113,11 @@ def formulate_sequence(problem: EdrpSequence, name: str) -> SequenceFormulation:
 def refusal(problem: EdrpSequence) -> str | None:
     """Why the program cannot express a problem; None if it can."""
     limits = [problem.limits, *(period.limits for period in problem.periods if period.limits is not None)]
+    if len(problem.periods) > MAX_PERIODS:
+        return (
+            f"{len(problem.periods)} periods are too many for a program, which takes {MAX_PERIODS}; "
+            "use replica-vectors where only numbers of replicas count, or join periods"
+        )
     timed = problem.changes.downtime > 0 or any(limit.downtime is not None for limit in limits)
     if timed and problem.reconfiguration == "storm":
         return "programs do not express Storm's downtime over periods, where operators wait for each other; use priced-course"

@@ -1,4 +1,4 @@
-"""What users do today over a day: the best deployment of each moment, or one deployment for all of them."""
+"""The rules that users follow today over a day: the best deployment of each period, or one deployment for all periods."""
 
 from __future__ import annotations
 

@@ -50,6 +50,17 @@ class ChangeCoordinates:
         total = np.maximum(counts.sum(axis=2), 1)[:, self.operator]
         return np.where(self.shared == 1, chosen / total, chosen)
 
+    def least_worth(self, net: Floats, max_replicas: Ints) -> float:
+        """Least sum of net multipliers, shape (coordinates,), times coordinates of any deployment within their ranges.
+
+        Parameters
+        ----------
+        max_replicas
+            Shape (operators,), largest numbers of replicas.
+        """
+        largest = np.where(self.shared == 1, 1.0, max_replicas[self.operator])
+        return float(np.minimum(net, 0.0) @ largest)
+
     def replica_prices(self, multipliers: Floats, shape: tuple[int, int, int]) -> Floats:
         """Multipliers of coordinates, shape (coordinates,), as a price of each replica.
 

@@ -139,8 +139,7 @@ class IntervalBounds:
 
     def _trivial(self, net: Floats) -> float:
         """Costs are at least 0, and coordinates within their ranges."""
-        most = np.where(self.coordinates.shared == 1, 1.0, self.arrays.periods[0].max_replicas[self.coordinates.operator])
-        return float(np.minimum(net, 0.0) @ most)
+        return self.coordinates.least_worth(net, self.arrays.periods[0].max_replicas)
 
 
 class _IntervalPath:

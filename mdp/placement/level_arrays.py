@@ -36,7 +36,7 @@ class LevelArrays:
 
     @property
     def least_change(self) -> float:
-        """What any change costs at least, in seconds."""
+        """Least cost of a change, in seconds."""
         return self.sequence.change + self.sequence.downtime * self.sequence.periods[0].synchronisation_time
 
 

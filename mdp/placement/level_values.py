@@ -1,4 +1,4 @@
-"""What deployments cost at every level, whatever metrics count."""
+"""Costs of deployments at every level, whatever metrics count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What deployments cost in every period: one evaluation of many deployments serves all periods at once."""
+"""Costs of deployments in every period: one evaluation of many deployments serves all periods at once."""
 
 from __future__ import annotations
 

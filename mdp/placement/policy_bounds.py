@@ -151,10 +151,7 @@ class PolicyBounds:
 
     def _trivial(self, net: Floats) -> float:
         """Costs are at least 0, and coordinates within their ranges."""
-        most = np.where(
-            self.coordinates.shared == 1, 1.0, self.levels.sequence.periods[0].max_replicas[self.coordinates.operator]
-        )
-        return float(np.minimum(net, 0.0) @ most)
+        return self.coordinates.least_worth(net, self.levels.sequence.periods[0].max_replicas)
 
 
 def _weighted(compiled: Compiled, periods: float) -> Compiled:
@@ -204,7 +201,7 @@ class _StayValues:
         self.costs = np.maximum(self.costs, sums)
 
     def _most_saved(self) -> float:
-        """What the multipliers of the first choice may be worth at most."""
+        """Largest worth that the multipliers of the first choice may have."""
         coordinates = self.bounds.coordinates
         replicas = self.levels.sequence.periods[0].max_replicas[coordinates.operator]
         return float(self.multipliers[self.levels.level] @ np.where(coordinates.shared == 1, 1.0, replicas))

@@ -88,7 +88,7 @@ class PoolPolicy(Method):
 
 
 def _given(problem: EdrpPolicyProblem, levels: LevelArrays, options: Options) -> Iterator[Ints]:
-    """What runs now, and the deployments of the policy to start from."""
+    """The current deployment, and the deployments of the policy to start from."""
     if levels.sequence.initial is not None:
         yield levels.sequence.initial
     if options.start is not None:

@@ -137,7 +137,7 @@ class PoolProcess:
 
 @dataclass(frozen=True, slots=True)
 class PolicyCourse:
-    """What a policy does in the states that it comes to from one deployment on.
+    """Decisions of a policy in the states that it comes to from one deployment on.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class PolicyCourse:
     values: Floats
 
     def expected(self, process: PoolProcess, level: int, deployment: int) -> float:
-        """What is expected to follow a period at a level in which a deployment runs, in seconds."""
+        """Expected cost after a period at a level in which a deployment runs, in seconds."""
         known = dict(zip(self.states, self.values.tolist(), strict=True))
         chances = process.transitions[level].tolist()
         return sum(chance * known[other, deployment] for other, chance in enumerate(chances) if chance > 0)

@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """What runs before the first period.
+    """The deployment before the first period.
 
     Attributes
     ----------

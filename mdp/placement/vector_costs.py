@@ -1,4 +1,4 @@
-"""What vectors of replicas cost in the periods of a sequence, where nothing but their numbers counts.
+"""Costs of vectors of replicas in the periods of a sequence, where nothing but their numbers counts.
 
 Loads are linear in the external rates, so that the latencies of all periods are computed at once. Operators in a row share an
 axis of the grid; the response time is the longest path over these chains, for all vectors at once.
@@ -195,7 +195,7 @@ def node_slots(compiled: Compiled) -> float:
 
 
 def node_room(compiled: Compiled) -> Floats:
-    """What there is of each resource for whole replicas, shape (resources,)."""
+    """Amount of each resource for whole replicas, shape (resources,)."""
     if len(compiled.nodes) == 1:
         return compiled.capacity[0]
     slots = len(compiled.nodes) * node_slots(compiled)

@@ -88,7 +88,7 @@ def _answer(
 
 
 def obstacles(problem: EdrpSequence) -> Iterator[str]:
-    """What makes more count than numbers of replicas, in words."""
+    """Reasons why more counts than numbers of replicas, in words."""
     compiled = compile_problem(problem.base)
     if problem.rules:
         yield "rules say where replicas run"
@@ -110,7 +110,7 @@ def obstacles(problem: EdrpSequence) -> Iterator[str]:
 
 
 def _differences(problem: EdrpSequence, compiled: Compiled) -> Iterator[str]:
-    """What distinguishes several nodes, or joins them in a way that counts."""
+    """Reasons that distinguish several nodes, or join them in a way that counts."""
     if not compiled.candidate.all():
         name = compiled.operators[int(np.flatnonzero(~compiled.candidate.all(axis=1))[0])]
         yield f"{name} may not run on all nodes"

@@ -15,7 +15,7 @@ from edrp.placement.sequence import EdrpSequence
 
 @dataclass(frozen=True, slots=True)
 class PlannedAction:
-    """What one operator does in a change.
+    """The part of one operator in a change.
 
     Attributes
     ----------

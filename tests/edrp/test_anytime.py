@@ -15,6 +15,7 @@ from edrp.core.methods import Options, methods
 from edrp.core.tolerances import SAME_VALUE
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.sequence import elastic_sequence
 
 WORK_LIMIT = 0.1
 """Units of work in which most runs end by themselves."""
@@ -32,6 +33,7 @@ CASES = {
     "column-generation": lambda: check("latency-aware", "seed 0"),
     "equal-nodes": lambda: check("edrp", "rare 0"),
     "highs": lambda: check("edrp", "seed 20"),
+    "priced-course": lambda: elastic_sequence(0, operators=4, nodes=5, periods=6),
     "label-setting": lambda: mapping_problem(20, components=20, seed=3),
     "range-decomposition": lambda: check("rescale", "seed 5"),
     "auto": lambda: check("rescale", "seed 13"),
@@ -122,7 +124,7 @@ def test_no_bound_is_told_that_a_better_answer_refutes(monkeypatch):
 
 def test_every_method_that_tells_bounds_is_interrupted_here():
     known = {*CASES, *SLOW_CASES}
-    silent = {"scipy", "cvxpy", "pyomo", "ssm", "pmc", "fitted", "stored-policy", "process-map"}
+    silent = {"scipy", "cvxpy", "pyomo", "ssm", "pmc", "fitted", "stored-policy", "process-map", "replica-vectors", "pool-policy"}
     assert {name for name, method in methods().items() if method.exact} - silent <= known
 
 

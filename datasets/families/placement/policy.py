@@ -50,12 +50,20 @@ def _elastic_levels(operators: int, random: np.random.Generator) -> EdrpPolicyPr
     return EdrpPolicyProblem(
         **{name: getattr(day, name) for name in SHARED_FIELDS},
         levels=described,
-        transitions=transition_shares(at, count).tolist(),
+        transitions=[_in_thousandths(row) for row in transition_shares(at, count)],
         period=day.periods[0].duration,
         discount=float(random.choice(DISCOUNTS)),
         level=f"load {random.integers(count)}",
         current=current,
     )
+
+
+def _in_thousandths(shares: Floats) -> list[float]:
+    """Shares rounded so that their sum stays 1: what is left after rounding down goes to the largest remainders."""
+    parts = np.floor(1000 * shares)
+    order = np.argsort(parts - 1000 * shares, kind="stable")
+    parts[order[: round(1000 - parts.sum())]] += 1
+    return list((parts / 1000).tolist())
 
 
 def load_levels(loads: Floats, count: int) -> Ints:

@@ -56,7 +56,7 @@ def day_curve(periods: int, random: np.random.Generator) -> Floats:
     """Loads of a day relative to the busiest period: a quiet night, a morning and an evening peak, and noise.
 
     >>> curve = day_curve(24, np.random.default_rng(0))
-    >>> curve.max(), bool(curve.min() < 0.4)
+    >>> float(curve.max()), bool(curve.min() < 0.4)
     (1.0, True)
     """
     hours = (np.arange(periods) + 0.5) * 24 / periods
@@ -89,7 +89,7 @@ def _elastic(
     room = sum(operator.max_replicas for operator in application.operators) * random.uniform(*NODE_ROOM) / nodes
     described = network.model_dump(exclude={"nodes"})
     placed = [{**node.model_dump(), "resources": float(max(2, round(room)))} for node in network.nodes]
-    return _over_a_day(application, Network(nodes=placed, **described), day_curve(periods, random), random)
+    return _over_a_day(application, Network(**rounded({"nodes": placed, **described})), day_curve(periods, random), random)
 
 
 def _replicas_only(operators: int, random: np.random.Generator) -> EdrpSequence:

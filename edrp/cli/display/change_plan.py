@@ -17,7 +17,7 @@ SHOWN_ACTIONS = 200
 
 
 def change_plan_parts(plan: ChangePlan) -> Iterator[Table | str]:
-    """What runs first, then a row for each operator that changes, at its time from the beginning of the first period."""
+    """The first deployment, then a row for each operator that changes, at its time from the beginning of the first period."""
     placed = "; ".join(f"{name}: {counted(nodes)}" for name, nodes in plan.first.items())
     yield f"runs already: {placed}" if plan.running else f"00:00  start {placed}"
     if not plan.changes:

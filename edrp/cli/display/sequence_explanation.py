@@ -16,7 +16,7 @@ from edrp.report.tables import Table
 
 
 def sequence_explanation_parts(problem: EdrpSequence, solution: EdrpSequenceSolution, work_limit: float | None) -> Iterator[Part]:
-    """What runs when, then what is explained."""
+    """The deployment of each period, then their explanation."""
     if solution.periods is not None:
         yield from course_table(problem, solution.periods)
     yield from explained_sequence_parts(

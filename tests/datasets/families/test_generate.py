@@ -284,7 +284,7 @@ def test_rules_are_for_placements_and_asked_for_by_name():
         (["edrp", "--seed", -1], "must not be negative"),
         (["edrp", "--size", 3], "family 'diamond-zoo' needs at least 4 operators"),
         (["migration", "--size", 1], "family 'uniform' needs at least 2 tasks"),
-        ([], "missing; there are edrp, latency-aware, migration, "),
+        ([], "missing; there are edrp, edrp-sequence, edrp-policy, latency-aware, migration, "),
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_written(arguments, message, run, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import REPLICAS_SLACK
+from edrp.engines.day_control import SCENARIOS
 from edrp.engines.fit import NO_TIME, JobFit, OperatorFit
 from edrp.engines.forecast import RateHistory, forecast
 from edrp.engines.observation import CheckpointObservation, Observation, OperatorObservation
@@ -29,14 +30,14 @@ BUSY_LIMIT = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a policy knows at the begin of a period.
+    """The knowledge of a policy at the beginning of a period.
 
     Attributes
     ----------
     number : of the period, from 0.
     last_rate : tuples/s of the period before this one, which was yesterday where this is the first.
     backlog : tuples that wait.
-    running : replicas of the period before; None at the begin of the day.
+    running : replicas of the period before; None at the beginning of the day.
     last_change : number of the period that began with the last change; None if there was none.
     """
 
@@ -156,7 +157,7 @@ SOURCE = "source"
 
 
 def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
-    """What observing the job would yield, as far as the autoscaler's rule reads it."""
+    """The fit that observing the job would yield, as far as the autoscaler's rule reads it."""
     most = (1, *map(len, job.capacities))
     names, replicas = (SOURCE, *job.names), (1, *running.tolist())
     busy = (None, *(served / curve[number - 1] for curve, number in zip(job.capacities, running.tolist(), strict=True)))
@@ -190,9 +191,6 @@ def _operator(name: str, replicas: int, busy: float | None, rate: float) -> Oper
     )
 
 
-QUANTILES = tuple((number + 0.5) / 10 for number in range(10))
-"""Probabilities of the scenarios of a forecast: ten that are equally likely."""
-
 PLANNED = 24
 """Periods that are planned at most: four hours of the original day. The account ends with the day."""
 
@@ -202,7 +200,7 @@ def forecasts(day: TracedDay) -> list[Floats]:
     step = STEP / SPEED
     history = RateHistory(step, DAY_STEPS * step, day.history)
     return [
-        forecast(history, day.rates[:number], min(PLANNED, DAY_STEPS - number), QUANTILES) for number in range(len(day.rates))
+        forecast(history, day.rates[:number], min(PLANNED, DAY_STEPS - number), SCENARIOS) for number in range(len(day.rates))
     ]
 
 

@@ -1,4 +1,4 @@
-"""What look-ahead control is worth on real days, against certified optima of those who know the day: run, judged, reported."""
+"""The worth of look-ahead control on real days, against certified optima of those who know the day: run, judged, reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edrp.validation.papers.control.runs import DayRow, run_days
 from edrp.validation.papers.control.setting import LATE, LATE_PRICE, PEAK, SERVICE, SILENCES, SPEED
 
 COSTS = (
-    "The job is a fluid queue whose capacity is that of its slowest operator; whoever changes the replicas silences it. All "
+    "The job is a fluid queue whose capacity is that of its slowest operator; every change of the replicas silences it. All "
     f"policies pay the same: 1 for a second of a replica, {LATE_PRICE:g} for a tuple that waits longer than {LATE:g} s. What "
     "piles up is carried from period to period. The bound of a day is proven by a dynamic program over replicas and backlogs "
     "that rounds backlogs down; it holds for every course, also for those that are late on purpose."

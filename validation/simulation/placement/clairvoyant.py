@@ -1,4 +1,4 @@
-"""What a day costs at least for those who know its rates: a dynamic program over replicas and backlogs with a certified bound."""
+"""Least cost of a day for those who know its rates: a dynamic program over replicas and backlogs with a certified bound."""
 
 from __future__ import annotations
 

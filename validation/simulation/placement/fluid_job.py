@@ -104,7 +104,7 @@ class FluidJob:
 
 
 class DayCost(NamedTuple):
-    """What a day comes to: replica-seconds, late tuples, changes, and the cost in replica-seconds."""
+    """Totals of a day: replica-seconds, late tuples, changes, and the cost in replica-seconds."""
 
     replica_seconds: float
     late: float
