@@ -39,6 +39,9 @@ MAX_CANDIDATES = 300
 START_SHARE, RELAXATION_SHARE, PASS_SHARE = 0.08, 0.3, 0.6
 """Shares of what is left for the first deployment, the relaxation of all periods, and one pass of priced problems."""
 
+STAYS = (1, 2, 4)
+"""Numbers of intervals into which the periods are divided for deployments that stay long."""
+
 SPREAD = 3.0
 """Units that one priced problem may take, relative to an even share of its pass."""
 
@@ -154,7 +157,20 @@ class CourseSearch:
             if (member := self.pool.index(answer.counts)) >= 0:
                 self.program.cost(np.full(len(periods), member))
                 self.pool.expand([member])
+        if self.coordinates.fixed > 0:
+            self._stay()
         self.report()
+
+    def _stay(self) -> None:
+        """Have the pool hold what is best for long intervals without a change, where any change has a price."""
+        periods, free = len(self.arrays.periods), np.zeros(self.coordinates.upper.size)
+        precision = COARSE * (self.upper if self.upper < inf else 1.0) / periods
+        for parts in STAYS:
+            edges = np.unique(np.linspace(0, periods, parts + 1).round().astype(int))
+            for start, end in pairwise(edges.tolist()):
+                left = self.options.remaining
+                units = None if left == inf else START_SHARE * left / parts
+                self.bounds.solve_interval(start, end, free, precision, units)
 
     def first_multipliers(self, expected_work: Callable[[Sequence[Compiled]], float]) -> Floats:
         """Duals of the linear relaxation of all periods, or of as few blocks of periods as the limit leaves time for."""
@@ -221,13 +237,15 @@ class CourseSearch:
     def climb(self, multipliers: Floats) -> None:
         """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
         idle = 0
+        if multipliers.any():
+            self._evaluate(multipliers, self.relaxed(multipliers), COARSE)
         while not self.done and idle < MAX_IDLE:
             multipliers, relaxation = self.ascend(multipliers)
             scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
             open_share = (scale - relaxation.value) / scale
             precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
             before = self.upper - self.lower
-            self._evaluate(multipliers, precision)
+            self._evaluate(multipliers, relaxation, precision)
             self.report()
             helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
             idle = 0 if helped else idle + 1
@@ -236,8 +254,8 @@ class CourseSearch:
         """Precision at which priced problems count as solved, relative to the cost of the best course."""
         return max(0.1 * self.options.gap, SAME_VALUE)
 
-    def _evaluate(self, multipliers: Floats, precision: float) -> float:
-        """The bound at multipliers."""
+    def _evaluate(self, multipliers: Floats, relaxation: PoolRelaxation, precision: float) -> float:
+        """The bound at multipliers, at which the pool has a relaxation."""
         self.passes += 1
         scale = self.upper if self.upper < inf else max(self.lower, 1.0)
         budget = PASS_SHARE * self.options.remaining
@@ -247,7 +265,8 @@ class CourseSearch:
             left[0] = max(1, left[0] - 1)
             return None if budget == inf else min(SPREAD * budget / (1 + left[0]), self.options.remaining)
 
-        value = self.bounds.bound(multipliers, precision * scale, units, self.upper)
+        enough = min(self.upper, relaxation.value - precision * scale)
+        value = self.bounds.bound(multipliers, precision * scale, units, relaxation.levels, enough)
         if self.bounds.infeasible is not None:
             self.feasible = False
         elif value < inf:
