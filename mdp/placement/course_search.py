@@ -30,6 +30,9 @@ BorderMultipliers = Callable[..., Floats | None]
 MAX_EXACT_UNITS = 60.0
 """Maximum units of work of the dynamic program over all deployments that may be on a best course."""
 
+MAX_RELAXATION_UNITS = 60.0
+"""Maximum units of work of the linear relaxation of all periods."""
+
 COURSE_UNITS = 0.5
 """Units of work of a dynamic program over the most promising deployments of every period."""
 
@@ -54,7 +57,10 @@ MIN_PROGRESS = 0.01
 SERIOUS = 0.1
 """Share of what was promised that must be gained to move the box."""
 
-MAX_IDLE = 2
+FIRST_SHARE = 0.5
+"""Share of the way to the best multipliers over the pool that is gone at first."""
+
+MAX_IDLE = 3
 """Passes of priced problems without progress after which the search ends."""
 
 MAX_STEPS = 25
@@ -235,17 +241,24 @@ class CourseSearch:
         return center, best
 
     def climb(self, multipliers: Floats) -> None:
-        """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
-        idle = 0
+        """Prove bounds on the way to the best multipliers over the pool, from given ones on, until nothing helps.
+
+        Only a share of the way is gone, because the pool knows least of where it has not been; the share follows success.
+        """
+        center, best, share, idle = multipliers, 0.0, FIRST_SHARE, 0
         if multipliers.any():
-            self._evaluate(multipliers, self.relaxed(multipliers), COARSE)
+            best = self._evaluate(center, self.relaxed(center), COARSE)
         while not self.done and idle < MAX_IDLE:
-            multipliers, relaxation = self.ascend(multipliers)
+            target, relaxation = self.ascend(center)
             scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
             open_share = (scale - relaxation.value) / scale
             precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
-            before = self.upper - self.lower
-            self._evaluate(multipliers, relaxation, precision)
+            before, point = self.upper - self.lower, center + share * (target - center)
+            value = self._evaluate(point, self.relaxed(point), precision)
+            if value > best:
+                center, best, share = point, value, min(1.0, 1.5 * share)
+            else:
+                share *= 0.5
             self.report()
             helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
             idle = 0 if helped else idle + 1
@@ -293,7 +306,3 @@ class CourseSearch:
             self.program.best(members)
         if self.upper < inf:
             self.program.improve(self.program.incumbent)
-
-
-MAX_RELAXATION_UNITS = 60.0
-"""Maximum units of work of the linear relaxation of all periods."""

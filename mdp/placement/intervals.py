@@ -27,7 +27,7 @@ from edrp.placement.sequence_arrays import SequenceArrays
 SolvePriced = Callable[..., Any]
 """`edrp.formulations.placement.priced.solve_priced`, which this room gets from those that know both."""
 
-PRICED_WORK = 1.5e-3
+PRICED_WORK = 8e-4
 """Units of work of a priced problem per operator and node, beyond what its search counts."""
 
 
