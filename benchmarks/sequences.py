@@ -14,8 +14,6 @@ from typing import Annotated
 
 import typer
 from common import timed
-from rich.console import Console
-from rich.table import Table
 
 import edrp
 from edrp.datasets.families.placement.sequence import elastic_sequence
@@ -36,8 +34,8 @@ def main(
     work: Annotated[float, typer.Option(help="Work limit of that size.")] = 60.0,
     baseline_work: Annotated[float, typer.Option(help="Work limit of each baseline.")] = 60.0,
 ) -> None:
-    """One row per instance; fails where a bound contradicts a value."""
-    table = Table("size", "seed", "static", "myopic", METHOD, "bound", "gap %", "room closed %", "processor s")
+    """One line per instance as it is solved; fails where a bound contradicts a value."""
+    print("size", "seed", *BASELINES, METHOD, "bound", "gap %", "room closed %", "processor s", sep="  ")
     rows = ((*size, seeds, work),) if all(size) else ROWS
     for operators, nodes, periods, count, units in rows:
         for seed in range(count):
@@ -47,24 +45,8 @@ def main(
             room = min(known) - solution.bound
             closed = 100 * (min(known) - solution.objective) / room if room > 0 else 100.0
             numbers = [f"{value:.1f}" for value in (*known, solution.objective, solution.bound)]
-            table.add_row(
-                f"{operators} × {nodes} × {periods}",
-                f"{seed}",
-                *numbers,
-                f"{100 * solution.gap:.3f}",
-                f"{closed:.1f}",
-                f"{seconds:.1f}",
-            )
-            print(
-                operators,
-                nodes,
-                periods,
-                seed,
-                *numbers,
-                f"{100 * solution.gap:.3f} % {closed:.1f} % {seconds:.1f} s",
-                flush=True,
-            )
-    Console(width=130).print(table)
+            row = (f"{operators} × {nodes} × {periods}", f"{seed}", *numbers, f"{100 * solution.gap:.3f}")
+            print(*row, f"{closed:.1f}", f"{seconds:.1f}", sep="  ", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from edrp.core.program import Arrays
 from edrp.formulations.placement.compact import CompactExpressions, build_compact, estimated_columns
 from edrp.placement.compiled import Compiled
 
-INTERIOR_POINT_WORK = 2e-5
+INTERIOR_POINT_WORK = 3e-6
 """Units of work of an iteration of the interior point method per column of the compact programs."""
 
 ITERATIONS = 60

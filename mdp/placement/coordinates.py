@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.placement.compiled import Compiled
 from edrp.placement.sequence_arrays import SequenceArrays
 
 
@@ -50,16 +51,16 @@ class ChangeCoordinates:
         total = np.maximum(counts.sum(axis=2), 1)[:, self.operator]
         return np.where(self.shared == 1, chosen / total, chosen)
 
-    def least_worth(self, net: Floats, max_replicas: Ints) -> float:
-        """Least sum of net multipliers, shape (coordinates,), times coordinates of any deployment within their ranges.
+    def least_worth(self, net: Floats, compiled: Compiled) -> float:
+        """Least sum of net multipliers, shape (coordinates,), times coordinates of any deployment within the ranges of replicas.
 
-        Parameters
-        ----------
-        max_replicas
-            Shape (operators,), largest numbers of replicas.
+        As if all replicas of an operator were on the node that is cheapest for it.
         """
-        largest = np.where(self.shared == 1, 1.0, max_replicas[self.operator])
-        return float(np.minimum(net, 0.0) @ largest)
+        cheapest = np.full((2, len(compiled.max_replicas)), np.inf)
+        np.minimum.at(cheapest, (self.shared, self.operator), net)
+        cheapest[np.isinf(cheapest)] = 0.0
+        replicas = np.where(cheapest[0] < 0, compiled.max_replicas, compiled.min_replicas)
+        return float(cheapest[0] @ replicas + cheapest[1].sum())
 
     def replica_prices(self, multipliers: Floats, shape: tuple[int, int, int]) -> Floats:
         """Multipliers of coordinates, shape (coordinates,), as a price of each replica.

@@ -30,6 +30,9 @@ BorderMultipliers = Callable[..., Floats | None]
 MAX_EXACT_UNITS = 60.0
 """Maximum units of work of the dynamic program over all deployments that may be on a best course."""
 
+MAX_RELAXATION_UNITS = 60.0
+"""Maximum units of work of the linear relaxation of all periods."""
+
 COURSE_UNITS = 0.5
 """Units of work of a dynamic program over the most promising deployments of every period."""
 
@@ -38,6 +41,9 @@ MAX_CANDIDATES = 300
 
 START_SHARE, RELAXATION_SHARE, PASS_SHARE = 0.08, 0.3, 0.6
 """Shares of what is left for the first deployment, the relaxation of all periods, and one pass of priced problems."""
+
+STAYS = (1, 2, 4)
+"""Numbers of intervals into which the periods are divided for deployments that stay long."""
 
 SPREAD = 3.0
 """Units that one priced problem may take, relative to an even share of its pass."""
@@ -51,7 +57,10 @@ MIN_PROGRESS = 0.01
 SERIOUS = 0.1
 """Share of what was promised that must be gained to move the box."""
 
-MAX_IDLE = 2
+FIRST_SHARE = 0.5
+"""Share of the way to the best multipliers over the pool that is gone at first."""
+
+MAX_IDLE = 3
 """Passes of priced problems without progress after which the search ends."""
 
 MAX_STEPS = 25
@@ -154,7 +163,20 @@ class CourseSearch:
             if (member := self.pool.index(answer.counts)) >= 0:
                 self.program.cost(np.full(len(periods), member))
                 self.pool.expand([member])
+        if self.coordinates.fixed > 0:
+            self._stay()
         self.report()
+
+    def _stay(self) -> None:
+        """Have the pool hold what is best for long intervals without a change, where any change has a price."""
+        periods, free = len(self.arrays.periods), np.zeros(self.coordinates.upper.size)
+        precision = COARSE * (self.upper if self.upper < inf else 1.0) / periods
+        for parts in STAYS:
+            edges = np.unique(np.linspace(0, periods, parts + 1).round().astype(int))
+            for start, end in pairwise(edges.tolist()):
+                left = self.options.remaining
+                units = None if left == inf else START_SHARE * left / parts
+                self.bounds.solve_interval(start, end, free, precision, units)
 
     def first_multipliers(self, expected_work: Callable[[Sequence[Compiled]], float]) -> Floats:
         """Duals of the linear relaxation of all periods, or of as few blocks of periods as the limit leaves time for."""
@@ -219,15 +241,24 @@ class CourseSearch:
         return center, best
 
     def climb(self, multipliers: Floats) -> None:
-        """Prove bounds at the best multipliers over the pool, from given ones on, until the gap is closed or nothing helps."""
-        idle = 0
+        """Prove bounds on the way to the best multipliers over the pool, from given ones on, until nothing helps.
+
+        Only a share of the way is gone, because the pool knows least of where it has not been; the share follows success.
+        """
+        center, best, share, idle = multipliers, 0.0, FIRST_SHARE, 0
+        if multipliers.any():
+            best = self._evaluate(center, self.relaxed(center), COARSE)
         while not self.done and idle < MAX_IDLE:
-            multipliers, relaxation = self.ascend(multipliers)
+            target, relaxation = self.ascend(center)
             scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
             open_share = (scale - relaxation.value) / scale
             precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
-            before = self.upper - self.lower
-            self._evaluate(multipliers, precision)
+            before, point = self.upper - self.lower, center + share * (target - center)
+            value = self._evaluate(point, self.relaxed(point), precision)
+            if value > best:
+                center, best, share = point, value, min(1.0, 1.5 * share)
+            else:
+                share *= 0.5
             self.report()
             helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
             idle = 0 if helped else idle + 1
@@ -236,8 +267,8 @@ class CourseSearch:
         """Precision at which priced problems count as solved, relative to the cost of the best course."""
         return max(0.1 * self.options.gap, SAME_VALUE)
 
-    def _evaluate(self, multipliers: Floats, precision: float) -> float:
-        """The bound at multipliers."""
+    def _evaluate(self, multipliers: Floats, relaxation: PoolRelaxation, precision: float) -> float:
+        """The bound at multipliers, at which the pool has a relaxation."""
         self.passes += 1
         scale = self.upper if self.upper < inf else max(self.lower, 1.0)
         budget = PASS_SHARE * self.options.remaining
@@ -247,7 +278,8 @@ class CourseSearch:
             left[0] = max(1, left[0] - 1)
             return None if budget == inf else min(SPREAD * budget / (1 + left[0]), self.options.remaining)
 
-        value = self.bounds.bound(multipliers, precision * scale, units, self.upper)
+        enough = min(self.upper, relaxation.value - precision * scale)
+        value = self.bounds.bound(multipliers, precision * scale, units, relaxation.levels, enough)
         if self.bounds.infeasible is not None:
             self.feasible = False
         elif value < inf:
@@ -274,7 +306,3 @@ class CourseSearch:
             self.program.best(members)
         if self.upper < inf:
             self.program.improve(self.program.incumbent)
-
-
-MAX_RELAXATION_UNITS = 60.0
-"""Maximum units of work of the linear relaxation of all periods."""

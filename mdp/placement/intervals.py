@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.placement.coordinates import ChangeCoordinates
+from edrp.mdp.placement.period_values import CELL_WORK
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin
 from edrp.placement.compiled import Compiled
@@ -24,6 +26,9 @@ from edrp.placement.sequence_arrays import SequenceArrays
 
 SolvePriced = Callable[..., Any]
 """`edrp.formulations.placement.priced.solve_priced`, which this room gets from those that know both."""
+
+PRICED_WORK = 8e-4
+"""Units of work of a priced problem per operator and node, beyond what its search counts."""
 
 
 def averaged(periods: tuple[Compiled, ...]) -> Compiled:
@@ -68,6 +73,7 @@ class IntervalBounds:
     ----------
     priced : number of priced problems that were solved.
     infeasible : period in which no deployment is feasible; None where none is known.
+    cut : whether the work of some priced problem ended before its proof.
     free : shape (periods,), proven least cost of each period without any price.
     """
 
@@ -78,13 +84,17 @@ class IntervalBounds:
     solve: SolvePriced
     priced: int = 0
     infeasible: int | None = None
+    cut: bool = False
     free: Floats = field(init=False)
     _averages: dict[tuple[int, int], Compiled] = field(default_factory=dict)
+    _proven: dict[tuple[int, int], tuple[Floats, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.free = np.zeros(len(self.arrays.periods))
 
-    def bound(self, multipliers: Floats, precision: float, units: Callable[[], float | None], best: float = np.inf) -> float:
+    def bound(
+        self, multipliers: Floats, precision: float, units: Callable[[], float | None], levels: Floats, best: float = np.inf
+    ) -> float:
         """A lower bound on the cost of all courses.
 
         Parameters
@@ -95,10 +105,12 @@ class IntervalBounds:
             Seconds of objective by which the bounds of all periods together may miss their optima.
         units
             Called before each priced problem for the units of work that it may take, None for any number.
+        levels
+            Of the borders, shape (periods + 1,), that the pool's relaxation has: what they ask of an interval is enough.
         best
-            Cost of the best course: a path that is as expensive needs no more evaluations.
+            Cost at which a path needs no more evaluations.
         """
-        path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units)
+        path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units, levels)
         try:
             path.evaluate_periods()
             while self.infeasible is None and (todo := path.unknown(best)):
@@ -114,8 +126,24 @@ class IntervalBounds:
             self._averages[start, end] = averaged(self.arrays.periods[start:end])
         return self._averages[start, end]
 
-    def solve_interval(self, start: int, end: int, net: Floats, precision: float, units: float | None) -> float:
-        """A lower bound on the cost of deployments in an interval under net multipliers, shape (coordinates,)."""
+    def known(self, multipliers: Floats) -> Floats:
+        """What bounds under other multipliers imply under these ones, shape (periods + 1, periods + 1), by start and end."""
+        count = len(multipliers)
+        low = np.full((count, count), -np.inf)
+        for t in range(count - 1):
+            low[t, t + 1] = self._least(multipliers[t] - multipliers[t + 1])
+        for (start, end), (net, value) in self._proven.items():
+            implied = value + self._least(multipliers[start] - multipliers[end] - net)
+            low[start, end] = max(low[start, end], implied)
+        return low
+
+    def solve_interval(
+        self, start: int, end: int, net: Floats, precision: float, units: float | None, cutoff: float = np.inf
+    ) -> float:
+        """A lower bound on the cost of deployments in an interval under net multipliers, shape (coordinates,).
+
+        At `cutoff` a bound is good enough.
+        """
         compiled, pool = self.average(start, end), self.pool
         total = pool.values[:, start:end].sum(axis=1) + pool.coordinates @ net
         member = int(total.argmin()) if total.size else -1
@@ -127,34 +155,51 @@ class IntervalBounds:
             replace(compiled, replica_prices=prices),
             units,
             start=pool.counts[member] if known else None,
+            cutoff=cutoff,
             gap=max(SAME_VALUE, (end - start) * precision / max(level, precision)),
         )
         self.priced += 1
+        spend(PRICED_WORK * compiled.candidate.size)
+        self.cut |= not answer.proven
         if answer.counts is not None:
             pool.add(np.array([answer.counts, *answer.others]))
             pool.expand([pool.index(answer.counts)] if pool.index(answer.counts) >= 0 else [])
         if end == start + 1 and answer.bound == np.inf:
             self.infeasible = start
-        return max(float(answer.bound), self._trivial(net))
+        bound = max(float(answer.bound), self._least(net))
+        self._proven[start, end] = net, bound
+        return bound
 
-    def _trivial(self, net: Floats) -> float:
+    def _least(self, prices: Floats) -> float:
         """Costs are at least 0, and coordinates within their ranges."""
-        return self.coordinates.least_worth(net, self.arrays.periods[0].max_replicas)
+        return self.coordinates.least_worth(prices, self.arrays.periods[0])
 
 
 class _IntervalPath:
     """Bounds of intervals at some multipliers, and the shortest path over them."""
 
-    def __init__(self, bounds: IntervalBounds, multipliers: Floats, precision: float, units: Callable[[], float | None]) -> None:
+    def __init__(
+        self,
+        bounds: IntervalBounds,
+        multipliers: Floats,
+        precision: float,
+        units: Callable[[], float | None],
+        levels: Floats,
+    ) -> None:
         self.bounds, self.multipliers, self.precision, self.units = bounds, multipliers, precision, units
+        self.levels = levels
         self.periods = len(bounds.arrays.periods)
         self.fixed = bounds.coordinates.fixed
         self.exact: dict[tuple[int, int], float] = {}
-        self.low = np.full((self.periods + 1, self.periods + 1), -np.inf)
+        self.low = bounds.known(multipliers)
 
     def evaluate(self, start: int, end: int) -> None:
+        """Bound an interval; one of several periods by no more than what two intervals in its place have to cost."""
         net = self.multipliers[start] - self.multipliers[end]
-        self.exact[start, end] = self.bounds.solve_interval(start, end, net, self.precision, self.units())
+        cutoff = np.inf
+        if end > start + 1 and np.isfinite(rise := float(self.levels[end]) - float(self.levels[start])):
+            cutoff = rise + (0.0 if start else self.fixed - self.bounds.origin.entry(self.fixed))
+        self.exact[start, end] = self.bounds.solve_interval(start, end, net, self.precision, self.units(), cutoff)
         self.low[start, end] = max(self.low[start, end], self.exact[start, end])
         if not net.any() and end == start + 1:
             self.bounds.free[start] = max(self.bounds.free[start], self.exact[start, end])
@@ -183,12 +228,17 @@ class _IntervalPath:
 
     def _sum_parts(self) -> None:
         """Let every interval be worth at least the sum of two parts."""
-        low = self.low
-        for length in range(2, self.periods + 1):
-            for start in range(self.periods - length + 1):
-                end = start + length
-                parts = low[start, start + 1 : end] + low[start + 1 : end, end]
-                low[start, end] = max(low[start, end], float(parts.max()))
+        count = self.periods + 1
+        from_start, to_end = np.full((count, count), -np.inf), np.full((count, count), -np.inf)
+        for length in range(1, count):
+            start = np.arange(count - length)
+            end = start + length
+            value = self.low[start, end]
+            if length > 1:
+                parts = from_start[start, 1:length] + to_end[end, length - 1 : 0 : -1]
+                value = np.maximum(value, parts.max(axis=1))
+            self.low[start, end] = from_start[start, length] = to_end[end, length] = value
+        spend(CELL_WORK * count**3 / 6)
 
     def _stays(self, end: int) -> float:
         """Cost of keeping the initial deployment up to a border, multipliers of that border included."""

@@ -123,7 +123,7 @@ def _answer(
         return Answer("infeasible", "finished", size=size, build_seconds=build_seconds, notes=notes)
     closed = search.upper < inf and within_gap(search.upper, min(search.lower, search.upper), options.gap)
     reason: StoppedBecause = "finished" if closed else "iteration_limit" if stopped == "finished" else stopped
-    if not closed and reason == "iteration_limit" and options.remaining <= 0:
+    if reason == "iteration_limit" and (options.remaining <= 0 or search.bounds.cut):
         reason = "time_limit"
     if search.upper == inf:
         return Answer("none", reason, bound=search.lower, size=size, build_seconds=build_seconds)

@@ -151,7 +151,7 @@ class PolicyBounds:
 
     def _trivial(self, net: Floats) -> float:
         """Costs are at least 0, and coordinates within their ranges."""
-        return self.coordinates.least_worth(net, self.levels.sequence.periods[0].max_replicas)
+        return self.coordinates.least_worth(net, self.levels.sequence.periods[0])
 
 
 def _weighted(compiled: Compiled, periods: float) -> Compiled:

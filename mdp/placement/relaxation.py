@@ -57,11 +57,14 @@ class PoolRelaxation:
     value : least cost of a path.
     tree : for each border but the first, the last interval of a shortest path to it.
     through : shape (deployments, periods), least cost of a path on which the deployment runs in the period.
+    levels : shape (periods + 1,), of the borders, halfway between least costs up to them and what least costs from them on leave.
+        No interval of the pool costs less than the rise between its borders, less the fixed price of the first.
     """
 
     value: float
     tree: tuple[Interval, ...]
     through: Floats
+    levels: Floats
 
 
 def relax_over_pool(pool: DeploymentPool, multipliers: Floats, fixed: float, origin: Origin) -> PoolRelaxation:
@@ -76,25 +79,27 @@ def relax_over_pool(pool: DeploymentPool, multipliers: Floats, fixed: float, ori
     count, periods = values.shape
     priced = pool.coordinates @ multipliers.T
     spend(CELL_WORK * count * (periods + 1) * (4 + multipliers.shape[1] / 4))
-    ahead, tree = _forward(values, priced, fixed, origin, origin.potential(multipliers))
-    through = np.empty_like(values)
+    reached, ahead, tree = _forward(values, priced, fixed, origin, origin.potential(multipliers))
+    value = float(reached[-1])
+    through, left = np.empty_like(values), np.append(reached[0], np.full(periods, value))
     rest, potential = np.zeros(count), 0.0
     for t in range(periods - 1, -1, -1):
         through[:, t] = ahead[:, t] + rest
         here = values[:, t] + rest
         potential = float((priced[:, t] + here).min(initial=np.inf))
+        if t:
+            left[t] = value - fixed - potential
         leave = fixed + potential - priced[:, t]
         rest = leave if fixed == 0 else np.minimum(here, leave)
-    value = float((ahead[:, -1] - priced[:, -1]).min(initial=np.inf))
-    return PoolRelaxation(value, tree, through)
+    return PoolRelaxation(value, tree, through, (reached + left) / 2)
 
 
 def _forward(
     values: Floats, priced: Floats, fixed: float, origin: Origin, potential: float
-) -> tuple[Floats, tuple[Interval, ...]]:
-    """Least cost of a path that ends with each deployment in each period, and the tree of shortest paths to borders."""
+) -> tuple[Floats, Floats, tuple[Interval, ...]]:
+    """Least costs up to each border, and of paths that end with each deployment in each period; the tree of shortest paths."""
     count, periods = values.shape
-    ahead, tree = np.empty_like(values), []
+    ahead, tree, reached = np.empty_like(values), [], [potential]
     cost, start = np.full(count, np.inf), np.zeros(count, np.int64)
     if origin.member >= 0:
         cost[origin.member] = 0.0
@@ -107,8 +112,9 @@ def _forward(
         leaving = cost - priced[:, t + 1]
         member = int(leaving.argmin()) if count else -1
         potential = float(leaving[member]) if count else np.inf
+        reached.append(potential)
         tree.append(Interval(int(start[member]) if count else t, t + 1, member))
-    return ahead, tuple(tree)
+    return np.array(reached), ahead, tuple(tree)
 
 
 def shortest_path(tree: tuple[Interval, ...]) -> list[Interval]:

@@ -1,5 +1,7 @@
 """`priced-course`: brute force on tiny sequences, bounds that hold wherever a search stops, and answers that repeat."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,10 @@ from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.datasets.families.placement.sequence import elastic_sequence
+from edrp.formulations.placement.priced import PricedAnswer
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
-from edrp.mdp.placement.intervals import averaged
+from edrp.mdp.placement.intervals import IntervalBounds, averaged
 from edrp.mdp.placement.period_values import PeriodValues
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin, relax_over_pool
@@ -125,3 +128,37 @@ def test_any_multipliers_bound_every_course(seed):
             before = after
         assert relaxation.value <= cost + 1e-9
         assert relaxation.through[members, np.arange(members.size)].max() <= cost + 1e-9
+    for start, end in combinations(range(len(arrays.periods) + 1 if np.isfinite(relaxation.value) else 0), 2):
+        net = multipliers[start] - multipliers[end]
+        least = (pool.values[:, start:end].sum(axis=1) + pool.coordinates @ net).min()
+        entry = coordinates.fixed if start else origin.entry(coordinates.fixed)
+        possible = coordinates.fixed > 0 or end == start + 1
+        assert not possible or least >= relaxation.levels[end] - relaxation.levels[start] - entry - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_under_other_multipliers_imply_some(seed):
+    arrays, counts, _ = sequence_with_values(seed)
+    coordinates = ChangeCoordinates.of(arrays)
+    pool = DeploymentPool(PeriodValues(arrays.periods), coordinates)
+    pool.add(counts)
+
+    def least(compiled, *_, **__):
+        found = min(counts_objective(compiled, row) for row in counts)
+        return PricedAnswer(found, None, None, True)
+
+    bounds = IntervalBounds(arrays, coordinates, Origin(None), pool, least)
+    random, periods = np.random.default_rng(seed), len(arrays.periods)
+    first, other = random.uniform(0, 1, (2, periods + 1, coordinates.upper.size)) * coordinates.upper
+    intervals = list(combinations(range(periods + 1), 2))
+    for start, end in intervals:
+        bounds.solve_interval(start, end, first[start] - first[end], 1e-9, None)
+    low = bounds.known(other)
+    exact = [bounds.solve_interval(start, end, other[start] - other[end], 1e-9, None) for start, end in intervals]
+    for (start, end), value in zip(intervals, exact, strict=True):
+        assert low[start, end] <= value + 1e-9
+
+
+def test_a_priced_problem_that_is_cut_ends_at_the_limit():
+    solution = solve(elastic_sequence(3, operators=4, nodes=5, periods=6), method=METHOD, work_limit=0.05, enumeration=0)
+    assert solution.stopped_because == "work_limit"
