@@ -1,7 +1,7 @@
 """Kernels of the bound over branches: operators' courses and the longest path of each period agree on prices, period by period.
 
 A tree stands for the branches: each of its nodes is an operator on the way of some paths, and an operator may have several nodes.
-Latencies are rounded down to ticks; as many ticks as there are levels, or more, count as the last level.
+Latencies are rounded down to ticks. The last level stands for all longer times, and there each latency has a price.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Branches(NamedTuple):
     begin : shape (trees + 1,), nodes of each tree.
     ticks : shape (periods, columns of the operators), latencies in ticks of the operator's tree.
     price : shape (periods, trees), of a tick of the longest path.
+    tail : shape (periods, columns), price of each node's latency where the longest path is on the last level.
+    last : shape (periods, trees), price of the last level besides.
     allowed : shape (periods, trees), longest path in ticks that is allowed.
     """
 
@@ -37,6 +39,8 @@ class Branches(NamedTuple):
     begin: Ints
     ticks: Ints32
     price: Floats
+    tail: Floats
+    last: Floats
     allowed: Ints
 
 
@@ -71,10 +75,18 @@ def _inside(branches: Branches, tables: OperatorTables, tree: int, t: int, work:
                 continue
             for r in range(ticks, levels - 1):
                 inner[r] = min(inner[r], cost + below[r - ticks])
-            inner[levels - 1] = min(inner[levels - 1], cost + below[levels - 1])
+            inner[levels - 1] = min(inner[levels - 1], cost + branches.tail[t, first + k] + below[levels - 1])
         parent = branches.parent[c] if branches.parent[c] >= 0 else end
         for r in range(levels):
             work.below[parent, r] += inner[r]
+
+
+@inlined
+def _level_cost(branches: Branches, tree: int, t: int, r: int, work: Work) -> float:
+    """What a longest path of so many ticks costs, infinite where it is not allowed."""
+    if r > branches.allowed[t, tree]:
+        return np.inf
+    return branches.last[t, tree] if r == work.inner.shape[1] - 1 else branches.price[t, tree] * r
 
 
 @inlined
@@ -82,8 +94,8 @@ def tree_cost(branches: Branches, tables: OperatorTables, tree: int, t: int, wor
     """Least cost of a tree with the costs of its nodes in `work.own`."""
     _inside(branches, tables, tree, t, work)
     end, least = branches.begin[tree + 1], np.inf
-    for r in range(min(work.inner.shape[1], branches.allowed[t, tree] + 1)):
-        least = min(least, branches.price[t, tree] * r + work.below[end, r])
+    for r in range(work.inner.shape[1]):
+        least = min(least, _level_cost(branches, tree, t, r, work) + work.below[end, r])
     return least
 
 
@@ -97,19 +109,18 @@ def _outside(branches: Branches, tables: OperatorTables, tree: int, t: int, work
         if parent < 0:
             for r in range(levels):
                 rest = work.below[end, r]
-                fits = rest < np.inf and r <= branches.allowed[t, tree]
-                outer[r] = branches.price[t, tree] * r + rest - work.inner[c, r] if fits else np.inf
+                outer[r] = _level_cost(branches, tree, t, r, work) + rest - work.inner[c, r] if rest < np.inf else np.inf
         else:
             _handed_down(branches, tables, parent, t, work, outer)
             for r in range(levels):
                 rest = work.below[parent, r]
                 outer[r] += rest - work.inner[c, r] if rest < np.inf else np.inf
-        for r in range(levels - 2, -1, -1):  # more time than is needed is allowed
+        for r in range(levels - 3, -1, -1):  # more time than is needed is allowed
             outer[r] = min(outer[r], outer[r + 1])
         first, low = branches.first[c], tables.first[branches.owner[c]]
         for k in range(branches.first[c + 1] - first):
             cost, ticks = work.own[first + k], branches.ticks[t, low + k]
-            least = outer[levels - 1] + work.below[c, levels - 1]
+            least = outer[levels - 1] + branches.tail[t, first + k] + work.below[c, levels - 1]
             for r in range(ticks, levels - 1):
                 least = min(least, outer[r] + work.below[c, r - ticks])
             work.least[first + k] = least + cost
@@ -125,8 +136,9 @@ def _handed_down(branches: Branches, tables: OperatorTables, c: int, t: int, wor
         cost, ticks = work.own[first + k], branches.ticks[t, low + k]
         if cost == np.inf:
             continue
-        for r in range(levels):
-            result[r] = min(result[r], cost + outer[min(r + ticks, levels - 1)])
+        for r in range(levels - 1 - ticks):
+            result[r] = min(result[r], cost + outer[r + ticks])
+        result[levels - 1] = min(result[levels - 1], cost + branches.tail[t, first + k] + outer[levels - 1])
 
 
 @inlined

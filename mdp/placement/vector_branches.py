@@ -22,11 +22,14 @@ from edrp.mdp.placement.vector_relaxation import CourseRelaxation
 
 Tree = list[tuple[int, tuple[int, ...]]]
 
-LEVELS = 1024
+LEVELS = 2048
 """Ticks into which the time of a tree of branches is divided."""
 
-LONGEST = 1.5
+LONGEST = 2.0
 """Longest time of a tree that is told apart, relative to that of the best known course."""
+
+TAIL = 0.9
+"""Share of the mean of paths in what a longer time counts as; the rest is the longest time that is told apart."""
 
 CELL_UNITS = 2e-9
 """Units of work of a sweep per period, node, number of replicas and level."""
@@ -60,12 +63,13 @@ class BranchRelaxation:
         rest = costs.response_limit * (1 + LIMIT_SLACK) - fastest[:, elsewhere].sum(axis=1)
         allowed = np.clip(rest[:, None] / tick, -1, LEVELS).astype(np.int64)
         copies = np.bincount(owner, minlength=relaxation.operators).astype(np.int64)
-        price = costs.response_weight[:, None] * tick
-        self.branches = Branches(parent, owner, copies, first, begin, ticks, np.ascontiguousarray(price), allowed)
+        price = np.ascontiguousarray(costs.response_weight[:, None] * tick)
         shares = np.column_stack([relaxation.path_share[:, list(paths)].sum(axis=1) for _, paths in nodes])
-        latency = np.minimum(np.where(relaxation.stable, relaxation.latency, 0.0), own_tick * LEVELS)
+        latency = np.where(relaxation.stable, relaxation.latency, 0.0)
         columns = np.concatenate([np.arange(tables.first[i], tables.first[i + 1]) for i in owner])
         self.shared = np.repeat(shares * costs.response_weight[:, None], sizes[owner], axis=1) * latency[:, columns]
+        last = (1 - TAIL) * LEVELS * price
+        self.branches = Branches(parent, owner, copies, first, begin, ticks, price, TAIL * self.shared, last, allowed)
         self.costs = relaxation.table()
         self.values, self.after = np.empty_like(self.costs), np.empty_like(self.costs)
         by_level = [np.empty((len(nodes) + more, LEVELS + 1)) for more in (0, len(trees), 0)]

@@ -279,11 +279,11 @@ def _raised_over_branches(
     trees = trees_of_branches(relaxation.costs.paths, whole=bool(limited))
     if not trees:
         return bound, table
-    branches, stalled = BranchRelaxation(relaxation, trees, search.course), 0
+    branches, stalled, before = BranchRelaxation(relaxation, trees, search.course), 0, -inf
     for sweep in range(SWEEPS):
         raised = branches.raised()
-        stalled = 0 if raised > bound + PROGRESS * (search.value - bound) else stalled + 1
-        bound = max(bound, raised)
+        stalled = 0 if raised > before + PROGRESS * abs(search.value - raised) else stalled + 1
+        bound, before = max(bound, raised), raised
         if sweep % SWEEPS_SEARCHED == 0 or stalled == IDLE_SWEEPS:
             _, course = relaxation.courses(branches.costs, relaxation.prices)
             times = np.asarray(relaxation.changes_of_operators(course).any(axis=1))
