@@ -89,7 +89,7 @@ def test_a_period_that_no_vector_serves_in_time_is_a_proof():
 
 
 def test_what_the_bound_leaves_is_listed():
-    exact, found = both(day(DIAMOND, 0, slots=9), max_vectors=4**4)
+    exact, found = both(day(DIAMOND, 0, slots=11), max_vectors=4**4)
     assert found.value == pytest.approx(exact.value)
     assert found.bound == pytest.approx(exact.value)
 
