@@ -29,7 +29,7 @@ LONGEST = 2.0
 """Longest time of a tree that is told apart, relative to that of the best known course."""
 
 TAIL = 0.9
-"""Share of the mean of paths in what a longer time counts as; the rest is the longest time that is told apart."""
+"""Share of the mean of paths in what a longer time counts as, where nodes follow one another; the rest is `LONGEST`."""
 
 CELL_UNITS = 2e-9
 """Units of work of a sweep per period, node, number of replicas and level."""
@@ -66,10 +66,13 @@ class BranchRelaxation:
         price = np.ascontiguousarray(costs.response_weight[:, None] * tick)
         shares = np.column_stack([relaxation.path_share[:, list(paths)].sum(axis=1) for _, paths in nodes])
         latency = np.where(relaxation.stable, relaxation.latency, 0.0)
+        tail = TAIL if (parent >= 0).any() else 0.0
+        if not tail:  # what a node takes beyond the longest time, the path takes, too: that price stays with the operator
+            latency = np.minimum(latency, own_tick * LEVELS)
         columns = np.concatenate([np.arange(tables.first[i], tables.first[i + 1]) for i in owner])
         self.shared = np.repeat(shares * costs.response_weight[:, None], sizes[owner], axis=1) * latency[:, columns]
-        last = (1 - TAIL) * LEVELS * price
-        self.branches = Branches(parent, owner, copies, first, begin, ticks, price, TAIL * self.shared, last, allowed)
+        last = (1 - tail) * LEVELS * price
+        self.branches = Branches(parent, owner, copies, first, begin, ticks, price, tail * self.shared, last, allowed)
         self.costs = relaxation.table()
         self.values, self.after = np.empty_like(self.costs), np.empty_like(self.costs)
         by_level = [np.empty((len(nodes) + more, LEVELS + 1)) for more in (0, len(trees), 0)]
