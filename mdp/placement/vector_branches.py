@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.branch_kernels import Branches, Work, sweep
@@ -75,10 +75,10 @@ class BranchRelaxation:
         self.branches = Branches(parent, owner, copies, first, begin, ticks, price, tail * self.shared, last, allowed)
         self.costs = relaxation.table()
         self.values, self.after = np.empty_like(self.costs), np.empty_like(self.costs)
-        by_level = [np.empty((len(nodes) + more, LEVELS + 1)) for more in (0, len(trees), 0)]
-        by_number = [np.empty(first[-1]) for _ in range(3)]
-        count = self.costs.shape[1]
-        self.work = Work(*by_level, *by_number, np.empty(count), np.empty(count, np.int32), np.empty(relaxation.operators))
+        inner, below, outer = (np.empty((len(nodes) + more, LEVELS + 1)) for more in (0, len(trees), 0))
+        own, least, through = (np.empty(first[-1]) for _ in range(3))
+        best, source, need = np.empty(self.costs.shape[1]), np.empty(self.costs.shape[1], np.int32), np.empty(copies.size)
+        self.work = Work(inner, below, outer, own, least, through, best, source, need)
 
     def _ticks(self, parent: Ints, owner: Ints, begin: Ints, course: Ints32) -> Floats:
         """Seconds of a tick, shape (periods, trees)."""
@@ -122,7 +122,7 @@ def trees_of_branches(paths: Floats, whole: bool = False) -> list[Tree]:
     >>> trees_of_branches(np.array([[1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0]]))
     [[(1, (0,)), (2, (1,))]]
     """
-    everywhere = paths.all(axis=0) & (not whole)
+    everywhere: Bools = np.asarray(paths.all(axis=0) & (not whole))
     number, trees = np.cumsum(everywhere), list[Tree]()
     for part in range(number[-1] + 1):
         inside = [[i for i in np.flatnonzero(path).tolist() if not everywhere[i] and number[i] == part] for path in paths]
