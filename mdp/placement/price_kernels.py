@@ -33,7 +33,7 @@ class OperatorTables(NamedTuple):
 
 
 @inlined
-def _reached(tables: OperatorTables, i: int, values: Floats, best: Floats, source: np.ndarray) -> None:
+def reached(tables: OperatorTables, i: int, values: Floats, best: Floats, source: np.ndarray) -> None:
     """For each number of replicas the least value from which a change leads there, with what is started, and its column."""
     low, high = tables.first[i], tables.first[i + 1]
     for k in range(low, high):
@@ -72,7 +72,7 @@ def operator_courses(
         for k in range(low, high):
             values[0, k] = costs[0, k] + tables.entry[k] + (prices[0, i] if tables.enters[k] > 0 else 0.0)
         for t in range(1, periods):
-            _reached(tables, i, values[t - 1], best, sources[t])
+            reached(tables, i, values[t - 1], best, sources[t])
             price = prices[t, i]
             for k in range(low, high):
                 changed = best[k] + price

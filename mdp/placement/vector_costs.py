@@ -99,6 +99,18 @@ class VectorCosts:
         return reduce(np.maximum, [finish[chain] for chain in sorted(ends)])
 
     @cached_property
+    def impossible(self) -> bool:
+        """Whether a period breaks a limit even with the fastest number of replicas of each operator, or with the fewest."""
+        fastest, parts = iter([table.min(axis=1, initial=np.inf) for table in self.latency]), list[Floats]()
+        for chain in self.chains:
+            parts.append(np.sum([next(fastest) for _ in chain], axis=0))
+        fewest = np.array([numbers[0] for numbers in self.replicas], float)
+        slack = 1 + LIMIT_SLACK
+        late = (self.longest(parts) > self.response_limit * slack).any()
+        dear = (fewest @ self.money > self.money_limit * slack).any()
+        return bool(late or dear or (fewest @ self.need > self.room * slack).any())
+
+    @cached_property
     def paths(self) -> Floats:
         """Which operators are on a path, shape (paths, operators); only the first of very many paths."""
         leads = [[k for k, before in enumerate(self.before) if chain in before] for chain in range(len(self.chains))]

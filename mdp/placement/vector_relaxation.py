@@ -82,13 +82,18 @@ class CourseRelaxation:
         spend(self.units)
         return cheapest_courses(self.tables, table, prices, self._values)
 
-    def bound(self) -> tuple[float, Ints32]:
-        """The lower bound by the prices, and the operators' courses."""
-        total, course = self.courses(self.table(), self.prices)
+    @property
+    def constant(self) -> float:
+        """What the bound contains besides the operators' courses: constant costs, less what limits are worth under the prices."""
         costs = self.costs
         rooms, moneys = np.isfinite(costs.room), np.isfinite(costs.money_limit)
         paid = (self.room_price[:, rooms] * costs.room[rooms]).sum() + self.money_price[moneys] @ costs.money_limit[moneys]
-        total += float(costs.constant.sum() - paid)
+        return float(costs.constant.sum() - paid)
+
+    def bound(self) -> tuple[float, Ints32]:
+        """The lower bound by the prices, and the operators' courses."""
+        total, course = self.courses(self.table(), self.prices)
+        total += self.constant
         self.mean_cost = abs(total) / self.periods
         return total, course
 
@@ -157,9 +162,8 @@ class CourseRelaxation:
         ends = np.cumsum([len(chain) for chain in self.costs.chains])
         return self.costs.longest(list(np.add.reduceat(self.latencies(course), np.append(0, ends[:-1]), axis=1).T))
 
-    def reduced(self, room: float) -> list[Bools]:
+    def reduced(self, room: float, table: Floats) -> list[Bools]:
         """Which numbers of replicas of each operator may be in a course that costs no more than the bound plus so much."""
-        table = self.table()
         spend(self.units)
         after, work = np.empty_like(table), np.empty((2, table.shape[1]))
         self.courses(table, self.prices)

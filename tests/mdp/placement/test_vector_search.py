@@ -63,9 +63,35 @@ def test_bounds_hold_where_limits_and_branches_join_operators(streams, slots):
     assert found.value - found.bound <= 0.05 * found.value
 
 
+JOINED = [(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (3, 4)]
+
+
+SLOW = pytest.param(JOINED, 1, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("streams", "seed"), [(DIAMOND, 1), (JOINED, 0), SLOW, ([(0, 1), (0, 2), (0, 3)], 2)])
+def test_branches_leave_a_small_gap(streams, seed):
+    """Where branches join within others, operators have several nodes, and a limit may bind."""
+    problem = day(streams, seed, operators=5 if streams is JOINED else 4, change=2.0 + 8.0 * seed)
+    hastiest = vector_costs(problem).response_times(0, 8).min(axis=1).max()
+    limited = problem.model_copy(update={"limits": problem.limits.model_copy(update={"response_time": 1.2 * hastiest})})
+    for each, gap in ((problem, 0.005), (limited, 0.06)):
+        exact, found = both(each)
+        assert found.bound <= exact.value * (1 + 1e-9)
+        assert found.value >= exact.value * (1 - 1e-9)
+        assert found.value - found.bound <= gap * found.value
+
+
+def test_a_period_that_no_vector_serves_in_time_is_a_proof():
+    problem = day(DIAMOND, 0)
+    hasty = problem.model_copy(update={"limits": problem.limits.model_copy(update={"response_time": 1e-3})})
+    assert both(hasty)[1].bound == np.inf
+
+
 def test_what_the_bound_leaves_is_listed():
-    exact, found = both(day(DIAMOND, 0), max_vectors=4**4)
-    assert found.value == found.bound == pytest.approx(exact.value)
+    exact, found = both(day(DIAMOND, 0, slots=11), max_vectors=4**4)
+    assert found.value == pytest.approx(exact.value)
+    assert found.bound == pytest.approx(exact.value)
 
 
 def test_more_vectors_than_can_be_listed():
