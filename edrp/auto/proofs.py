@@ -4,7 +4,7 @@ from edrp.formulations.migration.rescale.decomposition.method import RangeDecomp
 from edrp.formulations.placement.border_multipliers import border_multipliers, expected_work
 from edrp.formulations.placement.column_generation.method import ColumnGeneration
 from edrp.formulations.placement.elimination.method import Eliminate
-from edrp.formulations.placement.priced import solve_priced
+from edrp.formulations.placement.priced import solve_priced, solve_under_loads
 from edrp.heuristics.migration.rescale.range_annealing import RangeAnnealing
 from edrp.heuristics.placement.annealing import Annealing
 from edrp.heuristics.placement.search.methods import IteratedLocalSearch
@@ -15,7 +15,7 @@ METHODS = (
     Eliminate(heuristic=Annealing()),
     ColumnGeneration(heuristic=IteratedLocalSearch()),
     RangeDecomposition(heuristic=RangeAnnealing()),
-    PricedCourse(solve_priced, border_multipliers, expected_work),
+    PricedCourse(solve_priced, solve_under_loads, border_multipliers, expected_work),
     PoolPolicy(solve_priced),
 )
 """Methods that this module adds to the registry."""

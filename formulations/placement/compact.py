@@ -18,7 +18,7 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear
 from edrp.formulations.placement.builder import PlacementExpressions, add_capacity_rows, add_objective_and_limits
 from edrp.formulations.placement.compact_columns import CompactColumns, PairSums
-from edrp.formulations.placement.compact_rows import add_downtime_rows, add_path_rows, add_response_rows
+from edrp.formulations.placement.compact_rows import Loads, add_downtime_rows, add_path_rows, add_response_rows
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 
@@ -29,8 +29,8 @@ MAX_COUNTED_PATTERNS = 5000
 """Patterns of an operator beyond which their distinct shares are not counted one by one."""
 
 
-def build_compact(compiled: Compiled) -> CompactExpressions:
-    """The compact program of a problem.
+def build_compact(compiled: Compiled, loads: Loads = ()) -> CompactExpressions:
+    """The compact program of a problem, or of one whose response time is the mean under several loads.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
     columns = estimated_columns(compiled)
     what = f"the compact program's {columns:,.0f} columns"
     refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "use the method 'annealing', which proves nothing")
-    expressions = CompactExpressions(compiled)
+    expressions = CompactExpressions(compiled, loads)
     # Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator.
     splits = [columns_of.present if columns_of.single else columns_of.split for columns_of in expressions.operators]
     entries = [(np.full(split.size, i), split, 1.0) for i, split in enumerate(splits)]
@@ -86,8 +86,8 @@ def _distinct_shares(min_replicas: int, max_replicas: int) -> float:
 class CompactExpressions(PlacementExpressions):
     """Metrics over h, z, s and what is derived from them."""
 
-    def __init__(self, compiled: Compiled) -> None:
-        self.columns = CompactColumns(compiled)
+    def __init__(self, compiled: Compiled, loads: Loads = ()) -> None:
+        self.columns, self._loads = CompactColumns(compiled), loads
         self.compiled, self.program, self.operators = compiled, self.columns.program, self.columns.operators
         self.pair_sums = PairSums(self.columns)
         self._response: Linear | None = None
@@ -129,8 +129,10 @@ class CompactExpressions(PlacementExpressions):
     def response_time(self) -> Linear:
         """A column above the finishing time of every operator, or where paths run through instances above every arrival."""
         if self._response is None:
-            add_rows = add_path_rows if self.compiled.instance_paths else add_response_rows
-            self._response = add_rows(self.columns, self.pair_sums)
+            if self.compiled.instance_paths:
+                self._response = add_path_rows(self.columns, self.pair_sums)
+            else:
+                self._response = add_response_rows(self.columns, self.pair_sums, self._loads)
         return self._response
 
     def downtime(self) -> Linear:

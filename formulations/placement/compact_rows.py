@@ -10,6 +10,7 @@ nothing of j arrives before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,44 +139,69 @@ def _add_rows(
     columns.program.add_rows(name, rows.size, entries, lower=lower)
 
 
-def add_response_rows(columns: CompactColumns, pair_sums: PairSums) -> Linear:
-    """r ≥ a_i, a_i ≥ R_i, a_j ≥ a_i + D_ij + R_j (equivalent to EDRP, eqs. 5–7, 13); |V| + |E| rows and r."""
+Loads = Sequence[tuple[float, Floats]]
+"""Loads of an application: the share of time of each, and its table of latencies as in `Compiled.latency`."""
+
+
+def add_response_rows(columns: CompactColumns, pair_sums: PairSums, loads: Loads = ()) -> Linear:
+    """r ≥ a_i, a_i ≥ R_i, a_j ≥ a_i + D_ij + R_j (equivalent to EDRP, eqs. 5–7, 13); |V| + |E| rows and r.
+
+    Under several loads, the mean of their response times, each with rows of its own.
+    """
+    unit = time_unit(columns.compiled, "response_time")
+    delays: dict[int, Linear] = {}
+
+    def delay(stream: int) -> Linear:
+        if stream not in delays:
+            delays[stream] = _delay(columns, pair_sums, stream, unit)
+        return delays[stream]
+
+    if not loads:
+        return _response(columns, columns.compiled.latency, delay, "") * unit
+    parts = [_response(columns, latency, delay, f" {number}") * (share * unit) for number, (share, latency) in enumerate(loads)]
+    return Linear.total(parts)
+
+
+def _response(columns: CompactColumns, latencies: Floats, delay: Callable[[int], Linear], name: str) -> Linear:
+    """Response time under one load, in units of its columns; names of blocks end with `name`."""
     compiled, program = columns.compiled, columns.program
-    unit = time_unit(compiled, "response_time")
     size = len(compiled.operators)
-    response = program.add_columns("response_time")
-    finish = program.add_columns("finish", size)
-    latency = [_latency(columns, i, unit) for i in range(size)]
+    response = program.add_columns(f"response_time{name}")
+    finish = program.add_columns(f"finish{name}", size)
+    latency = [_latency(columns, i, latencies[i], name) for i in range(size)]
     for i in range(size):
         before = np.flatnonzero((compiled.stream_target == i) & compiled.forward)
         if not before.size:
-            program.add_row(f"finish {compiled.operators[i]}", Linear.of(finish[i]) - latency[i], lower=0.0)
+            program.add_row(f"finish {compiled.operators[i]}{name}", Linear.of(finish[i]) - latency[i], lower=0.0)
         for e in before:
             source = compiled.stream_source[e]
-            arrival = Linear.of(finish[source]) + _delay(columns, pair_sums, int(e), unit)
-            name = f"finish {compiled.operators[i]} after {compiled.operators[source]}"
-            program.add_row(name, Linear.of(finish[i]) - arrival - latency[i], lower=0.0)
+            arrival = Linear.of(finish[source]) + delay(int(e))
+            row = f"finish {compiled.operators[i]} after {compiled.operators[source]}{name}"
+            program.add_row(row, Linear.of(finish[i]) - arrival - latency[i], lower=0.0)
         if not ((compiled.stream_source == i) & compiled.forward).any():
-            program.add_row(f"response after {compiled.operators[i]}", Linear.of(response) - Linear.of(finish[i]), lower=0.0)
-    return Linear.of(response, unit)
+            program.add_row(
+                f"response after {compiled.operators[i]}{name}", Linear.of(response) - Linear.of(finish[i]), lower=0.0
+            )
+    return Linear.of(response)
 
 
-def _latency(columns: CompactColumns, operator: int, unit: float) -> Linear:
+def _latency(columns: CompactColumns, operator: int, latencies: Floats, suffix: str) -> Linear:
     """R_i (EDRP, eq. 1): Σ_p R_i(λ_i/|p|)/S·s[p] on equal nodes, else a column with a row per node.
 
     R_i ≥ Σ_{c,p} R_i(λ_i/|p|)/S_u·h[u,(c,p)] for each node u; and, to cut off fractions, the mean over the
     replicas.
     """
     compiled, operator_columns = columns.compiled, columns.operators[operator]
+    unit = time_unit(compiled, "response_time")
     speed = compiled.speedup[operator_columns.nodes]
-    table = compiled.latency[operator, operator_columns.degrees]
+    table = latencies[operator_columns.degrees]
     table = np.where(np.isfinite(table), table, 0.0) / unit  # unstable ones are fixed to 0
     if operator_columns.single:
         return Linear.of(operator_columns.present, table[0] / speed) if table.any() else Linear.zero()
     if np.ptp(speed) == 0:
-        by_split = compiled.latency[operator, operator_columns.totals]
+        by_split = latencies[operator_columns.totals]
         return Linear.of(operator_columns.split, np.where(np.isfinite(by_split), by_split, 0.0) / unit / speed[0])
-    name = compiled.operators[operator]
+    name = f"{compiled.operators[operator]}{suffix}"
     column = columns.program.add_columns(f"latency {name}")
     slowest = table / speed[:, None]
     node = np.arange(operator_columns.nodes.size)

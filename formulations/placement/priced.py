@@ -6,6 +6,7 @@ again and again. No document describes such a problem: rates, weights and prices
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -109,6 +110,32 @@ def solve_priced(
     second = _by_program(compiled, ends - now(), start if first.counts is None else first.counts, cutoff, gap)
     best = _answer(compiled, max(first.bound, second.bound), [first.counts, second.counts], cutoff, gap)
     return replace(best, others=first.others)
+
+
+def solve_under_loads(
+    compiled: Compiled, periods: Sequence[Compiled], work: float, start: Ints | None, gap: float
+) -> PricedAnswer:
+    """A bound for several periods in which nothing changes, by HiGHS: the response time of each has rows of its own.
+
+    Parameters
+    ----------
+    compiled
+        The periods as one problem with their mean latencies, and prices of replicas; its objective is at most the sum of theirs.
+    periods
+        The periods, whose weights are proportional to their durations.
+    start
+        Replicas that are feasible in all periods, shape (operators, nodes).
+    gap
+        Relative gap at which a bound is good enough.
+    """
+    whole = compiled.weight["response_time"]
+    loads = [(period.weight["response_time"] / whole, period.latency) for period in periods] if whole else ()
+    expressions = build_compact(compiled, loads)
+    point = None if start is None else expressions.start(start)
+    result = solve_program(expressions.program, work_limit=None if work == inf else work, gap=gap, start=point)
+    bound = inf if result.status == "infeasible" else -inf if result.bound is None else result.bound
+    counts = None if result.values is None else expressions.counts(result.values)
+    return PricedAnswer(bound, counts, None, result.status in ("optimal", "infeasible"))
 
 
 def eliminable(compiled: Compiled) -> bool:

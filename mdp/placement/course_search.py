@@ -16,7 +16,7 @@ from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.course import DOWNTIME_WORK, CourseProgram
 from edrp.mdp.placement.enumeration import all_deployments
-from edrp.mdp.placement.intervals import IntervalBounds, SolvePriced, averaged, worst
+from edrp.mdp.placement.intervals import IntervalBounds, SolvePriced, SolveUnderLoads, averaged, worst
 from edrp.mdp.placement.multipliers import MultiplierProgram
 from edrp.mdp.placement.period_values import CELL_WORK, PeriodValues
 from edrp.mdp.placement.pool import DeploymentPool
@@ -80,7 +80,9 @@ class CourseSearch:
     passes : evaluations of the lower bound by priced problems.
     """
 
-    def __init__(self, arrays: SequenceArrays, options: Options, solve: SolvePriced, relax: BorderMultipliers) -> None:
+    def __init__(
+        self, arrays: SequenceArrays, options: Options, solve: SolvePriced, under_loads: SolveUnderLoads, relax: BorderMultipliers
+    ) -> None:
         self.arrays, self.options, self._relax = arrays, options, relax
         self.coordinates = ChangeCoordinates.of(arrays)
         self.pool = DeploymentPool(PeriodValues(arrays.periods), self.coordinates)
@@ -92,7 +94,7 @@ class CourseSearch:
         initial = None if arrays.initial is None else self.coordinates(arrays.initial[None])[0]
         self.origin = Origin(initial, member)
         self.program = CourseProgram(arrays, self.pool, self.coordinates)
-        self.bounds = IntervalBounds(arrays, self.coordinates, self.origin, self.pool, solve)
+        self.bounds = IntervalBounds(arrays, self.coordinates, self.origin, self.pool, solve, under_loads)
         self._master: MultiplierProgram | None = None
 
     @property

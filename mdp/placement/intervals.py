@@ -27,6 +27,18 @@ from edrp.placement.sequence_arrays import SequenceArrays
 SolvePriced = Callable[..., Any]
 """`edrp.formulations.placement.priced.solve_priced`, which this room gets from those that know both."""
 
+SolveUnderLoads = Callable[..., Any]
+"""`edrp.formulations.placement.priced.solve_under_loads`."""
+
+LOSS_SHARE = 5e-4
+"""What an interval loses by means, relative to the cost of the best course, from which on its periods are told apart."""
+
+MAX_REFINED = 10
+"""Intervals at most whose periods are told apart in one pass."""
+
+APART_SHARE = 0.25
+"""Share of a priced problem's units that telling its periods apart may take; most take a few."""
+
 PRICED_WORK = 8e-4
 """Units of work of a priced problem per operator and node, beyond what its search counts."""
 
@@ -82,6 +94,7 @@ class IntervalBounds:
     origin: Origin
     pool: DeploymentPool
     solve: SolvePriced
+    solve_under_loads: SolveUnderLoads
     priced: int = 0
     infeasible: int | None = None
     cut: bool = False
@@ -113,9 +126,9 @@ class IntervalBounds:
         path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units, levels)
         try:
             path.evaluate_periods()
-            while self.infeasible is None and (todo := path.unknown(best)):
+            while self.infeasible is None and (todo := path.unknown(best) or path.lossy(best)):
                 for interval in todo:
-                    path.evaluate(*interval)
+                    path.refine(*interval) if interval in path.exact else path.evaluate(*interval)
         except OutOfTimeError:
             pass  # prefixes that were evaluated make a bound, too
         return path.value()
@@ -166,7 +179,39 @@ class IntervalBounds:
             pool.expand([pool.index(answer.counts)] if pool.index(answer.counts) >= 0 else [])
         if end == start + 1 and answer.bound == np.inf:
             self.infeasible = start
-        bound = max(float(answer.bound), self._least(net))
+        return self._prove(start, end, net, float(answer.bound))
+
+    def solve_apart(self, start: int, end: int, net: Floats, precision: float, units: float | None) -> float:
+        """The same with the response time of each period by itself, which takes longer."""
+        compiled, pool = self.average(start, end), self.pool
+        total = pool.values[:, start:end].sum(axis=1) + pool.coordinates @ net
+        member = int(total.argmin())
+        known = bool(np.isfinite(total[member]))
+        shape = (*compiled.latency.shape, compiled.candidate.shape[1])
+        prices = self.coordinates.replica_prices(net, shape) if net.any() else None
+        answer = self.solve_under_loads(
+            replace(compiled, replica_prices=prices),
+            self.arrays.periods[start:end],
+            np.inf if units is None else APART_SHARE * units,
+            start=pool.counts[member] if known else None,
+            gap=max(SAME_VALUE, (end - start) * precision / max(abs(float(total[member])) if known else 0.0, precision)),
+        )
+        self.priced += 1
+        if answer.counts is not None:
+            pool.add(answer.counts[None])
+        return self._prove(start, end, net, float(answer.bound))
+
+    def loss(self, start: int, end: int, net: Floats, bound: float) -> float:
+        """By how much the best deployment of the pool for an interval is above a bound."""
+        total = self.pool.values[:, start:end].sum(axis=1) + self.pool.coordinates @ net
+        return float(total.min()) - bound
+
+    def _prove(self, start: int, end: int, net: Floats, bound: float) -> float:
+        """Keep a bound; what an earlier one implies may be more."""
+        bound = max(bound, self._least(net))
+        if (start, end) in self._proven:
+            before, value = self._proven[start, end]
+            bound = max(bound, value + self._least(net - before))
         self._proven[start, end] = net, bound
         return bound
 
@@ -191,6 +236,7 @@ class _IntervalPath:
         self.periods = len(bounds.arrays.periods)
         self.fixed = bounds.coordinates.fixed
         self.exact: dict[tuple[int, int], float] = {}
+        self.apart: set[tuple[int, int]] = set()
         self.low = bounds.known(multipliers)
 
     def evaluate(self, start: int, end: int) -> None:
@@ -203,6 +249,29 @@ class _IntervalPath:
         self.low[start, end] = max(self.low[start, end], self.exact[start, end])
         if not net.any() and end == start + 1:
             self.bounds.free[start] = max(self.bounds.free[start], self.exact[start, end])
+
+    def refine(self, start: int, end: int) -> None:
+        """Bound an interval with its periods apart."""
+        net = self.multipliers[start] - self.multipliers[end]
+        self.apart.add((start, end))
+        self.exact[start, end] = self.bounds.solve_apart(start, end, net, self.precision, self.units())
+        self.low[start, end] = max(self.low[start, end], self.exact[start, end])
+
+    def lossy(self, best: float) -> list[tuple[int, int]]:
+        """The interval of the shortest path that loses most by the means of its periods; none where all lose little."""
+        potential, before = self._potentials()
+        if self.fixed == 0 or potential[-1] >= best or len(self.apart) >= MAX_REFINED:
+            return []
+        losses, end = {}, self.periods
+        while end:
+            start = int(before[end])
+            if end > start + 1 and (start, end) in self.exact and (start, end) not in self.apart:
+                net = self.multipliers[start] - self.multipliers[end]
+                losses[start, end] = self.bounds.loss(start, end, net, self.low[start, end])
+            end = start
+        least = LOSS_SHARE * abs(float(potential[-1]))
+        worst_first = sorted(losses, key=losses.__getitem__, reverse=True)
+        return [interval for interval in worst_first[:1] if losses[interval] > least]
 
     def evaluate_periods(self) -> None:
         """Evaluate intervals of one period, in order, so that those known at any time are a prefix."""

@@ -17,7 +17,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
 from edrp.mdp.placement.enumeration import count_deployments
-from edrp.mdp.placement.intervals import SolvePriced
+from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.sequence import EdrpSequence
@@ -46,6 +46,8 @@ class PricedCourse(Method):
     ----------
     solve
         Solves a problem whose replicas have prices.
+    under_loads
+        Bounds one for several periods, each with its own response time.
     relax
         Gives first multipliers from the linear relaxation of all periods.
     expected_work
@@ -60,9 +62,13 @@ class PricedCourse(Method):
     undivided = "the linear relaxation of all periods"
 
     def __init__(
-        self, solve: SolvePriced, relax: BorderMultipliers, expected_work: Callable[[Sequence[Compiled]], float]
+        self,
+        solve: SolvePriced,
+        under_loads: SolveUnderLoads,
+        relax: BorderMultipliers,
+        expected_work: Callable[[Sequence[Compiled]], float],
     ) -> None:
-        self._solve, self._relax, self._expected_work = solve, relax, expected_work
+        self._solve, self._under_loads, self._relax, self._expected_work = solve, under_loads, relax, expected_work
 
     def refusal(self, problem: EdrpSequence) -> str | None:
         """Peak loads are no sums over periods' means, and intervals of very many periods are too many."""
@@ -81,7 +87,7 @@ class PricedCourse(Method):
         parameters = self.read_parameters(options)
         arrays = compile_sequence(problem)
         build_seconds = options.seconds
-        search = CourseSearch(arrays, options, self._solve, self._relax)
+        search = CourseSearch(arrays, options, self._solve, self._under_loads, self._relax)
         exact, stopped = False, "finished"
         try:
             if count_deployments(arrays.periods[0]) <= parameters.enumeration:

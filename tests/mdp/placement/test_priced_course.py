@@ -1,5 +1,6 @@
 """`priced-course`: brute force on tiny sequences, bounds that hold wherever a search stops, and answers that repeat."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.datasets.families.placement.sequence import elastic_sequence
-from edrp.formulations.placement.priced import PricedAnswer
+from edrp.formulations.placement.priced import PricedAnswer, solve_priced, solve_under_loads
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import IntervalBounds, averaged
@@ -147,7 +148,7 @@ def test_bounds_under_other_multipliers_imply_some(seed):
         found = min(counts_objective(compiled, row) for row in counts)
         return PricedAnswer(found, None, None, True)
 
-    bounds = IntervalBounds(arrays, coordinates, Origin(None), pool, least)
+    bounds = IntervalBounds(arrays, coordinates, Origin(None), pool, least, least)
     random, periods = np.random.default_rng(seed), len(arrays.periods)
     first, other = random.uniform(0, 1, (2, periods + 1, coordinates.upper.size)) * coordinates.upper
     intervals = list(combinations(range(periods + 1), 2))
@@ -162,3 +163,19 @@ def test_bounds_under_other_multipliers_imply_some(seed):
 def test_a_priced_problem_that_is_cut_ends_at_the_limit():
     solution = solve(elastic_sequence(3, operators=4, nodes=5, periods=6), method=METHOD, work_limit=0.05, enumeration=0)
     assert solution.stopped_because == "work_limit"
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4, 9])
+def test_periods_apart_are_bounded_between_their_means_and_the_best_deployment_of_all(seed):
+    arrays = compile_sequence(random_sequence(seed, combinations=60))
+    compiled = averaged(arrays.periods)
+    shape = (*compiled.latency.shape, compiled.candidate.shape[1])
+    compiled = replace(compiled, replica_prices=np.random.default_rng(seed).normal(0, 0.3, shape))
+    listed = all_deployments(arrays.periods[0])
+    paid = np.array(
+        [counts_objective(compiled, counts) - counts_objective(averaged(arrays.periods), counts) for counts in listed]
+    )
+    costs = PeriodValues(arrays.periods)(listed).sum(axis=1) + np.where(np.isfinite(paid), paid, 0.0)
+    means, apart = solve_priced(compiled).bound, solve_under_loads(compiled, arrays.periods, np.inf, None, 1e-9).bound
+    assert apart >= means - 1e-6 * max(1.0, abs(means))
+    assert apart <= costs.min() + 1e-6 * max(1.0, abs(costs.min()))
