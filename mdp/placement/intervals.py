@@ -30,7 +30,7 @@ SolvePriced = Callable[..., Any]
 SolveUnderLoads = Callable[..., Any]
 """`edrp.formulations.placement.priced.solve_under_loads`."""
 
-LOSS_SHARE = 5e-4
+LOSS_SHARE = 1.5e-3
 """What an interval loses by means, relative to the cost of the best course, from which on its periods are told apart."""
 
 MAX_REFINED = 10
