@@ -1,16 +1,16 @@
-"""Tasks of a job on a real cluster move while it runs, through the death of a node: the one such test of `make test`."""
+"""Tasks of a job on a real cluster move while it runs, through the death of a node: `make test-flink`."""
 
 from __future__ import annotations
 
 import random
 
-from real_flink import IF_THERE_IS_FLINK
+from real_flink import ON_REAL_FLINK
 
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import LiveJobSettings, LiveRun
 
-pytestmark = IF_THERE_IS_FLINK
+pytestmark = ON_REAL_FLINK
 
 
 def moves(steps: list[list[TaskMove]]) -> int:
