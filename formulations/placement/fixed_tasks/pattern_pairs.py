@@ -1,6 +1,6 @@
 """The placement by given patterns whose peak is least: by sums of patterns, or by pairs on up to four nodes.
 
-All pairs of patterns are entered in a table, and each is looked up by what it leaves for the other two nodes (meet in the middle).
+All pairs of patterns are entered in a table, and each pair looks up what it leaves for the other two nodes (meet in the middle).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIRST_PATTERNS = 200
 """Patterns of the least values that are tried first."""
 
 
-MAX_SUM_WORK = 5e7
+MAX_SUM_WORK = 3e8
 """Sums of patterns times patterns up to which sums are tried one pattern after the other, and not pairs."""
 
 MAX_SUMMED = 3_000

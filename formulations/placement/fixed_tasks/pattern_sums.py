@@ -12,7 +12,7 @@ from edrp.core.arrays import Ints
 from edrp.core.budget import look, spend
 from edrp.placement.fixed_tasks import FixedTasks
 
-BIT_WORK = 2e-9
+BIT_WORK = 1e-10
 """Units of work for a bit and a pattern."""
 
 

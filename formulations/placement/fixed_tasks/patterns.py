@@ -18,8 +18,8 @@ ROW_WORK = 2e-7
 FIRST_BLOCK, LARGEST_BLOCK = 1_000, 30_000
 """Partial patterns that are made at once: few at first, since the listing may soon be given up."""
 
-MIN_TABLE, MAX_TABLE = 200, 4_000_000
-"""Partial patterns in a table, which takes some tens of megabytes at most."""
+SMALL_TABLE, MAX_TABLE = 10_000, 4_000_000
+"""Patterns up to which one table holds all of them, and partial patterns in a table: a hundred megabytes, the most there are."""
 
 MAX_MATCHES = 200.0
 """Entries of a table that a partial pattern is expected to match; where there are more, single operators leave out more."""
@@ -118,11 +118,15 @@ class PatternLister:
         return OperatorGroup(np.array([operator]), counts[None], uses)
 
     def _members(self) -> Ints:
-        """Operators of the largest table, largest first: its entries are about as many as the patterns of the others, or more."""
+        """Operators of the largest table, largest first.
+
+        All of them where there are few patterns, else so many that the others have about as many patterns, or fewer.
+        """
         choices = self.most + 1.0
-        even = float(np.sqrt(choices.prod()))
+        whole = float(choices.prod())
+        even = whole if whole <= SMALL_TABLE else float(np.sqrt(whole))
         members, size = [], 1.0
-        for i in np.argsort(-choices, kind="stable").tolist() if even > MIN_TABLE else ():
+        for i in np.argsort(-choices, kind="stable").tolist():
             if size < even and size * choices[i] <= min(4 * even, MAX_TABLE):
                 members.append(i)
                 size *= choices[i]
@@ -135,11 +139,11 @@ class PatternLister:
         ----------
         widths : shape (rows,), of the window in which the use of a pattern lies.
         """
-        for number in range(len(self.members), 1, -1):
+        for number in range(len(self.members), 0, -1):
             uses, size = self._sample(number), float(np.prod(self.most[self.members[:number]] + 1.0))
             matching = [np.searchsorted(use, use + width, side="right").mean() for use, width in zip(uses, widths, strict=True)]
             row = int(np.argmin(matching))
-            if (matching[row] - 0.5 * (SAMPLE + 1)) / SAMPLE * size <= MAX_MATCHES:
+            if (matching[row] - 0.5 * (SAMPLE + 1)) / SAMPLE * size <= (SMALL_TABLE if number == self.most.size else MAX_MATCHES):
                 rest = [group for group in self.singles if group.operators[0] not in self.members[:number]]
                 return [*rest, self._table(number, row)]
         return self.singles
