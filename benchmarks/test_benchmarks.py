@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import growth
 import pytest
 from common import agrees, timed
 from peer_pairs import Command, Outcome, Pair, load_pairs, measure
@@ -72,6 +73,22 @@ def test_answers_of_a_pair_say_their_gap():
     assert answer(run) == "10 (gap 5.00%) of 3"
     assert answer(type("Run", (), {"outcome": Outcome(10.0)})) == "10"
     assert answer(None) == ""
+
+
+def test_a_slope_is_that_of_the_last_sizes_and_a_cliff_names_what_is_open():
+    """Cubic times have slope 3; the first size beyond the limit is the cliff, with its gap or its failure."""
+
+    def row(size: int, seconds: float | None, status: str, gap: float | None, stopped: str = "finished") -> dict[str, object]:
+        fixed = {"kind": "mapping", "family": "grid", "seed": 1, "bytes": 2e8}
+        return fixed | {"size": size, "seconds": seconds, "status": status, "gap": gap, "stopped": stopped}
+
+    rows = [row(size, 1e-3 * size**3, "optimal", 0.0) for size in (1, 2, 4, 8, 16)]
+    rows += [row(32, 9.0, "feasible", None), row(64, 60.0, "feasible", 0.25, "time_limit")]
+    cubic, grown = growth.table(rows[:5], 60.0), growth.table(rows, 60.0)
+    assert list(cubic)[-1] == "| `mapping` | `grid` | 16 components | 16 | 4.1 | 200 | 3.0 | none |"
+    assert list(grown)[-1] == "| `mapping` | `grid` | 16 components | 32 | 9 | 200 | 2.2 | 64: feasible, gap 25.00% |"
+    failed = [row(1, None, "failed", None, "MemoryError")]
+    assert list(growth.table(failed, 60.0))[-1] == "| `mapping` | `grid` |  |  |  |  |  | 1: MemoryError |"
 
 
 def test_every_pair_has_a_goal():
