@@ -86,7 +86,7 @@ def test_a_slope_is_that_of_the_last_sizes_and_a_cliff_names_what_is_open():
     rows += [row(32, 9.0, "feasible", None), row(64, 60.0, "feasible", 0.25, "time_limit")]
     cubic, grown = growth.table(rows[:5], 60.0), growth.table(rows, 60.0)
     assert list(cubic)[-1] == "| `mapping` | `grid` | 16 components | 16 | 4.1 | 200 | 3.0 | none |"
-    assert list(grown)[-1] == "| `mapping` | `grid` | 16 components | 32 | 9 | 200 | 2.2 | 64: feasible, gap 25.00% |"
+    assert list(grown)[-1] == "| `mapping` | `grid` | 16 components | 32 | 9 | 200 | 2.4 | 64: feasible, gap 25.00% |"
     failed = [row(1, None, "failed", None, "MemoryError")]
     assert list(growth.table(failed, 60.0))[-1] == "| `mapping` | `grid` |  |  |  |  |  | 1: MemoryError |"
 
