@@ -124,7 +124,7 @@ def slope(sizes: dict[int, list[dict[str, Any]]], limit: float) -> float | None:
 
 
 def cliff(rows: list[dict[str, Any]]) -> str:
-    """What the runs of a size left open, in words."""
+    """Describe the open ends of the runs of a size."""
     row = max(rows, key=lambda row: np.inf if row["gap"] is None else row["gap"])
     if row["status"] == "failed":
         return str(row["stopped"])
