@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,8 +102,18 @@ def load_pairs() -> dict[str, Pair]:
 
 
 def used() -> float:
-    """Seconds of the processor that this process and the children it has waited for have used."""
-    return sum(part.ru_utime + part.ru_stime for part in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+    """Seconds of the processor that this process and all below it have used: children that ended, and those that run, as Java."""
+    ended = sum(part.ru_utime + part.ru_stime for part in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+    ticks, parents = {}, {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = file.read_text().rpartition(") ")[2].split()
+            parents[int(file.parent.name)] = int(fields[1])
+            ticks[int(file.parent.name)] = sum(map(int, fields[11:15]))
+    below = [os.getpid()]
+    for process in below:
+        below += [child for child, parent in parents.items() if parent == process]
+    return ended + sum(ticks.get(process, 0) for process in below[1:]) / os.sysconf("SC_CLK_TCK")
 
 
 def serve(call: Call) -> None:
@@ -123,8 +133,9 @@ def serve(call: Call) -> None:
 def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
     """A process that makes the calls of a side, one for each call of what is returned."""
     words = [sys.executable, str(SCRIPT), "--serve", side, "--only", pair.name]
+    surroundings = os.environ | ONE_THREAD | {"PYTHONPATH": str(SCRIPT.parent)}  # which workers of Spark inherit
     process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings
     )
     assert process.stdin
     assert process.stdout
