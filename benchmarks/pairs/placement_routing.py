@@ -20,7 +20,7 @@ DATA = Path(__file__).resolve().parents[1] / "instances"
 UNIT = 1e-9
 """Share of a node's capacity that is a unit of CP-SAT, which knows integers only."""
 
-SECONDS_PER_STAGE = 20.0
+SECONDS_PER_STAGE = 5.0
 NODES = 4
 
 
