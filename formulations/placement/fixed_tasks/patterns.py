@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import AnyInts, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import PATTERN_LOAD_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, leaving_shares
@@ -53,7 +54,7 @@ class OperatorGroup(NamedTuple):
     """
 
     operators: Ints
-    counts: Ints
+    counts: AnyInts
     sorted_uses: dict[int, Floats]
 
 
@@ -73,7 +74,7 @@ class PatternLister:
         self._samples: dict[int, Floats] = {}
         self._tables: dict[tuple[int, int], OperatorGroup] = {}
 
-    def list(self, limits: Floats, count: int) -> Ints | None:
+    def within(self, limits: Floats, count: int) -> Ints | None:
         """Patterns that a node can have if no node exceeds the limits, shape (patterns, operators); None if more than `count`.
 
         A node has at least what the other nodes cannot take: that bounds from below what it has in room and in shared resources
@@ -93,9 +94,9 @@ class PatternLister:
         groups = self._groups(upper - lower)
         order = np.concatenate([group.operators for group in groups])
         listed, number = [np.zeros((order.size, 0), np.int64)], 0
-        for patterns in PatternJoin(self, groups, lower, upper).complete():
-            listed.append(patterns.counts)
-            number += patterns.counts.shape[1]
+        for block in PatternJoin(self, groups, lower, upper).complete():
+            listed.append(block.counts)
+            number += block.counts.shape[1]
             if number > count:
                 return None
         patterns = np.empty((number, order.size), np.int64)
@@ -152,8 +153,8 @@ class PatternLister:
         """Use of each row by evenly spaced patterns of the first members, shape (rows, patterns), in ascending order by row."""
         if number not in self._samples:
             operators = self.members[:number]
-            shape = self.most[operators] + 1
-            places = np.linspace(0, np.prod(shape) - 1, SAMPLE).astype(np.int64)
+            shape = tuple((self.most[operators] + 1).tolist())
+            places = np.linspace(0, prod(shape) - 1, SAMPLE).astype(np.int64)
             counts = np.array(np.unravel_index(places, shape))
             self._samples[number] = np.sort(self.amounts[operators].T @ counts, axis=1)
         return self._samples[number]
@@ -162,8 +163,8 @@ class PatternLister:
         """The patterns of the first members that nodes have room for, sorted by a row; kept for further thresholds."""
         if (number, row) not in self._tables:
             operators = self.members[:number]
-            shape = self.most[operators] + 1
-            spend(ROW_WORK * float(np.prod(shape)))
+            shape = tuple((self.most[operators] + 1).tolist())
+            spend(ROW_WORK * prod(shape))
             counts = np.indices(shape, np.int32).reshape(number, -1)
             room = self.tasks.room * (1 + PATTERN_LOAD_SLACK)
             counts = counts[:, (self.tasks.arrays.demand[operators].T @ counts <= room[:, None]).all(axis=0)]

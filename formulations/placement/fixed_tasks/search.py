@@ -102,7 +102,7 @@ class PeakInterval:
 
     def _decided(self) -> bool:
         """Whether there are so few patterns that they could tell whether there is a placement."""
-        patterns = self.lister.list(self.limits, self.max_patterns) if self.max_patterns else None
+        patterns = self.lister.within(self.limits, self.max_patterns) if self.max_patterns else None
         if patterns is None:
             return False
         best = best_of_patterns(self.tasks, patterns, np.zeros(len(patterns)))
@@ -114,7 +114,7 @@ class PeakInterval:
 
     def _prove_impossible(self) -> None:
         """Look for a placement with proof."""
-        patterns = self.lister.list(self.limits, MAX_COMPOSED)
+        patterns = self.lister.within(self.limits, MAX_COMPOSED)
         if patterns is not None:
             counts, self.impossible = compose(self.tasks, patterns, self.options.remaining)
         elif np.isinf(bound_on_mean(self.tasks, self.pool, self.limits, 0)):
@@ -180,7 +180,7 @@ class PeakInterval:
         """All patterns within a threshold, which is lowered until they are few enough; whether that closed the stage."""
         above, threshold = np.inf, self._below
         for _ in range(40):
-            patterns = self.lister.list(self._limits(threshold), self.max_patterns)
+            patterns = self.lister.within(self._limits(threshold), self.max_patterns)
             if patterns is None:
                 above = threshold
                 threshold = self.bound + 0.25 * (threshold - self.bound)
@@ -262,7 +262,7 @@ class PeakInterval:
 
     def _enumerate(self) -> None:
         """Solve integer programs over all patterns below the peak, where these are few, by bisection over their values."""
-        patterns = self.lister.list(self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
+        patterns = self.lister.within(self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
         if patterns is None:
             return
         self.patterns = max(self.patterns, len(patterns))

@@ -43,11 +43,11 @@ def test_all_patterns_within_limits_are_listed(seed, whole, matches, monkeypatch
     fixed, limits = drawn(seed, 2 + seed % 4, 6)
     lister, expected = listing.PatternLister(fixed), enumerated(fixed, limits)
     for _ in range(2):  # a table is kept
-        listed = lister.list(limits, len(expected)).tolist()
+        listed = lister.within(limits, len(expected)).tolist()
         assert len(listed) == len(expected)
         assert set(map(tuple, listed)) == expected
     if expected:
-        assert lister.list(limits, len(expected) - 1) is None
+        assert lister.within(limits, len(expected) - 1) is None
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 5])
@@ -70,7 +70,7 @@ def test_the_first_sum_of_patterns_is_that_of_all_choices(seed, nodes):
 def test_sums_and_pairs_find_the_same_peak(monkeypatch):
     for seed in range(4):
         fixed, _ = drawn(seed, 4, 4)
-        patterns = listing.PatternLister(fixed).list(np.full(fixed.shared, np.inf), max_patterns(fixed))
+        patterns = listing.PatternLister(fixed).within(np.full(fixed.shared, np.inf), max_patterns(fixed))
         values = fixed.loads(patterns).max(axis=1)
         by_sums = best_of_patterns(fixed, patterns, values)
         with monkeypatch.context() as patch:
