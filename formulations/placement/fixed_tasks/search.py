@@ -136,6 +136,7 @@ class PeakInterval:
 
     def _close(self) -> None:
         """Prove, or narrow the interval until neither side moves."""
+        self.report()
         if self.closed or (self.max_patterns and self._meet()):
             return
         self._search(FIRST_STEPS)
@@ -193,6 +194,7 @@ class PeakInterval:
                     self.bound = self.value
                     return True
                 self.bound = threshold
+                self.report()
                 threshold = self._below if np.isinf(above) else 0.5 * (self.bound + above)
             if threshold - self.bound <= SAME_VALUE * threshold or self.closed:
                 return self.closed
