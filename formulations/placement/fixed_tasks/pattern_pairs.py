@@ -27,7 +27,7 @@ FIRST_PATTERNS = 200
 
 
 MAX_SUM_WORK = 3e8
-"""Sums of patterns times patterns up to which sums are tried one pattern after the other, and not pairs."""
+"""Sums of patterns times patterns, of which `FIRST_PATTERNS` count at least, up to which sums are formed, and not pairs."""
 
 MAX_SUMMED = 3_000
 """Patterns up to which sums are tried."""
@@ -52,7 +52,7 @@ def best_of_patterns(tasks: FixedTasks, patterns: Ints, values: Floats) -> tuple
     """
     order = np.argsort(values, kind="stable")
     patterns, values = np.ascontiguousarray(patterns[order]), values[order]
-    summed = len(patterns) * count_sums(tasks) <= MAX_SUM_WORK
+    summed = max(FIRST_PATTERNS, len(patterns)) * count_sums(tasks) <= MAX_SUM_WORK
     chosen = first_sum(tasks, patterns) if summed else _best_pairs(tasks, patterns)
     return None if chosen is None else (float(values[chosen].max()), patterns[chosen])
 
