@@ -7,18 +7,26 @@ import math
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import Compositions, composition_objective
-from edrp.formulations.enactment.packing import pack_by_swaps, rewards
+from edrp.formulations.enactment.exchanges import pack_by_exchanges
+from edrp.formulations.enactment.packing import rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
-SHARPENED = 4
+SHARPENED = 8
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
+SPARES = (0.0, 2e-5, 2e-4)
+"""Shares of all resources left free, one after the other, until the best numbers of instances are packed.
+
+Where several resources are scarce, the best numbers leave millionths of all of them free, and few arrangements do that."""
+
+MAX_CONFINED = 64
+"""Most sets of host types for which resources are counted by themselves."""
 
 MAX_COMPOSITION_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
@@ -40,15 +48,18 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
-        bound, counts = best_counts(arrays, hosts)
-        bounds[index] = max(bounds[index], bound)
-        if counts is None:
-            continue
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        packed = pack_by_swaps(arrays.sizes, counts, kinds, until)
-        reached = composition_objective(arrays, hosts, counts)
-        if packed is not None and reached < objective:
-            types, contents, objective = kinds, packed, reached
+        for spare in SPARES:
+            bound, counts = best_counts(arrays, hosts, spare)
+            if spare == 0:
+                bounds[index] = max(bounds[index], bound)
+            reached = math.inf if counts is None else composition_objective(arrays, hosts, counts)
+            if counts is None or reached >= objective:
+                break
+            packed = pack_by_exchanges(arrays.sizes, counts, kinds, until)
+            if packed is not None:
+                types, contents, objective = kinds, packed, reached
+                break
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
         useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
@@ -56,10 +67,11 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
     return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
 
 
-def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | None]:
+def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tuple[float, Ints | None]:
     """Bound on the objective (eq. 1) as if all hosts (K,) were one, and the numbers of instances (O,) that reach it.
 
-    Infinite and None where not even the fewest fit.
+    Operators that only some types may run fit into the hosts of these. A share `spare` of all resources is left free, for counts
+    that are easier to pack. Infinite and None where not even the fewest fit.
     """
     sizes, offered = arrays.sizes, hosts @ arrays.sizes.capacity
     program = Program()
@@ -67,16 +79,34 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     if (room < arrays.min_counts).any():
         return math.inf, None
     count = program.add_columns("count", arrays.min_counts.size, lower=arrays.min_counts, upper=room, integer=True)
-    resources = np.flatnonzero(offered)
-    shares = sizes.needs[:, resources].T / offered[resources][:, None]
-    rows = np.arange(resources.size)[:, None]
-    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + LIMIT_SLACK)
-    constant = float(arrays.price @ hosts) + arrays.filling * resources.size
+    for number, (kinds, operators) in enumerate(_confined(sizes, hosts)):
+        capacity = np.where(kinds, hosts, 0) @ sizes.capacity
+        resources = np.flatnonzero(capacity)
+        shares = sizes.needs[operators][:, resources].T / capacity[resources][:, None]
+        rows = np.arange(resources.size)[:, None]
+        program.add_rows(f"area {number}", resources.size, [(rows, count[operators], shares)], upper=1 + LIMIT_SLACK - spare)
+    constant = float(arrays.price @ hosts) + arrays.filling * np.count_nonzero(offered)
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
     result = solve_program(program, work_limit=MAX_COMPOSITION_WORK)
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)
+
+
+def _confined(sizes: Sizes, hosts: Ints) -> list[tuple[Bools, Ints]]:
+    """Sets of host types (K,), all of them first, with the operators that run on no others: Hall's condition has a row for each.
+
+    Sets that are unions of what single operators may use are enough.
+    """
+    everywhere = tuple((hosts > 0).tolist())
+    runs = (sizes.room > 0) & (hosts > 0)[:, None]
+    alone = sorted({tuple(column) for column in runs.T.tolist()} - {everywhere})
+    sets = [everywhere]
+    for each in alone:
+        unions = [tuple(a or b for a, b in zip(each, other, strict=True)) for other in sets[1:]]
+        sets += [union for union in dict.fromkeys([each, *unions]) if union not in sets][: MAX_CONFINED - len(sets)]
+    masks = [np.array(each) for each in sets]
+    return [(mask, np.flatnonzero(~runs[~mask].any(axis=0))) for mask in masks]
 
 
 def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
