@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
@@ -24,9 +24,6 @@ SPARES = (0.0, 2e-5, 2e-4)
 """Shares of all resources left free, one after the other, until the best numbers of instances are packed.
 
 Where several resources are scarce, the best numbers leave millionths of all of them free, and few arrangements do that."""
-
-MAX_CONFINED = 64
-"""Most sets of host types for which resources are counted by themselves."""
 
 MAX_COMPOSITION_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
@@ -79,7 +76,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tup
     if (room < arrays.min_counts).any():
         return math.inf, None
     count = program.add_columns("count", arrays.min_counts.size, lower=arrays.min_counts, upper=room, integer=True)
-    for number, (kinds, operators) in enumerate(_confined(sizes, hosts)):
+    for number, (kinds, operators) in enumerate(sizes.confined(hosts > 0)):
         capacity = np.where(kinds, hosts, 0) @ sizes.capacity
         resources = np.flatnonzero(capacity)
         shares = sizes.needs[operators][:, resources].T / capacity[resources][:, None]
@@ -91,22 +88,6 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tup
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)
-
-
-def _confined(sizes: Sizes, hosts: Ints) -> list[tuple[Bools, Ints]]:
-    """Sets of host types (K,), all of them first, with the operators that run on no others: Hall's condition has a row for each.
-
-    Sets that are unions of what single operators may use are enough.
-    """
-    everywhere = tuple((hosts > 0).tolist())
-    runs = (sizes.room > 0) & (hosts > 0)[:, None]
-    alone = sorted({tuple(column) for column in runs.T.tolist()} - {everywhere})
-    sets = [everywhere]
-    for each in alone:
-        unions = [tuple(a or b for a, b in zip(each, other, strict=True)) for other in sets[1:]]
-        sets += [union for union in dict.fromkeys([each, *unions]) if union not in sets][: MAX_CONFINED - len(sets)]
-    masks = [np.array(each) for each in sets]
-    return [(mask, np.flatnonzero(~runs[~mask].any(axis=0))) for mask in masks]
 
 
 def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
