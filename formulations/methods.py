@@ -20,7 +20,7 @@ from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
-from edrp.formulations.formulation import Formulation, best_feasible, to_answer
+from edrp.formulations.formulation import Formulation, best_rated, to_answer
 
 if TYPE_CHECKING:
     from edrp.enactment.leasing import LeasingProblem
@@ -118,8 +118,8 @@ class ProgramMethod(Method):
         get_backend(self.name)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
         formulation = formulate(problem, options.program)
-        begin = best_feasible(problem, (options.start, formulation.current))
-        result = _proven(formulation, begin, options) or self._solve(formulation, options, begin)
+        objective, begin = best_rated(problem, (options.start, formulation.current))
+        result = _proven(formulation, objective, begin, options) or self._solve(formulation, options, begin)
         if result.status == "optimal" and parameters.tie_break and formulation.tie_breaks():
             result = self._break_ties(formulation, result, options)
         return replace(to_answer(formulation, result), method=f"{self.name} ({formulation.name} program)")
@@ -163,12 +163,11 @@ class ProgramMethod(Method):
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
 
 
-def _proven(formulation: Formulation, decision: Any, options: Options) -> ProgramResult | None:
+def _proven(formulation: Formulation, objective: float, decision: Any, options: Options) -> ProgramResult | None:
     """The result where a decision that is known meets the bound that was proven while the program was built; else None."""
-    if decision is None or formulation.bound is None or (values := formulation.encode(decision)) is None:
+    if decision is None or formulation.bound is None or not within_gap(objective, formulation.bound, options.gap):
         return None
-    objective = formulation.problem.evaluate(decision).objective
-    if not within_gap(objective, formulation.bound, options.gap):
+    if (values := formulation.encode(decision)) is None:
         return None
     return ProgramResult("optimal", "finished", values, objective, formulation.bound, 0.0)
 

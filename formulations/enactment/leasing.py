@@ -104,7 +104,7 @@ class LeasingFormulation(Formulation):
         Else the best of a few plans that pack the fewest instances by best fit, where one keeps to all limits.
         """
         if self.packed is not None:
-            return best_feasible(self.problem, [planned_hosts(self.problem, self.arrays, *self.packed)])
+            return planned_hosts(self.problem, self.arrays, *self.packed)
         plans = []
         for first in range(self.arrays.unit.size):
             ranked = [first, *(kind for kind in range(self.arrays.unit.size) if kind != first)]
@@ -130,6 +130,7 @@ class LeasingFormulation(Formulation):
         start = np.full(program.columns, np.nan)
         start[program["bought"]] = bought
         start[program["instances"]] = start[program["open"]] = 0.0
+        start[program["count"]] = sum(np.array([contents.sum(axis=0) for contents in periods]) for periods in host_contents)
         for kind, periods in enumerate(host_contents):
             for period, contents in enumerate(periods):
                 mine = np.flatnonzero((slots.kind == kind) & (slots.period == period))

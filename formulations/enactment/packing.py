@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.sizes import UNNEEDED, Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 ENTRY_WORK = 2e-8
@@ -41,7 +42,8 @@ def pack_openly(
     remaining, types = sizes.limit.copy(), list(host_types)
     contents, free = np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
     for operator in packing_order(sizes):
-        for _ in range(counts[operator]):
+        left = int(counts[operator])
+        while left:
             look("a first packing")
             host = _tightest(sizes, types, free, contents, operator)
             if host is None:
@@ -53,9 +55,19 @@ def pack_openly(
                 contents = np.vstack([contents, np.zeros(contents.shape[1], np.int64)])
                 free = np.vstack([free, _with_slack(sizes, [kind])])
                 host = len(types) - 1
-            contents[host, operator] += 1
-            free[host] -= sizes.needs[operator]
+            # It stays the tightest one until it is full.
+            taken = min(left, _repeats(free[host], sizes.needs[operator]))
+            contents[host, operator] += taken
+            free[host] -= taken * sizes.needs[operator]
+            left -= taken
     return types, contents
+
+
+def _repeats(free: Floats, needs: Floats) -> int:
+    """Number of instances that fit into what is free, at least one."""
+    used = needs > 0
+    count = math.floor(min((free[used] / needs[used]).tolist(), default=UNNEEDED))
+    return max(1, count if (count * needs <= free).all() else count - 1)
 
 
 def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> Contents:
@@ -103,10 +115,12 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, contents: Conten
     if not types:
         return None
     spend(ENTRY_WORK * free.size)
-    fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[list(types), operator] > 0)
-    fits &= ~sizes.barred(operator, contents)
+    kinds = np.array(types)
+    fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[kinds, operator] > 0)
+    if sizes.apart[operator].any():
+        fits &= ~sizes.barred(operator, contents)
     if not fits.any():
         return None
-    capacity = sizes.capacity[list(types)]
+    capacity = sizes.capacity[kinds]
     free_share = np.divide(free, capacity, out=np.zeros_like(free), where=capacity > 0).sum(axis=1)
     return int(np.where(fits, free_share, np.inf).argmin())
