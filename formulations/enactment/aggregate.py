@@ -10,14 +10,14 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
-from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import Compositions, composition_objective
 from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.packing import rewards
+from edrp.formulations.enactment.packing import Contents, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
-SHARPENED = 8
+SHARPENED = 4
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
 SPARES = (0.0, 2e-5, 2e-4)
@@ -45,23 +45,41 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
-        kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        for spare in SPARES:
-            bound, counts = best_counts(arrays, hosts, spare)
-            if spare == 0:
-                bounds[index] = max(bounds[index], bound)
-            reached = math.inf if counts is None else composition_objective(arrays, hosts, counts)
-            if counts is None or reached >= objective:
-                break
-            packed = pack_by_exchanges(arrays.sizes, counts, kinds, until)
-            if packed is not None:
-                types, contents, objective = kinds, packed, reached
-                break
+        bounds[index], counts, packed = _packed_counts(arrays, hosts, (bounds[index], objective), until)
+        if packed is not None:
+            types, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), packed
+            objective = composition_objective(arrays, hosts, counts)
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
         useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
     order = np.flatnonzero(useful)[np.argsort(bounds[useful], kind="stable")]
     return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
+
+
+def _packed_counts(
+    arrays: EnactmentArrays, hosts: Ints, known: tuple[float, float], until: float
+) -> tuple[float, Ints, Contents | None]:
+    """Bound with these hosts (K,), and numbers of instances (O,) with a packing that is better than what is known; or None.
+
+    Parameters
+    ----------
+    known
+        Bound with these hosts, and objective to be improved on.
+    """
+    bound, objective = known
+    kinds, tried = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts * 0
+    for spare in SPARES:
+        sharper, counts = best_counts(arrays, hosts, spare)
+        bound = max(bound, sharper) if spare == 0 else bound
+        if counts is None or composition_objective(arrays, hosts, counts) >= objective:
+            break
+        if (counts == tried).all():
+            continue
+        packed = pack_by_exchanges(arrays.sizes, counts, kinds, until)
+        if packed is not None or units_left() < until:
+            return bound, counts, packed
+        tried = counts
+    return bound, tried, None
 
 
 def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tuple[float, Ints | None]:
@@ -84,7 +102,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tup
         program.add_rows(f"area {number}", resources.size, [(rows, count[operators], shares)], upper=1 + LIMIT_SLACK - spare)
     constant = float(arrays.price @ hosts) + arrays.filling * np.count_nonzero(offered)
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
-    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK)
+    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK, gap=max(OPTIMALITY_GAP, spare))
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)
