@@ -10,10 +10,12 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
+from edrp.core.solution import within_gap
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import Compositions, composition_objective
 from edrp.formulations.enactment.exchanges import pack_by_exchanges
+from edrp.formulations.enactment.full_hosts import filled_hosts
 from edrp.formulations.enactment.packing import Contents, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -28,6 +30,14 @@ Where several resources are scarce, the best numbers leave millionths of all of 
 MAX_COMPOSITION_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
 ways take minutes to be proven best, and the bound found until then is as good."""
+
+
+MIN_SPARED = 20
+"""Instances that the load needs from which arrangements are so many that a little to spare is worth a try."""
+
+
+FILLED_SHARE = 0.5
+"""Share of the gap that counts as closed which full hosts may leave free."""
 
 
 SOLVER_SHARE = 0.5
@@ -68,18 +78,35 @@ def _packed_counts(
     """
     bound, objective = known
     kinds, tried = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts * 0
-    for spare in SPARES:
+    for spare in SPARES if arrays.min_counts.sum() >= MIN_SPARED else SPARES[:1]:
         sharper, counts = best_counts(arrays, hosts, spare)
         bound = max(bound, sharper) if spare == 0 else bound
         if counts is None or composition_objective(arrays, hosts, counts) >= objective:
             break
         if (counts == tried).all():
             continue
+        if spare == 0 and (filled := _filled(arrays, kinds, counts, bound, until)) is not None:
+            return bound, filled.sum(axis=0), filled
         packed = pack_by_exchanges(arrays.sizes, counts, kinds, until)
         if packed is not None or units_left() < until:
             return bound, counts, packed
         tried = counts
     return bound, tried, None
+
+
+def _filled(arrays: EnactmentArrays, kinds: list[int], counts: Ints, bound: float, until: float) -> Contents | None:
+    """Contents of the hosts that reach a bound where nothing but free resources lie between it and the counts; else None."""
+    hosts, sizes = np.bincount(kinds, minlength=len(arrays.price)), arrays.sizes
+    reached, offered = composition_objective(arrays, hosts, counts), hosts @ sizes.capacity
+    unused = arrays.filling * (np.count_nonzero(offered) - float(rewards(arrays, offered) @ counts) / arrays.filling)
+    if within_gap(reached, bound, OPTIMALITY_GAP) or not within_gap(reached - unused, bound, OPTIMALITY_GAP):
+        return None
+    if sizes.apart.any() or not (sizes.capacity[kinds] > 0).all():
+        return None
+    serving = np.ceil(arrays.arriving / arrays.served) if arrays.late > 0 else 0
+    needed = np.maximum(arrays.min_counts, np.minimum(counts, serving)).astype(np.int64)
+    window = FILLED_SHARE * OPTIMALITY_GAP * reached / (arrays.filling * offered.size)
+    return filled_hosts(sizes, np.array(kinds), needed, arrays.max_counts, window, until)
 
 
 def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tuple[float, Ints | None]:
@@ -102,7 +129,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tup
         program.add_rows(f"area {number}", resources.size, [(rows, count[operators], shares)], upper=1 + LIMIT_SLACK - spare)
     constant = float(arrays.price @ hosts) + arrays.filling * np.count_nonzero(offered)
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
-    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK, gap=max(OPTIMALITY_GAP, spare))
+    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK, gap=max(OPTIMALITY_GAP, spare / 20))
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)

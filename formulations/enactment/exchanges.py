@@ -19,10 +19,13 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.packing import ENTRY_WORK, Contents, packing_order
 
-MAX_SETS = 60_000
-"""Sets of instances that are listed for a host; of more, some are drawn at random (the same on every run)."""
+MAX_SETS = 3_000, 60_000
+"""Sets of instances that are listed for a host, in the first `QUICK_ROUNDS` and in the others; of more, some are drawn."""
 
-MAX_MOVED = 6
+QUICK_ROUNDS = 2
+"""Turns with the shorter lists: enough where hosts are not quite full."""
+
+MAX_MOVED = 12
 """Number of instances in the largest sets."""
 
 MAX_ROUNDS, MAX_IDLE_ROUNDS = 12, 3
@@ -51,7 +54,8 @@ def pack_by_exchanges(sizes: Sizes, counts: Ints, types: Sequence[int], until: f
     if (packing.free.sum(axis=0) < 0).any():
         return None
     generator, idle = np.random.default_rng(0), 0
-    for _ in range(MAX_ROUNDS):
+    for number in range(MAX_ROUNDS):
+        packing.max_sets = MAX_SETS[number >= QUICK_ROUNDS]
         if (packing.free >= 0).all():
             return packing.contents
         order, before = generator.permutation(kinds.size), packing.contents.copy()
@@ -81,7 +85,10 @@ class _Packing:
     ----------
     contents : shape (hosts, O).
     free : shape (hosts, R), negative where a host is overfull.
+    max_sets : sets that are listed for a host.
     """
+
+    max_sets: int
 
     def __init__(self, sizes: Sizes, kinds: Ints, contents: Contents) -> None:
         self.sizes, self.contents = sizes, contents
@@ -131,7 +138,7 @@ class _Packing:
             last = np.repeat(np.arange(operators.size), [rows.size for rows in added])
             layer = layer[np.concatenate([*added, np.zeros(0, np.int64)])]
             layer[np.arange(last.size), last] += 1
-            room = MAX_SETS - sum(map(len, layers))
+            room = self.max_sets - sum(map(len, layers))
             if len(layer) > room:
                 layers.append(layer[generator.choice(len(layer), room, replace=False)])
                 break
