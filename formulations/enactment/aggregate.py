@@ -22,8 +22,8 @@ from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 SHARPENED = 4
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
-SPARES = (0.0, 2e-5, 2e-4)
-"""Shares of all resources left free, one after the other, until the best numbers of instances are packed.
+SPARES = (0.0, 2e-4, 2e-5)
+"""Shares of all resources left free, one after the other, where the best numbers of instances find no arrangement.
 
 Where several resources are scarce, the best numbers leave millionths of all of them free, and few arrangements do that."""
 
@@ -77,7 +77,8 @@ def _packed_counts(
         Bound with these hosts, and objective to be improved on.
     """
     bound, objective = known
-    kinds, tried = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts * 0
+    kinds, best, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts, None
+    tried = arrays.min_counts * 0
     for spare in SPARES if arrays.min_counts.sum() >= MIN_SPARED else SPARES[:1]:
         sharper, counts = best_counts(arrays, hosts, spare)
         bound = max(bound, sharper) if spare == 0 else bound
@@ -85,13 +86,14 @@ def _packed_counts(
             break
         if (counts == tried).all():
             continue
-        if spare == 0 and (filled := _filled(arrays, kinds, counts, bound, until)) is not None:
-            return bound, filled.sum(axis=0), filled
-        packed = pack_by_exchanges(arrays.sizes, counts, kinds, until)
-        if packed is not None or units_left() < until:
-            return bound, counts, packed
-        tried = counts
-    return bound, tried, None
+        tried, packed = counts, _filled(arrays, kinds, counts, bound, until) if spare == 0 else None
+        packed = pack_by_exchanges(arrays.sizes, counts, kinds, until) if packed is None else packed
+        if packed is not None:
+            best, contents = packed.sum(axis=0), packed
+            objective = composition_objective(arrays, hosts, best)
+        if units_left() < until or (packed is not None and spare == 0):
+            break
+    return bound, best, contents
 
 
 def _filled(arrays: EnactmentArrays, kinds: list[int], counts: Ints, bound: float, until: float) -> Contents | None:

@@ -34,7 +34,7 @@ MAX_ROUNDS, MAX_IDLE_ROUNDS = 12, 3
 NEIGHBOURS = 6
 """Sets looked at for each set of the other list: the next ones that leave the scarcest resource least free."""
 
-SET_WORK = 2e-7
+SET_WORK = 4e-7
 """Units of work for a set of instances, listed, sorted and compared."""
 
 
