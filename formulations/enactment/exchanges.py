@@ -28,8 +28,10 @@ QUICK_ROUNDS = 2
 MAX_MOVED = 12
 """Number of instances in the largest sets."""
 
-MAX_ROUNDS, MAX_IDLE_ROUNDS = 12, 3
-"""Turns of all hosts before the search gives up, and turns without any exchange; most packings take two."""
+MAX_ROUNDS, MAX_IDLE_ROUNDS, INSTANCES_PER_ROUND = 12, 3, 4
+"""Turns of all hosts before the search gives up, fewer where there are few instances, and turns without any exchange.
+
+Most packings take two turns."""
 
 NEIGHBOURS = 6
 """Sets looked at for each set of the other list: the next ones that leave the scarcest resource least free."""
@@ -54,7 +56,7 @@ def pack_by_exchanges(sizes: Sizes, counts: Ints, types: Sequence[int], until: f
     if (packing.free.sum(axis=0) < 0).any():
         return None
     generator, idle = np.random.default_rng(0), 0
-    for number in range(MAX_ROUNDS):
+    for number in range(min(MAX_ROUNDS, QUICK_ROUNDS + int(counts.sum()) // INSTANCES_PER_ROUND)):
         packing.max_sets = MAX_SETS[number >= QUICK_ROUNDS]
         if (packing.free >= 0).all():
             return packing.contents
