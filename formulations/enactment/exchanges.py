@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
@@ -76,7 +77,7 @@ class _Sets(NamedTuple):
     """Sets of instances (M, O) of some operators (O,), and the resources that they need (M, R)."""
 
     operators: Ints
-    counts: Ints
+    counts: NDArray[np.int8]
     needs: Floats
 
 

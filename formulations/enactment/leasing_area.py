@@ -142,14 +142,16 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
     return area_plan(leasing_arrays(problem), whole=whole, time_limit=time_limit)
 
 
-def area_plan(arrays: LeasingArrays, *, whole: bool, **limits: float | None) -> AreaPlan:
+def area_plan(
+    arrays: LeasingArrays, *, whole: bool, time_limit: float | None = None, work_limit: float | None = None
+) -> AreaPlan:
     """The plan of `area_relaxation`, within limits of `solve_program`."""
     program = Program()
     add_lease_columns(program, arrays, whole=whole)
     add_area_rows(program, arrays)
     add_unserved_rows(program, arrays)
     program.minimise(lease_objective(program, arrays))
-    result = solve_program(program, **limits)
+    result = solve_program(program, time_limit=time_limit, work_limit=work_limit)
     if result.values is None:
         nothing = np.zeros(arrays.paid.shape)
         bound = None if result.status == "infeasible" else result.bound

@@ -133,9 +133,9 @@ def test_units_bought_late_are_the_cheapest(needed: list[int], unit: int, paid: 
 
 
 def test_a_packed_plan_with_resources_in_aggregate_is_optimal() -> None:
-    """Bound and plan of 40 random problems against brute force; most of them are packed."""
+    """Bound and plan of 20 random problems against brute force; most of them are packed."""
     packed = 0
-    for seed in range(40):
+    for seed in range(20):
         problem = random_leasing_problem(seed)
         best = brute_force_leasing(problem)
         formulation = formulate_leasing(problem)
@@ -147,7 +147,7 @@ def test_a_packed_plan_with_resources_in_aggregate_is_optimal() -> None:
             packed += 1
             assert problem.evaluate(formulation.current).feasible, seed
             assert problem.evaluate(formulation.current).objective == pytest.approx(best, abs=1e-9), seed
-    assert packed > 20
+    assert packed > 10
 
 
 def test_hosts_that_some_operators_may_not_use_do_not_count_for_them() -> None:
