@@ -66,6 +66,11 @@ class Formulation(ABC):
         return None
 
     @property
+    def size(self) -> dict[str, int]:
+        """Columns, rows and nonzeros of the program."""
+        return {"columns": self.program.columns, "rows": self.program.rows, "nonzeros": self.program.nonzeros}
+
+    @property
     def limits(self) -> Mapping[str, str]:
         """Limits of the problem that blocks of rows stand for, in words, by the block's name."""
         return {}
@@ -204,7 +209,7 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         decision=decision,
         objective=objective if result.settled and not own_terms else None,
         bound=max(bounds, default=None),
-        size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
+        size=formulation.size,
         build_seconds=formulation.build_seconds,
         notes=notes,
     )

@@ -118,11 +118,14 @@ class ProgramMethod(Method):
         get_backend(self.name)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
         formulation = formulate(problem, options.program)
+        method = f"{self.name} ({formulation.name} program)"
         objective, begin = best_rated(problem, (options.start, formulation.current))
-        result = _proven(formulation, objective, begin, options) or self._solve(formulation, options, begin)
-        if result.status == "optimal" and parameters.tie_break and formulation.tie_breaks():
+        if formulation.bound is not None and begin is not None and within_gap(objective, formulation.bound, options.gap):
+            return replace(_proven(formulation, objective, begin), method=method)
+        result = self._solve(formulation, options, begin)
+        if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
-        return replace(to_answer(formulation, result), method=f"{self.name} ({formulation.name} program)")
+        return replace(to_answer(formulation, result), method=method)
 
     def _solve(self, formulation: Formulation, options: Options, start: Any) -> ProgramResult:
         features = get_backend(self.name).features
@@ -163,13 +166,11 @@ class ProgramMethod(Method):
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
 
 
-def _proven(formulation: Formulation, objective: float, decision: Any, options: Options) -> ProgramResult | None:
-    """The result where a decision that is known meets the bound that was proven while the program was built; else None."""
-    if decision is None or formulation.bound is None or not within_gap(objective, formulation.bound, options.gap):
-        return None
-    if (values := formulation.encode(decision)) is None:
-        return None
-    return ProgramResult("optimal", "finished", values, objective, formulation.bound, 0.0)
+def _proven(formulation: Formulation, objective: float, decision: Any) -> Answer:
+    """The answer where a decision that is known meets the bound that was proven while the program was built."""
+    size, seconds = formulation.size, formulation.build_seconds
+    answer = Answer("optimal", "finished", decision, objective, formulation.bound, size=size, build_seconds=seconds)
+    return answer.resting_on("solver's word")
 
 
 HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linear program inside its search")
