@@ -16,18 +16,17 @@ at most: with rates of similar size, its linear relaxation is then mostly integr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import fsum, inf
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import shortest_path
 
 from edrp.backends import ProgramResult, solve_program
 from edrp.backends.closing import Closing
 from edrp.backends.proof_tree import NotClosedError
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import deadline, now, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
@@ -109,14 +108,13 @@ def _keeps(problem: LinkAllocationProblem, flow: int) -> bool:
 def _all_routes(problem: LinkAllocationProblem, network: NetworkArrays, flows: FlowArrays) -> list[list[Servers]] | None:
     """List the routes of each flow, shortest first; None once there are too many."""
     servers = len(network.names)
-    back = sparse.csr_array((np.ones(network.source.size), (network.target, network.source)), shape=(servers, servers))
     targets, of_target = np.unique(flows.target, return_inverse=True)
-    to_target = shortest_path(back, unweighted=True, indices=targets).tolist()
+    limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
+    to_target = _distances(network, targets, int(limits.max())).T.tolist()
     onward: list[list[tuple[int, float]]] = [[] for _ in range(servers)]
     widths = network.bandwidth * (1 + LIMIT_SLACK / 2)
     for source, target, width in zip(network.source.tolist(), network.target.tolist(), widths.tolist(), strict=True):
         onward[source].append((target, width))
-    limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
     left, routes = MAX_ROUTES * flows.rate.size, []
     ends = (flows.source.tolist(), flows.rate.tolist(), limits.tolist(), of_target.tolist())
     for source, rate, links, target in zip(*ends, strict=True):
@@ -128,6 +126,22 @@ def _all_routes(problem: LinkAllocationProblem, network: NetworkArrays, flows: F
         left -= len(own)
         routes.append(sorted(own, key=len))
     return routes
+
+
+def _distances(network: NetworkArrays, targets: Ints, most: int) -> Floats:
+    """Count the links from each server to each target, shape (servers, targets); infinite where they are more than `most`."""
+    shape = (len(network.names), len(network.names))
+    links = sparse.csr_array((np.ones(network.source.size), (network.source, network.target)), shape=shape)
+    distance = np.full((shape[0], targets.size), inf)
+    reached = np.zeros_like(distance)
+    reached[targets, np.arange(targets.size)] = 1.0
+    for count in range(most + 1):
+        reached = (reached > 0) & (distance == inf)
+        distance[reached] = count
+        if not reached.any():
+            break
+        reached = links @ reached.astype(float)
+    return distance
 
 
 def _walks(
@@ -181,7 +195,7 @@ class RouteProgram(NamedTuple):
 
 
 def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> RouteProgram:
-    """Formulate what is left: rows `network`, one per flow, and `limit`, one per scarce resource."""
+    """Formulate what is left: rows `network`, one per flow, and `limit`, of scarce resources."""
     flows = [index for index, decided in enumerate(choices.decided) if not decided]
     routes = [(index, route) for index in flows for route in choices.routes[index]]
     kept = np.array([_keeps(problem, index) for index in flows], float)
@@ -193,7 +207,6 @@ def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> R
     columns = np.concatenate([route_columns, public_columns])
     program.add_rows("network", len(flows), [(of_flow, columns, 1.0)], lower=kept, upper=1.0)
     _add_limits(program, choices, flows, routes)
-    _add_counts(program, choices, routes)
     gains = [_gain(problem, problem.flows[index], len(route)) for index, route in routes]
     gains += [_gain(problem, problem.flows[index], 0) for index in flows]
     program.minimise(Linear.of(columns, -np.array(gains), constant=_lost(problem, choices)))
@@ -216,35 +229,34 @@ def _lost(problem: LinkAllocationProblem, choices: RouteChoices) -> float:
 
 
 def _add_limits(program: Program, choices: RouteChoices, flows: list[int], routes: list[tuple[int, Servers]]) -> None:
-    """Add rows `limit`: shares in use of scarce resources, each at most all of it."""
-    numbers = {resource: row for row, resource in enumerate(choices.limits)}
-    rates, source, target = choices.flows.rate.tolist(), choices.flows.source.tolist(), choices.flows.target.tolist()
-    uses = [(pairwise(route), index, column) for (index, route), column in zip(routes, program["route"].tolist(), strict=True)]
-    for index, column in zip(flows, program["public"].tolist(), strict=True):
-        uses.append((iter(((UPLINK, source[index]), (DOWNLINK, target[index]))), index, column))
-    entries = [(numbers[arc], column, rates[index]) for arcs, index, column in uses for arc in arcs if arc in numbers]
-    rows, columns, amounts = (np.array([entry[part] for entry in entries]) for part in range(3))
-    limits = np.array([*choices.limits.values()])
-    scale = np.where(limits > 0, limits, 1.0)
-    slack = np.array([LIMIT_SLACK / 2 if resource[0] >= 0 else 0.0 for resource in numbers])
-    shares = amounts / scale[rows] if entries else amounts
-    program.add_rows("limit", limits.size, [(rows, columns, shares)], upper=limits / scale + slack)
+    """Add rows `limit`, shares in use of scarce resources, each at most all of it, and after them `count`, one for each arc.
 
-
-def _add_counts(program: Program, choices: RouteChoices, routes: list[tuple[int, Servers]]) -> None:
-    """Add rows `count`: no more routes over a scarce arc than there is room for, were they all of the smallest rates."""
-    rate, takers = choices.flows.rate, {arc: [] for arc in choices.limits if arc[0] >= 0}
-    for (index, route), column in zip(routes, program["route"].tolist(), strict=True):
-        for arc in pairwise(route):
-            if arc in takers:
-                takers[arc].append((index, column))
-    rows, columns, most = [], [], []
-    for arc, pairs in takers.items():
-        smallest = np.cumsum(np.sort(rate[sorted({index for index, _ in pairs})]))
-        rows += [len(most)] * len(pairs)
-        columns += [column for _, column in pairs]
-        most.append(float(np.count_nonzero(smallest <= choices.limits[arc] * (1 + LIMIT_SLACK / 2))))
-    program.add_rows("count", len(most), [(rows, columns, 1.0)], upper=np.array(most))
+    These hold no more routes over an arc than there is room for, were they all of the smallest rates.
+    """
+    flow, rate = choices.flows, choices.flows.rate.tolist()
+    takers: dict[Resource, list[tuple[int, int]]] = {resource: [] for resource in choices.limits}
+    uses = [(pairwise(route), index) for index, route in routes]
+    uses += [(iter(((UPLINK, int(flow.source[index])), (DOWNLINK, int(flow.target[index])))), index) for index in flows]
+    for column, (resources, index) in enumerate(uses):
+        for resource in resources:
+            if resource in takers:
+                takers[resource].append((index, column))
+    entries: list[tuple[int, int, float]] = []
+    counts: list[float] = []
+    for row, (resource, pairs) in enumerate(takers.items()):
+        limit = choices.limits[resource] or 1.0  # of nothing, shares of one are as good
+        entries += [(row, column, rate[index] / limit) for index, column in pairs]
+        if resource[0] >= 0:
+            room = limit * (1 + LIMIT_SLACK / 2)
+            smallest = accumulate(sorted(rate[index] for index in {index for index, _ in pairs}))
+            entries += [(len(takers) + len(counts), column, 1.0) for _, column in pairs]
+            counts.append(float(sum(used <= room for used in smallest)))
+    arcs = [resource[0] >= 0 for resource in takers]
+    upper = [
+        (1.0 if limit > 0 else 0.0) + LIMIT_SLACK / 2 * arc for limit, arc in zip(choices.limits.values(), arcs, strict=True)
+    ]
+    rows, columns, shares = ([entry[part] for entry in entries] for part in range(3))
+    program.add_rows("limit", len(takers) + len(counts), [(rows, columns, shares)], upper=np.array([*upper, *counts]))
 
 
 class RouteSelection(Method):
@@ -327,7 +339,7 @@ def _allocations(
             taken[index] = route
     shares[[route is not None for route in taken]] = 0.0
     return tuple(
-        FlowAllocation(
+        FlowAllocation.model_construct(
             flow=flow.name, route=None if route is None else tuple(names[server] for server in route), public_rate=rate
         )
         for flow, route, rate in zip(problem.flows, taken, public_rates(shares, choices.flows, choices.network), strict=True)
