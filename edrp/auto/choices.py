@@ -267,7 +267,8 @@ class Auto(Method):
         "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs, or a search and bounds, then highs, for rescalings; "
         "highs or first fit for leased hosts; for runs the policy that does best; "
-        "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
+        "label-setting for maps of tasks, the least-cost map where costs do not add up; "
+        "route-selection, highs or the greedy rule for flows"
     )
 
     @property
