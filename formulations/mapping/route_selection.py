@@ -26,7 +26,7 @@ from scipy import sparse
 from edrp.backends import ProgramResult, solve_program
 from edrp.backends.closing import Closing
 from edrp.backends.proof_tree import NotClosedError
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import deadline, now, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
@@ -128,7 +128,7 @@ def _all_routes(problem: LinkAllocationProblem, network: NetworkArrays, flows: F
     return routes
 
 
-def _distances(network: NetworkArrays, targets: Ints, most: int) -> Floats:
+def _distances(network: NetworkArrays, targets: Ints32, most: int) -> Floats:
     """Count the links from each server to each target, shape (servers, targets); infinite where they are more than `most`."""
     shape = (len(network.names), len(network.names))
     links = sparse.csr_array((np.ones(network.source.size), (network.source, network.target)), shape=shape)
@@ -235,8 +235,8 @@ def _add_limits(program: Program, choices: RouteChoices, flows: list[int], route
     """
     flow, rate = choices.flows, choices.flows.rate.tolist()
     takers: dict[Resource, list[tuple[int, int]]] = {resource: [] for resource in choices.limits}
-    uses = [(pairwise(route), index) for index, route in routes]
-    uses += [(iter(((UPLINK, int(flow.source[index])), (DOWNLINK, int(flow.target[index])))), index) for index in flows]
+    uses = [([*pairwise(route)], index) for index, route in routes]
+    uses += [([(UPLINK, int(flow.source[index])), (DOWNLINK, int(flow.target[index]))], index) for index in flows]
     for column, (resources, index) in enumerate(uses):
         for resource in resources:
             if resource in takers:
@@ -321,9 +321,15 @@ def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | 
             return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better, 0.0), None
         except (OutOfTimeError, NotClosedError):
             start = tree.point
-    settings = {"gap": options.gap, "threads": options.threads, "seed": options.seed, "start": start}
-    units = None if options.limit == inf else options.remaining
-    return solve_program(program, work_limit=units, **settings), "solver's word"
+    result = solve_program(
+        program,
+        work_limit=None if options.limit == inf else options.remaining,
+        gap=options.gap,
+        threads=options.threads,
+        seed=options.seed,
+        start=start,
+    )
+    return result, "solver's word"
 
 
 def _allocations(
