@@ -7,6 +7,7 @@ METHOD_MODULES = {
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
     "edrp.formulations.mapping.label_setting": ("label-setting",),
+    "edrp.formulations.mapping.route_selection": ("route-selection",),
     "edrp.heuristics.enactment.methods": ("first-fit-decreasing", "host-selection", "first-fit-leases"),
     "edrp.heuristics.mapping.methods": ("process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"),
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),

@@ -254,10 +254,11 @@ MAX_FLOWS_ON_ARCS = 200_000
 
 
 def choose_for_flows(problem: LinkAllocationProblem) -> Method:
-    """`highs`, or `greedy-reallocation` where there are too many flows and links for a program."""
+    """`route-selection`, `highs` for flows of many routes, or a rule where there are too many flows and links for a program."""
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
-    small = size <= MAX_FLOWS_ON_ARCS
-    return helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
+    if size > MAX_FLOWS_ON_ARCS:
+        return rule.resolve(problem)
+    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule)
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")
@@ -301,7 +302,8 @@ class Auto(Method):
         "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs, or a search and bounds, then highs, for rescalings; "
         "highs or first fit for leased hosts; for runs the policy that does best; "
-        "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
+        "label-setting for maps of tasks, the least-cost map where costs do not add up; "
+        "route-selection, highs or the greedy rule for flows"
     )
 
     @property

@@ -219,6 +219,8 @@ def widened(arrays: Arrays, share: float) -> Arrays:
 
 def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
     """The program with finite bounds where rows imply them, or the cutoff: worse points do not matter."""
+    if np.isfinite(arrays.lower).all() and np.isfinite(arrays.upper).all():
+        return arrays
     matrix, low, high = arrays.matrix, arrays.row_lower, arrays.row_upper
     if cutoff is not None:
         matrix = sparse.csr_array(sparse.vstack([matrix, sparse.csr_array(arrays.objective[None, :])]))

@@ -2,7 +2,8 @@
 
 A kernel is plain Python. Where a problem is small it is interpreted in milliseconds; Numba takes a third of a second to import
 and seconds to compile. Whether it is small is known at the latest when as much work has been counted as small problems take:
-then it begins again with compiled kernels, which do the same in the same order.
+then it begins again with compiled kernels, which do the same in the same order. A process that solves many small problems
+loads the compiler, too, once it has interpreted for about as long as that takes; kernels that are loaded are run compiled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from functools import cached_property, update_wrapper
+from math import inf
 from typing import Any, TypeVar, cast
 
 from edrp.core.budget import OUTSIDE, TooMuchWorkError, at_most, clock, running, setting
@@ -19,7 +22,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SMALL = 0.01
 """Units of work that are interpreted, which takes about a hundred times as long."""
 
+REPEATED = 0.003
+"""Units of work that a process interprets before it loads compiled kernels: about the third of a second that loading takes."""
+
 _interpreted: ContextVar[bool | None] = ContextVar("interpreted", default=None)
+_may_be_compiled: ContextVar[bool] = ContextVar("may_be_compiled", default=False)
+"""Whether a kernel is not called by another one, and may be run compiled though small problems are interpreted here."""
+
+
+@dataclass
+class Interpretation:
+    """Units of work that this process has done with interpreted kernels; answers do not depend on it."""
+
+    units: float = 0.0
+
+
+interpretation = Interpretation()
 
 
 class InterpretationError(Exception):
@@ -59,8 +77,13 @@ def interpreted_first(work: Callable[[], Any]) -> Any:
     """
     if _interpreted.get() is None:
         own = running() if clock() is OUTSIDE else nullcontext()  # threads outside of runs share a clock
-        with suppress(TooMuchWorkError, InterpretationError), own, interpreting(), at_most(SMALL):
-            return work()
+        with suppress(TooMuchWorkError, InterpretationError), own, interpreting(), setting(_may_be_compiled, True):
+            before = clock().work
+            try:
+                with at_most(SMALL):
+                    return work()
+            finally:
+                interpretation.units += clock().work - before
     return work()
 
 
@@ -76,6 +99,14 @@ class Kernel:
         """Run it, compiled unless it is to be interpreted; raises `InterpretationError` when Python fails at it."""
         if not _interpreted.get():
             return self.dispatcher(*arguments)
+        if not _may_be_compiled.get():
+            return self._interpreted(arguments)
+        if "dispatcher" in vars(self) or (interpretation.units > REPEATED and clock().seconds_left() == inf):
+            return self.dispatcher(*arguments)
+        with setting(_may_be_compiled, False):
+            return self._interpreted(arguments)
+
+    def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
         try:
             return self.function(*arguments)
         except Exception as error:

@@ -90,6 +90,20 @@ def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, of_problem
     return ""
 
 
+def _is_finite(value: Any) -> bool:
+    """Whether there is no NaN and no infinity anywhere in a value; places are found by `_not_finite` where there is one."""
+    kind = type(value)
+    if kind is float:
+        return math.isfinite(value)
+    if value is None or kind in (str, int, bool):
+        return True
+    if kind in (tuple, list):
+        return all(map(_is_finite, value))
+    if isinstance(value, (dict, BaseModel)):
+        return all(map(_is_finite, (value if isinstance(value, dict) else vars(value)).values()))
+    return next(_not_finite(value, ""), None) is None
+
+
 def _not_finite(value: Any, place: str) -> Iterator[tuple[str, float]]:
     """Places and values of the NaN and infinities in documents, containers and arrays."""
     if value is None or isinstance(value, (str, int)):
@@ -362,7 +376,8 @@ def solution_of(
         "stages": answer.stages,
     }
     solution = problem.solution(None if answer.decision is None else problem.read_decision(answer.decision), fields)
-    for place, value in _not_finite(solution, ""):
+    if not _is_finite(solution):
+        place, value = next(_not_finite(solution, ""))
         raise VerificationError(f"method {answer.method}: {place} is {value!r}, no number to be written", answer, evaluation)
     solution._solved = Solved(problem)
     return solution

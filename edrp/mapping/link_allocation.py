@@ -160,9 +160,11 @@ class LinkAllocationProblem(Problem):
         share_up = {name: min(1.0, servers[name].uplink / rate) for name, rate in up.items() if rate}
         share_down = {name: min(1.0, _downlink(self.network, name) / rate) for name, rate in down.items() if rate}
         return tuple(
-            FlowAllocation(flow=flow.name, route=routes[flow.name])
+            FlowAllocation.model_construct(flow=flow.name, route=routes[flow.name])
             if routes[flow.name] is not None
-            else FlowAllocation(flow=flow.name, public_rate=flow.rate * min(share_up[flow.source], share_down[flow.target]))
+            else FlowAllocation.model_construct(
+                flow=flow.name, public_rate=flow.rate * min(share_up[flow.source], share_down[flow.target])
+            )
             for flow in self.flows
         )
 

@@ -14,8 +14,9 @@ from edrp.formulations.mapping.map_moves import HOST
 MIN_LABELS = 4096
 """Minimum number of labels that there is room for at the beginning."""
 
-COUNT, HEAP, POPPED, INCUMBENT, CHILDREN = range(5)
-"""Indices into `MapLabels.counters`: labels, labels on the heap, labels examined, the best whole map, labels to be entered."""
+COUNT, HEAP, POPPED, INCUMBENT, CHILDREN, COMPARED = range(6)
+"""Indices into `MapLabels.counters`: labels, labels on the heap, labels examined, the best whole map, labels to be entered, and
+comparisons of two labels."""
 
 CUTOFF, BOUND, BEST, TOLERANCE = range(4)
 """Indices into `MapLabels.values`: what a label must be below, bound on all that are left, cost of the best whole map, and the
@@ -130,7 +131,7 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
         residual=np.zeros((size, len(resources))),
         heads=np.full(places, -1, np.int32),
         visits=np.zeros(places, np.int32),
-        counters=np.array([1, 1, 0, -1, 0], np.int64),
+        counters=np.array([1, 1, 0, -1, 0, 0], np.int64),
         values=np.array(values),
         child=np.zeros((children, 5), np.int32),
         child_cost=np.zeros((children, 3)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LABEL_SUM_SLACK, LABEL_USE_SLACK, MAP_USE_SLACK
-from edrp.formulations.mapping.label_arrays import HEAP, MapLabels, Tracked
+from edrp.formulations.mapping.label_arrays import COMPARED, HEAP, MapLabels, Tracked
 from edrp.formulations.mapping.layered_graph import LayeredGraph
 
 
@@ -68,6 +68,7 @@ def admitted(labels: MapLabels, new: int) -> bool:
     u, cost = labels.server[new], costs[new]
     other, last = heads[u], -1
     while other >= 0 and costs[other] <= cost:
+        labels.counters[COMPARED] += 1
         if _leaves_no_less(marks, plenty, left, residual, other, new):
             return False
         last, other = other, after[other]
@@ -78,6 +79,7 @@ def admitted(labels: MapLabels, new: int) -> bool:
         after[last] = new
     last = new
     while other >= 0:
+        labels.counters[COMPARED] += 1
         if _leaves_no_less(marks, plenty, left, residual, new, other):
             labels.alive[other] = 0
             after[last] = after[other]

@@ -16,6 +16,7 @@ from edrp.formulations.mapping.guides import build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
     BOUND,
+    COMPARED,
     COUNT,
     INCUMBENT,
     POPPED,
@@ -27,19 +28,23 @@ from edrp.formulations.mapping.label_arrays import (
     label_moves,
 )
 from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
-from edrp.formulations.mapping.lagrangian import PricedRelaxation, ascend, cheapest
+from edrp.formulations.mapping.lagrangian import MULTIPLIER_STEPS, PricedRelaxation, ascend, cheapest
 from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
 from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, moves_to_map, overloaded
+from edrp.formulations.mapping.segments import SEGMENTS, segment
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 LABEL_WORK = 5e-7
 """Units of work for a label that is made or examined."""
 
+COMPARISON_WORK = 5e-9
+"""Units of work for a comparison of two labels of a place, of which there are thousands where tasks are long."""
+
 EASY, HARD = 1000, 5000
 """Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""
 
-NARROWEST, NARROW, WIDE = 1, (2, 8), (32, 128)
+NARROWEST, NARROW, WIDE = 1, (1, 2, 8), (32, 128)
 """Labels of a place that are looked at in search of any map, in milliseconds, and of good ones."""
 
 LABELS_PER_CALL = 250
@@ -69,10 +74,11 @@ class MapLabelSearch:
     full : whether memory was the reason to stop.
     """
 
-    layers: MapLayers
+    tables: MappingArrays
     tolerance: float
     remaining: Callable[[], float]
-    report: Callable[[float, float], None]
+    report: Callable[[float, float], None] = lambda cost, bound: None
+    layers: MapLayers = field(init=False)
     bound: float = -np.inf
     cost: float = np.inf
     moves: list[int] | None = None
@@ -82,6 +88,7 @@ class MapLabelSearch:
     full: bool = False
 
     def __post_init__(self) -> None:
+        self.layers = build_layers(self.tables)
         prices = self.layers.prices
         max_cost = sum(
             float(np.where(costs < np.inf, costs, 0.0).max(axis=1, initial=0.0).sum()) for costs in (prices.arc, prices.up)
@@ -106,6 +113,16 @@ class MapLabelSearch:
 
     def run(self) -> None:
         """Search until the best map is proven, infeasibility is proven, or time is up."""
+        self.run_briefly()
+        self._rounds(HARD)
+        self._weigh(3 * MULTIPLIER_STEPS)
+        self._dive_and_improve(*WIDE)
+        self._rounds(None)
+        if self.bound >= self.cutoff:
+            self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + MAP_COST_DIFFERENCE))
+
+    def run_briefly(self) -> None:
+        """Find a bound and a good map, or the optimum of a short task."""
         weightless = np.zeros(self.layers.graph.limit.size)
         self.plain = self.priced = PricedRelaxation.of(self.layers, weightless)
         self.bound, moves = cheapest(self.layers, self.plain)
@@ -115,13 +132,48 @@ class MapLabelSearch:
         if self.moves is None:
             self._dive(NARROWEST)
         self._rounds(EASY)
-        self._dive(*NARROW)
         self._weigh()
-        self._rounds(HARD)
-        self._dive(*WIDE)
-        self._rounds(None)
-        if self.bound >= self.cutoff:
-            self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + MAP_COST_DIFFERENCE))
+        if self.moves is None and self.open:
+            self._improve(cheapest(self.layers, self.priced)[1])
+        self._dive_and_improve(*NARROW)
+
+    def _dive_and_improve(self, *widths: int) -> None:
+        """Search for good maps among few labels of each place, and improve those that are found."""
+        for width in widths:
+            before = self.cost
+            self._dive(width)
+            if self.moves is not None and self.cost < before:
+                self._improve(self.moves)
+
+    def _improve(self, moves: list[int]) -> None:
+        """Map segments of a map again until none makes it cheaper or, where it overloads resources, that less.
+
+        A segment keeps to what the rest of the map leaves, so that none adds to an overload. A short map is one segment.
+        """
+        number, passed, value = 0, (np.inf, np.inf), self._value(moves)
+        sizes = [size for size in SEGMENTS[::-1] if size < self.tables.task.needs.size]
+        while sizes and self.open:
+            part = segment(self.tables, moves, number, sizes[-1])
+            if part is None:
+                if value >= passed:
+                    sizes.pop()
+                number, passed = 0, value
+                continue
+            search = MapLabelSearch(part.tables, self.tolerance, self.remaining)
+            search.offer(part.moves)
+            search.run_briefly()
+            if search.moves is not None:
+                changed = [*part.before, *search.moves, *part.after]
+                if (changed_value := self._value(changed)) < value:
+                    moves, value = changed, changed_value
+                    self.offer(moves)
+                    self.report(self.cost, self.bound)
+            number += 1
+
+    def _value(self, moves: list[int]) -> tuple[float, float]:
+        """Return the shares of resources by which a map overloads them, in all, and its cost."""
+        cost, use = cost_and_use(self.layers, moves)
+        return float((use[overloaded(use)] - 1).sum()), cost
 
     def _rounds(self, max_labels: int | None) -> None:
         """Run rounds until one proves the optimum, or examines more labels than it may."""
@@ -140,11 +192,11 @@ class MapLabelSearch:
         elif cost < self.cost:
             self.cost, self.moves = cost, moves
 
-    def _weigh(self) -> None:
+    def _weigh(self, steps: int = MULTIPLIER_STEPS) -> None:
         """Search for weights of resources that raise the bound; resources with a weight are tracked."""
         if not self.open:
             return
-        ascent = ascend(self.layers, self.cost, self.max_cost, self.remaining)
+        ascent = ascend(self.layers, self.cost, self.max_cost, self.remaining, self.priced.weights, steps)
         self.bound = max(self.bound, ascent.bound)
         if ascent.moves is not None:
             self.offer(ascent.moves)
@@ -156,13 +208,12 @@ class MapLabelSearch:
         """Units of work, at most, of a search among so many labels of each place."""
         return LABEL_WORK * width * self.layers.steps
 
-    def _dive(self, *widths: int) -> None:
-        """Search for good maps among few labels of each place."""
-        for width in widths:
-            if self.open:
-                expect(self.diving(width))
-                guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
-                self._search(guide, build_tracked(self.layers, []), width, None)
+    def _dive(self, width: int) -> None:
+        """Search for a map among so many labels of each place."""
+        if self.open:
+            expect(self.diving(width))
+            guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
+            self._search(guide, build_tracked(self.layers, []), width, None)
 
     def _search(self, guide: Guide, tracked: Tracked, width: int, max_labels: int | None) -> int:
         """Examine labels while time and memory last, and return why it stopped; with a width nothing is proven."""
@@ -170,11 +221,11 @@ class MapLabelSearch:
         weight = float(self.priced.weights.sum())
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
-            before = int(labels.counters[COUNT]) + int(labels.counters[POPPED])
+            before = _label_work(labels)
             reason, label = search(
                 self.layers.graph, guide, tracked, labels, width, min(LABELS_PER_CALL, max_labels or LABELS_PER_CALL)
             )
-            spend(LABEL_WORK * (int(labels.counters[COUNT]) + int(labels.counters[POPPED]) - before))
+            spend(_label_work(labels) - before)
             if labels.values[BEST] < self.cost:
                 self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))
             if width == 0:
@@ -189,6 +240,12 @@ class MapLabelSearch:
         self.full |= reason == FULL and width == 0
         self.looked_at += int(labels.counters[COUNT])
         return int(reason)
+
+
+def _label_work(labels: MapLabels) -> float:
+    """Return the units of work that went into labels and their comparisons."""
+    made, looked_at, compared = labels.counters[[COUNT, POPPED, COMPARED]].tolist()
+    return LABEL_WORK * (made + looked_at) + COMPARISON_WORK * compared
 
 
 def _size(labels: MapLabels) -> float:
@@ -213,7 +270,7 @@ class LabelSetting(Method):
         self.read_parameters(options)
         tables = mapping_arrays(problem)
         tolerance = options.gap if options.gap > OPTIMALITY_GAP else MAP_COST_DIFFERENCE
-        search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
+        search = MapLabelSearch(tables, tolerance, lambda: options.remaining, _reporter(options))
         expect(search.diving(NARROWEST))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))

@@ -16,7 +16,7 @@ from edrp.formulations.mapping.relaxation import cheapest_moves, cost_to_go
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 MULTIPLIER_STEPS = 25
-"""More of them hardly raise the bound."""
+"""Steps before good maps are known; long tasks on scarce links take a few times as many."""
 
 MULTIPLIER_PATIENCE = 4
 """Steps without progress after which they are made shorter."""
@@ -76,8 +76,15 @@ def cheapest(layers: MapLayers, priced: PricedRelaxation) -> tuple[float, list[i
     return value, moves[:size].tolist()
 
 
-def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable[[], float]) -> LagrangianBound:
-    """Raise the bound by subgradient ascent, starting without weights.
+def ascend(
+    layers: MapLayers,
+    known: float,
+    max_cost: float,
+    remaining: Callable[[], float],
+    weights: Floats,
+    steps: int = MULTIPLIER_STEPS,
+) -> LagrangianBound:
+    """Raise the bound by so many steps of subgradient ascent, starting from some weights.
 
     Parameters
     ----------
@@ -88,10 +95,9 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
     max_cost
         Upper bound on the cost of any map; a higher lower bound proves that there is none.
     """
-    weights = np.zeros(layers.graph.limit.size)
     best = LagrangianBound(-np.inf, weights, None, known)
     length, stalled = 1.0, 0
-    for _ in range(MULTIPLIER_STEPS):
+    for _ in range(steps):
         value, moves = cheapest(layers, PricedRelaxation.of(layers, weights))
         value -= float(weights.sum())
         cost, use = cost_and_use(layers, moves)

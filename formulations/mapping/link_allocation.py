@@ -82,7 +82,7 @@ class LinkAllocationFormulation(Formulation):
         for flow, arc in zip(self.flow[taken].tolist(), self.arc[taken].tolist(), strict=True):
             ends[flow].append((int(self.network.source[arc]), int(self.network.target[arc])))
         dedicated = values[program["dedicated"]] > 0.5
-        rates = self._public_rates(values[program["public"]], dedicated)
+        rates = public_rates(np.where(dedicated, 0.0, values[program["public"]]), self.flows, self.network)
         allocations = []
         for index, flow in enumerate(self.problem.flows):
             route = None
@@ -91,14 +91,6 @@ class LinkAllocationFormulation(Formulation):
                 route = tuple(names[server] for server in servers)
             allocations.append(FlowAllocation(flow=flow.name, route=route, public_rate=rates[index]))
         return tuple(allocations)
-
-    def _public_rates(self, share: Floats, dedicated: Bools) -> list[float]:
-        """Compute rates on the public network, shape (F,), without a solver's tolerance on up- and downlinks."""
-        rates = np.where(dedicated | (share <= 0), 0.0, np.minimum(share, 1.0) * self.flows.rate)
-        for ends, limit in ((self.flows.source, self.network.uplink), (self.flows.target, self.network.downlink)):
-            used = np.bincount(ends, rates, limit.size)
-            rates = rates * np.divide(limit, used, out=np.ones_like(used), where=used > limit)[ends]
-        return [float(rate) for rate in rates]
 
     def encode(self, decision: Sequence[FlowAllocation]) -> Floats | None:
         """Return a starting point; None where a route takes an arc that has no column for the flow."""
@@ -126,6 +118,15 @@ class LinkAllocationFormulation(Formulation):
     def tie_breaks(self) -> tuple[Linear, ...]:
         """Prefer few links among optimal solutions."""
         return (Linear.of(self.program["arc"]),)
+
+
+def public_rates(share: Floats, flows: FlowArrays, network: NetworkArrays) -> list[float]:
+    """Compute rates on the public network from shares, shape (F,), without a solver's tolerance on up- and downlinks."""
+    rates = np.where(share <= 0, 0.0, np.minimum(share, 1.0) * flows.rate)
+    for ends, limit in ((flows.source, network.uplink), (flows.target, network.downlink)):
+        used = np.bincount(ends, rates, limit.size)
+        rates = rates * np.divide(limit, used, out=np.ones_like(used), where=used > limit)[ends]
+    return [float(rate) for rate in rates]
 
 
 def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "paths") -> LinkAllocationFormulation:

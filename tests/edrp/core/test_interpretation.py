@@ -8,9 +8,14 @@ import pytest
 
 import edrp
 from edrp.core.budget import spend
-from edrp.core.kernels import SMALL, carried, inlined, interpreted_first, interpreting, kernel
+from edrp.core.kernels import REPEATED, SMALL, carried, inlined, interpretation, interpreted_first, interpreting, kernel
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Options, methods, run_method
+
+
+@pytest.fixture(autouse=True)
+def _nothing_interpreted_before(monkeypatch):
+    monkeypatch.setattr(interpretation, "units", 0.0)
 
 
 @inlined
@@ -54,6 +59,35 @@ def test_small_work_is_interpreted_and_other_work_begins_again_compiled():
     assert len(ways) == 1
     assert interpreted_first(lambda: work(2 * SMALL)) == "done"
     assert len(ways) == 3
+
+
+def test_kernels_are_loaded_once_a_process_has_interpreted_for_long(monkeypatch):
+    @kernel
+    def ways(values):
+        return f"interpreted, its part {part(values)}"
+
+    @kernel
+    def part(values):
+        return "interpreted"
+
+    def run():
+        spend(0.6 * REPEATED)
+        return ways(None)
+
+    for each in (ways, part):
+        monkeypatch.setattr(type(each), "dispatcher", property(lambda self: lambda values: "compiled"))
+    assert [interpreted_first(run) for _ in range(3)] == ["interpreted, its part interpreted"] * 2 + ["compiled"]
+    assert interpretation.units == pytest.approx(1.8 * REPEATED)
+
+
+def test_a_kernel_that_is_loaded_is_run_compiled():
+    vars(halves)["dispatcher"] = lambda values: "compiled"
+    try:
+        assert interpreted_first(lambda: halves(np.array([1.0]))) == "compiled"
+        with interpreting():
+            assert halves(np.array([1.0])) == 0.5
+    finally:
+        del vars(halves)["dispatcher"]
 
 
 def test_a_kernel_that_python_refuses_is_compiled():

@@ -17,9 +17,11 @@ from edrp.datasets.families.mapping.random_path_mapping import random_mapping_pr
 from edrp.formulations.mapping import label_setting
 from edrp.formulations.mapping.label_setting import METHODS
 from edrp.formulations.mapping.lagrangian import relaxed_bound
+from edrp.formulations.mapping.map_moves import map_to_moves, moves_to_map
 from edrp.formulations.mapping.path_mapping import formulate_mapping
+from edrp.formulations.mapping.segments import segment
 from edrp.formulations.methods import solve_formulation
-from edrp.mapping.path_mapping import MappingProblem
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
 
 (LABELS,) = METHODS
@@ -214,3 +216,50 @@ def test_other_costs_are_refused_with_what_takes_them(cost: str) -> None:
     assert "least-cost-map" in LABELS.refusal(problem)
     with pytest.raises(UnsupportedProblemError, match="least-cost-map"):
         formulate_mapping(problem)
+
+
+def ladder(components: int, **fields: Any) -> MappingProblem:
+    """From one end of a ladder to the other; servers have room for two components each."""
+    steps = range(components // 2 + 1)
+    names = [f"{side}{step}" for side in "ab" for step in steps]
+    links = [(f"{side}{step}", f"{side}{step + 1}", cost) for side, cost in (("a", 1), ("b", 3)) for step in steps[:-1]]
+    links += [(f"a{step}", f"b{step}", 2) for step in steps]
+    network = {
+        "nodes": [{"name": name, "capacity": 2} for name in names],
+        "links": [{"source": u, "target": v, "bandwidth": 4, "cost": cost} for u, v, cost in links],
+    }
+    task = {
+        "source": "a0",
+        "delivery": f"a{steps[-1]}",
+        "bandwidths": [1] * (components + 1),
+        "components": [{"name": f"c{index}", "capacity": 1} for index in range(components)],
+    }
+    return MappingProblem(network=network, task=task, **fields)
+
+
+def test_segments_keep_to_what_the_rest_of_a_map_leaves() -> None:
+    """All segments of a map: put together they are the map, and each is a feasible map of its own task."""
+    problem = ladder(20)
+    tables = mapping_arrays(problem)
+    moves = map_to_moves(tables, solved(problem, work_limit=0.2).decision)
+    number = 0
+    while (part := segment(tables, moves, number, 6)) is not None:
+        assert [*part.before, *part.moves, *part.after] == moves
+        search = label_setting.MapLabelSearch(part.tables, 1e-9, lambda: 1.0)
+        search.offer(part.moves)
+        assert search.moves == part.moves
+        number += 1
+    assert number == 6
+
+
+def test_a_long_task_has_a_map_soon_that_gets_no_worse_by_segments() -> None:
+    problem = ladder(24)
+    tables = mapping_arrays(problem)
+    search = label_setting.MapLabelSearch(tables, 1e-9, lambda: 1.0)
+    search.run_briefly()
+    assert search.moves is not None
+    before = search.cost
+    search._improve(search.moves)
+    assert search.cost <= before
+    assert problem.evaluate(moves_to_map(tables, search.moves)).feasible
+    assert search.bound <= search.cost

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import edrp
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.methods import Options
+from edrp.core.methods import Options, run_method
 from edrp.core.program import Linear
 from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
+from edrp.formulations.mapping import route_selection
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
+from edrp.formulations.mapping.route_selection import RouteSelection, route_choices
 from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
@@ -329,3 +332,41 @@ def test_tables_show_what_changes_first() -> None:
         ("left", "public network", "the same", "50 %"),
     ]
     assert "compliance" in [row[0] for row in metrics.rows]
+
+
+def test_route_selection_agrees_with_the_program_over_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its tree, and by HiGHS where the tree is given no work; infeasible problems are among them."""
+    statuses = set()
+    for seed in range(24):
+        problem = random_link_allocation_problem(seed, servers=(3, 6), flows=(3, 9))
+        monkeypatch.setattr(route_selection, "TREE_WORK", 0.0 if seed % 3 == 0 else 0.1)
+        answer, reference = run_method(RouteSelection(), problem, Options()), solved(problem)
+        assert answer.status == reference.status, seed
+        statuses.add(answer.status)
+        if answer.decision is not None:
+            evaluation = problem.evaluate(answer.decision)
+            assert evaluation.feasible, (seed, evaluation.broken)
+            assert answer.objective == pytest.approx(evaluation.objective)
+            assert evaluation.objective == pytest.approx(reference.objective)
+            assert answer.bound == pytest.approx(evaluation.objective, abs=1e-6)
+    assert statuses == {"optimal", "infeasible"}
+
+
+def test_routes_that_others_are_as_good_as_are_left_out() -> None:
+    """A direct link for all flows decides each; where it is scarce, the way round remains, and passing servers may cost."""
+    flows = [flow("one", "ab"), flow("two", "ab")]
+    wide = route_choices(square(flows, bandwidth=9.0))
+    assert wide is not None
+    assert wide.decided == [True, True]
+    assert [len(own) for own in wide.routes] == [1, 1]
+    narrow = route_choices(square(flows))
+    assert narrow is not None
+    assert not any(narrow.decided)
+    assert [len(own) for own in narrow.routes] == [3, 3]  # direct, over c, and over d and c
+
+
+def test_flows_of_many_routes_are_left_to_the_program_over_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route_selection, "MAX_ROUTES", 2)
+    problem = square([flow("one", "ab"), flow("two", "ab")])
+    assert "highs" in str(RouteSelection().refusal(problem))
+    assert edrp.solve(problem).method == "auto: highs (paths program)"
