@@ -170,6 +170,8 @@ HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linea
 METHODS = (
     HIGHS,
     ProgramMethod("scipy", "mixed-integer program solved by scipy.optimize.milp"),
+    ProgramMethod("scip", "mixed-integer program solved by SCIP"),
+    ProgramMethod("gurobi", "mixed-integer program solved by Gurobi; without a licence up to 2,000 columns and rows"),
     ProgramMethod("cvxpy", "mixed-integer program handed to CVXPY"),
     ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),
 )
@@ -191,7 +193,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     Parameters
     ----------
     backend
-        "highs", "scipy", "cvxpy" or "pyomo".
+        "highs", "scipy", "scip", "gurobi", "cvxpy" or "pyomo".
     start
         Decision to start from; plain dicts and lists will do.
     **options

@@ -91,7 +91,7 @@ def interrupt():
 @pytest.mark.parametrize(("method", "problem"), TABLE)
 def test_what_progress_has_told_is_kept_when_ctrl_c_comes(monkeypatch, method, problem):
     problem = problem()
-    monkeypatch.setattr("edrp.backends.highs.PROGRESS_INTERVAL", 0.0)
+    monkeypatch.setattr("edrp.backends.base.PROGRESS_INTERVAL", 0.0)
     whole = Run(monkeypatch, problem, method)
     assert whole.bounds
     for share in (0.3, 0.9):
