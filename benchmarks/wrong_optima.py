@@ -65,7 +65,7 @@ MAX_COLUMNS = 1_000
 
 PROVEN = ("optimal", "infeasible")
 
-OTHERS = ("scipy", "cvxpy", "pyomo")
+OTHERS = ("scipy", "scip", "gurobi", "cvxpy", "pyomo")
 """Backends that take turns next to `highs`."""
 
 OPEN_WORK = 3.0

@@ -33,6 +33,8 @@ CASES = {
     "column-generation": lambda: check("latency-aware", "seed 0"),
     "equal-nodes": lambda: check("edrp", "rare 0"),
     "highs": lambda: check("edrp", "seed 20"),
+    "scip": lambda: check("edrp", "seed 20"),
+    "gurobi": lambda: check("edrp", "seed 20"),
     "priced-course": lambda: elastic_sequence(0, operators=4, nodes=5, periods=6),
     "label-setting": lambda: mapping_problem(20, components=20, seed=3),
     "range-decomposition": lambda: check("rescale", "seed 5"),
