@@ -170,8 +170,8 @@ HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linea
 METHODS = (
     HIGHS,
     ProgramMethod("scipy", "mixed-integer program solved by scipy.optimize.milp"),
-    ProgramMethod("scip", "mixed-integer program solved by SCIP"),
-    ProgramMethod("gurobi", "mixed-integer program solved by Gurobi; without a licence up to 2,000 columns and rows"),
+    ProgramMethod("scip", "mixed-integer program solved by SCIP", "presolve and a heuristic of its search"),
+    ProgramMethod("gurobi", "mixed-integer program solved by Gurobi, of up to 2,000 columns and rows without a licence"),
     ProgramMethod("cvxpy", "mixed-integer program handed to CVXPY"),
     ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),
 )

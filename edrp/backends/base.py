@@ -56,6 +56,9 @@ MAX_NODES = 2**31 - 2
 SOLVER_PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""
 
+INFINITE = 1e20
+"""Number from which on HiGHS, SCIP and Gurobi take one for infinite."""
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
@@ -142,9 +145,7 @@ def made_result(
     return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
 
 
-def told_apart(
-    solve: Callable[[Arrays, SolverOptions], ProgramResult], arrays: Arrays, options: SolverOptions
-) -> ProgramResult:
+def told_apart(solve: Callable[[Arrays, SolverOptions], ProgramResult], arrays: Arrays, options: SolverOptions) -> ProgramResult:
     """The result of a solver whose "unbounded" may also mean that there is no point at all: without costs it says which."""
     first = solve(arrays, options)
     if first.status != "unbounded":
@@ -189,12 +190,12 @@ class Backend(Protocol):
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """The value as a float; None for infinite, NaN or missing.
+    """The value as a float; None for NaN, missing, or what solvers take for infinite.
 
-    >>> finite_or_none(float("-inf")), finite_or_none(2)
-    (None, 2.0)
+    >>> finite_or_none(float("-inf")), finite_or_none(1e100), finite_or_none(2)
+    (None, None, 2.0)
     """
-    return float(value) if value is not None and np.isfinite(value) else None
+    return float(value) if value is not None and abs(value) < INFINITE else None
 
 
 def units_for_solver(options: SolverOptions) -> float:

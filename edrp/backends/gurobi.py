@@ -1,4 +1,4 @@
-"""Gurobi through gurobipy: arrays handed over at once, start, progress, its own clock of work, and Ctrl-C that keeps the incumbent."""
+"""Gurobi through gurobipy: arrays handed over at once, start, progress, a clock of work, and Ctrl-C that keeps the incumbent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edrp.backends.base import (
     units_for_solver,
 )
 from edrp.core.budget import now, spend
-from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError
+from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError, numbered
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE
@@ -43,7 +43,7 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 UNDEFINED, MAX_SEED = 1e101, 2_000_000_000
 """Gurobi's number for a value that a start leaves open, and its largest seed."""
 
-FREE_SIZE = 2_000
+FREE_SIZE = 2000
 """Columns and rows of the largest programs that Gurobi solves without a licence of one's own."""
 
 
@@ -130,8 +130,7 @@ def _report(options: SolverOptions) -> Any:
 
     def handle(model: Any, where: int) -> None:
         if where == GRB.Callback.MIP:
-            found = (model.cbGet(what) for what in (GRB.Callback.MIP_OBJBST, GRB.Callback.MIP_OBJBND))
-            tell(*(value if abs(value) < GRB.INFINITY else None for value in found))
+            tell(*(model.cbGet(what) for what in (GRB.Callback.MIP_OBJBST, GRB.Callback.MIP_OBJBND)))
 
     return None if tell is None else handle
 
@@ -147,8 +146,8 @@ def _refusals(arrays: Arrays) -> Iterator[None]:
         if error.errno == GRB.Error.SIZE_LIMIT_EXCEEDED:
             rows, columns = arrays.matrix.shape
             raise UnsupportedProblemError(
-                f"a program of {columns:,} columns and {rows:,} rows is too large for gurobi without a licence, which takes "
-                f"{FREE_SIZE:,} of each (and counts rows with two limits twice); install a licence of Gurobi, or use highs or scip"
+                f"a program of {numbered(columns, 'column')} and {numbered(rows, 'row')} is too large for gurobi without a "
+                f"licence: {FREE_SIZE} of each (a row with two limits counts twice); install a licence, or use highs or scip"
             ) from None
         if error.errno == GRB.Error.NO_LICENSE:
             raise BackendUnavailableError(f"backend 'gurobi' has no valid licence: {error}; highs and scip need none") from None

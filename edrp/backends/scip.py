@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.backends.base import (
     FAILED,
+    INFINITE,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -37,9 +38,6 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
 }
 """Status and the reason for stopping, by the status of SCIP; every other one is an error."""
 
-INFINITE = 1e20
-"""SCIP's number for infinity."""
-
 ROOT_WORK, LP_WORK, ITERATION_WORK = 9e-6, 6e-7, 5e-9
 """Units of work of SCIP per column, row and nonzero: for presolve and the root, for every linear program, and for an iteration of
 the simplex method; within a factor of 2.5 of the seconds of programs of 80 to 75,000 entries of all kinds."""
@@ -67,12 +65,11 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     OutOfTimeError
         When presolve and the root alone would take more than is left.
     """
-    started = perf_counter()
+    started, meter = perf_counter(), _meter(arrays, options, until - now())
     model, columns = _model(arrays)
     model.setParams(_settings(options))
     if options.start is not None:
         _set_start(model, columns, np.where(arrays.integer, np.round(options.start), options.start))
-    meter = _meter(arrays, options, until - now())
     model.includeEventhdlr(meter, "meter", "counts work")
     in_fresh_thread(model.optimizeNogil, model.interruptSolve)
     spend(meter.work)
@@ -81,11 +78,7 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
         stopped = "time_limit"
     best = model.getBestSol() if model.getNSols() else None
     values = None if best is None else np.array([best[column] for column in columns], float)
-    return made_result(arrays, status, stopped, values, _finite(model.getDualbound()), perf_counter() - started)
-
-
-def _finite(value: float) -> float | None:
-    return finite_or_none(value) if abs(value) < INFINITE else None
+    return made_result(arrays, status, stopped, values, finite_or_none(model.getDualbound()), perf_counter() - started)
 
 
 def _settings(options: SolverOptions) -> dict[str, Any]:
@@ -162,6 +155,6 @@ def _meter(arrays: Arrays, options: SolverOptions, units: float) -> Any:
                 self.pulled = True
                 self.model.interruptSolve()
             if tell is not None:
-                tell(_finite(self.model.getPrimalbound()), _finite(self.model.getDualbound()))
+                tell(self.model.getPrimalbound(), self.model.getDualbound())
 
     return Meter()

@@ -130,7 +130,7 @@ def test_a_loose_gap_stops_early(backend):
 
 def test_the_number_of_threads_may_change_between_solves():
     for threads in (1, 2, 1):
-        for backend in ("highs", "cvxpy", "pyomo"):
+        for backend in ("highs", "gurobi", "cvxpy", "pyomo"):
             assert solve_program(knapsack(), backend, threads=threads).objective == pytest.approx(-1.8), (backend, threads)
 
 
@@ -234,7 +234,7 @@ def test_every_status_of_highs_has_a_meaning():
     assert set(STOPPED) == {status for name, status in vars(highspy.HighsModelStatus).items() if name.startswith("k")}
 
 
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", ALL)
 def test_numbers_too_far_apart_for_solvers_are_named(backend):
     program = Program()
     take = program.add_columns("take", 2, upper=1, integer=True)
