@@ -56,7 +56,7 @@ def least(program):
 
 
 @given(tiny_programs())
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 def test_tiny_programs_are_solved_as_enumeration_solves_them(program):
     best = least(program)
     for backend in NATIVE:
