@@ -118,7 +118,7 @@ def _check_limits_of_work(method: Method, problem: Any) -> None:
 
 
 def _claims(answer: Answer) -> bytes:
-    """What must be the same of two answers."""
+    """Parts of an answer that must be the same in another."""
     parts = (answer.status, answer.stopped_because, answer.decision, answer.objective, answer.bound, answer.notes)
     return pickle.dumps([pickle.dumps(part) for part in parts])
 
