@@ -127,12 +127,14 @@ def _report(options: SolverOptions) -> Any:
     from gurobipy import GRB
 
     tell = paced(options.progress)
+    if tell is None:
+        return None
 
     def handle(model: Any, where: int) -> None:
         if where == GRB.Callback.MIP:
             tell(*(model.cbGet(what) for what in (GRB.Callback.MIP_OBJBST, GRB.Callback.MIP_OBJBND)))
 
-    return None if tell is None else handle
+    return handle
 
 
 @contextmanager
