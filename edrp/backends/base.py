@@ -139,7 +139,7 @@ def made_result(
     arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None, seconds: float
 ) -> ProgramResult:
     """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
-    if values is None or status in ("infeasible", "unbounded"):
+    if values is None or status not in ("optimal", "feasible"):
         certain: Status = status if status in ("infeasible", "unbounded") else "none"
         return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
     return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
