@@ -16,6 +16,7 @@ SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
 BENCHMARKS = {
     "agreement": ("quality", "proofs on tiny problems against brute force and against older kinds"),
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
+    "backends": ("speed", "proofs of every kind by HiGHS, SciPy's HiGHS, SCIP and Gurobi"),
     "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
     "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
     "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),

@@ -2,10 +2,10 @@
 
 For every kind of problem that has programs, small random programs of all its families are solved by the backend `highs` as by
 default, with a start wherever some rule finds one, and by `scipy`, which takes no starts and brings a HiGHS of its own; with
-`--judge unpresolved` by HiGHS without presolve, whose mistakes both may make. A row says how many programs there were, how many
-had a start, how many claims the other solver refuted, how many of its claims HiGHS refuted, how many programs were left
-unproven, how often the guard looked at an answer again (the linear relaxation, then a search without presolve), and what that
-added to the time of HiGHS.
+`--judge scip` by SCIP, which shares no code with HiGHS, and with `--judge unpresolved` by HiGHS without presolve, whose mistakes
+`scipy` may share. A row says how many programs there were, how many had a start, how many claims the other solver refuted, how
+many of its claims HiGHS refuted, how many programs were left unproven, how often the guard looked at an answer again (the linear
+relaxation, then a search without presolve), and what that added to the time of HiGHS.
 
 With `--open` nothing is compared: problems of the families and check problems, most with another magnitude of one of their
 fields, with priorities or load scenarios where the kind has them, are solved by `highs` and, in turn, by another backend. A row
@@ -65,7 +65,7 @@ MAX_COLUMNS = 1_000
 
 PROVEN = ("optimal", "infeasible")
 
-OTHERS = ("scipy", "cvxpy", "pyomo")
+OTHERS = ("scipy", "scip", "gurobi", "cvxpy", "pyomo")
 """Backends that take turns next to `highs`."""
 
 OPEN_WORK = 3.0
@@ -80,9 +80,10 @@ DIFFERENT = 1e-6
 
 JUDGES: dict[str, Callable[[Any], Any]] = {
     "scipy": lambda program: solve_program(program, "scipy"),
+    "scip": lambda program: solve_program(program, "scip"),
     "unpresolved": lambda program: solve_arrays(program.arrays(), SolverOptions(presolve=False)),
 }
-"""The second solver: SciPy's build of HiGHS, or HiGHS on programs as they are, which makes no mistakes of presolve."""
+"""The second solver: SciPy's build of HiGHS, SCIP, or HiGHS on programs as they are, which makes no mistakes of presolve."""
 
 HEAD = """\
 | kind | programs | with a start | wrong | other solver worse | not proven | looked at again | share of HiGHS's time |

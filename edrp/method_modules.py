@@ -3,7 +3,7 @@
 METHOD_MODULES = {
     "edrp.auto.choices": ("auto",),
     "edrp.auto.proofs": ("eliminate", "column-generation", "range-decomposition", "priced-course", "pool-policy"),
-    "edrp.formulations.methods": ("highs", "scipy", "cvxpy", "pyomo"),
+    "edrp.formulations.methods": ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
     "edrp.formulations.mapping.label_setting": ("label-setting",),

@@ -20,7 +20,7 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods, run_method
 from edrp.mdp.transfer.migration_plan import plan_migration
 
-NEVER_COMPILED = ("auto", "cvxpy", "pyomo", "scipy")
+NEVER_COMPILED = ("auto", "cvxpy", "gurobi", "pyomo", "scip", "scipy")
 """Methods without kernels of their own."""
 
 WARM_UP_LIMIT = 2.0

@@ -178,6 +178,8 @@ HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linea
 METHODS = (
     HIGHS,
     ProgramMethod("scipy", "mixed-integer program solved by scipy.optimize.milp"),
+    ProgramMethod("scip", "mixed-integer program solved by SCIP", "presolve and a heuristic of its search"),
+    ProgramMethod("gurobi", "mixed-integer program solved by Gurobi, of up to 2,000 columns and rows without a licence"),
     ProgramMethod("cvxpy", "mixed-integer program handed to CVXPY"),
     ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),
 )
@@ -199,7 +201,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     Parameters
     ----------
     backend
-        "highs", "scipy", "cvxpy" or "pyomo".
+        "highs", "scipy", "scip", "gurobi", "cvxpy" or "pyomo".
     start
         Decision to start from; plain dicts and lists will do.
     **options

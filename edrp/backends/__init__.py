@@ -15,9 +15,11 @@ from edrp.backends.base import LET_THROUGH, UNCONFIRMED, Backend, ProgramResult,
 from edrp.backends.closing import last_word
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
+from edrp.backends.gurobi import GurobiBackend
 from edrp.backends.highs import HighsBackend
 from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded, rounding_of
 from edrp.backends.pyomo_bridge import PyomoBackend
+from edrp.backends.scip import ScipBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, look, now, running
@@ -28,7 +30,8 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
-    backend.name: backend for backend in (HighsBackend(), ScipyBackend(), CvxpyBackend(), PyomoBackend())
+    backend.name: backend
+    for backend in (HighsBackend(), ScipyBackend(), ScipBackend(), GurobiBackend(), CvxpyBackend(), PyomoBackend())
 }
 """Every backend by name, installed or not."""
 
@@ -85,7 +88,7 @@ def solve_program(
     program
         Program to be minimised.
     backend
-        "highs", "scipy", "cvxpy" or "pyomo".
+        "highs", "scipy", "scip", "gurobi", "cvxpy" or "pyomo".
     time_limit, work_limit
         Seconds, and units of work (docs/explanation/work.md); None for no limit.
     **options

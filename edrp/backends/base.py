@@ -7,7 +7,8 @@ import math
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,6 +56,15 @@ MAX_NODES = 2**31 - 2
 SOLVER_PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""
 
+INFINITE = 1e20
+"""Number from which on HiGHS, SCIP and Gurobi take one for infinite."""
+
+PROGRESS_INTERVAL = 0.25
+"""Seconds between two calls of a progress callback."""
+
+
+FAILED: tuple[Status, StoppedBecause] = ("feasible", "error")
+"""Status and the reason for stopping where a solver ends in no way that it should; without a point "feasible" becomes "none"."""
 
 LEFT_OPEN = "the solver ends with a gap, which its own tolerances allow"
 """Note of an answer that the solver calls optimal, with a bound that does not say so."""
@@ -125,6 +135,44 @@ class ProgramResult:
     settled: bool = True
 
 
+def made_result(
+    arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None, seconds: float
+) -> ProgramResult:
+    """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
+    if values is None or status not in ("optimal", "feasible"):
+        certain: Status = status if status in ("infeasible", "unbounded") else "none"
+        return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
+    return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
+
+
+def told_apart(solve: Callable[[Arrays, SolverOptions], ProgramResult], arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    """The result of a solver whose "unbounded" may also mean that there is no point at all: without costs it says which."""
+    first = solve(arrays, options)
+    if first.status != "unbounded":
+        return first
+    costless = replace(arrays, objective=np.zeros_like(arrays.objective))
+    any_point = solve(costless, replace(options, start=None, progress=None))
+    if any_point.values is not None:
+        return first
+    return replace(any_point, bound=None, seconds=first.seconds + any_point.seconds)
+
+
+def paced(progress: Progress | None) -> Callable[[float | None, float | None], None] | None:
+    """A progress callback that takes incumbent and bound, adds the seconds from now on, and calls at most once an interval."""
+    if progress is None:
+        return None
+    started, last = perf_counter(), 0.0
+
+    def tell(incumbent: float | None, bound: float | None) -> None:
+        nonlocal last
+        seconds = perf_counter() - started
+        if seconds - last >= PROGRESS_INTERVAL:
+            last = seconds
+            progress(seconds, finite_or_none(incumbent), finite_or_none(bound))
+
+    return tell
+
+
 class Backend(Protocol):
     """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
 
@@ -142,12 +190,12 @@ class Backend(Protocol):
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """The value as a float; None for infinite, NaN or missing.
+    """The value as a float; None for NaN, missing, or what solvers take for infinite.
 
-    >>> finite_or_none(float("-inf")), finite_or_none(2)
-    (None, 2.0)
+    >>> finite_or_none(float("-inf")), finite_or_none(1e100), finite_or_none(2)
+    (None, None, 2.0)
     """
-    return float(value) if value is not None and np.isfinite(value) else None
+    return float(value) if value is not None and abs(value) < INFINITE else None
 
 
 def units_for_solver(options: SolverOptions) -> float:

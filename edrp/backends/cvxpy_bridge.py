@@ -16,6 +16,7 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
+    made_result,
     only_presolved,
     seconds_for_solver,
     units_for_solver,
@@ -80,12 +81,8 @@ class CvxpyBackend:
         brake.release(_nodes(model))
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
-        if status not in ("optimal", "feasible") or columns.value is None or not _has_point(model):
-            certain: Status = status if status in ("infeasible", "unbounded") else "none"
-            first = ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
-        else:
-            objective = float(arrays.objective @ columns.value + arrays.constant)
-            first = ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
+        values = None if columns.value is None or not _has_point(model) else np.asarray(columns.value, float)
+        first = made_result(arrays, status, stopped, values, bound, seconds)
         searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
         return second_look(arrays, options, until, replace(first, searched=searched))
 

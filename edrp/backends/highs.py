@@ -21,6 +21,7 @@ from edrp.backends.base import (
     highs_settings,
     in_fresh_thread,
     only_presolved,
+    paced,
     seconds_for_solver,
     units_for_solver,
 )
@@ -69,9 +70,6 @@ two looks for interrupts (per `hardness`), and of an iteration of the simplex me
 
 MAX_ITERATIONS = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
-
-PROGRESS_INTERVAL = 0.25
-"""Seconds between two calls of a progress callback."""
 
 
 class HighsBackend:
@@ -225,8 +223,9 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     if options.start is not None:
         _set_start(solver, arrays, options.start)
     solver.HandleUserInterrupt = True
-    if options.progress is not None:
-        _report(solver, options, started)
+    tell = paced(options.progress)
+    if tell is not None:
+        solver.cbMipInterrupt += lambda event: tell(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
     incumbent, brake = ReportedPoint(), Brake(arrays, until)
     if seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
@@ -337,19 +336,6 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     with_value = np.flatnonzero(np.isfinite(start))
     values = np.where(arrays.integer, np.round(start), start)[with_value]
     solver.setSolution(with_value.size, with_value.astype(np.int32), values)
-
-
-def _report(solver: Any, options: SolverOptions, started: float) -> None:
-    last = [0.0]
-
-    def handle(event: Any) -> None:
-        seconds = perf_counter() - started
-        if options.progress is not None and seconds - last[0] >= PROGRESS_INTERVAL:
-            last[0] = seconds
-            incumbent, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
-            options.progress(seconds, finite_or_none(incumbent), finite_or_none(bound))
-
-    solver.cbMipInterrupt += handle
 
 
 def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> ProgramResult:

@@ -15,6 +15,7 @@ from edrp.backends.base import (
     bounds_prove,
     finite_or_none,
     in_fresh_thread,
+    made_result,
     seconds_for_solver,
     units_for_solver,
 )
@@ -63,10 +64,7 @@ class ScipyBackend:
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
             bound = bound / scale + arrays.constant
-        if answer.x is None:
-            certain: Status = status if status in ("infeasible", "unbounded") else "none"
-            return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
-        return ProgramResult(status, stopped, answer.x, float(answer.fun) / scale + arrays.constant, bound, seconds)
+        return made_result(arrays, status, stopped, answer.x, bound, seconds)
 
 
 def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:

@@ -33,6 +33,8 @@ CASES = {
     "column-generation": lambda: check("latency-aware", "seed 0"),
     "equal-nodes": lambda: check("edrp", "rare 0"),
     "highs": lambda: check("edrp", "seed 20"),
+    "scip": lambda: check("edrp", "seed 20"),
+    "gurobi": lambda: check("edrp", "seed 20"),
     "priced-course": lambda: elastic_sequence(0, operators=4, nodes=5, periods=6),
     "label-setting": lambda: mapping_problem(20, components=20, seed=3),
     "range-decomposition": lambda: check("rescale", "seed 5"),
@@ -91,7 +93,7 @@ def interrupt():
 @pytest.mark.parametrize(("method", "problem"), TABLE)
 def test_what_progress_has_told_is_kept_when_ctrl_c_comes(monkeypatch, method, problem):
     problem = problem()
-    monkeypatch.setattr("edrp.backends.highs.PROGRESS_INTERVAL", 0.0)
+    monkeypatch.setattr("edrp.backends.base.PROGRESS_INTERVAL", 0.0)
     whole = Run(monkeypatch, problem, method)
     assert whole.bounds
     for share in (0.3, 0.9):

@@ -13,7 +13,7 @@ from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
 
 HEAVY = {"cloudpickle", "highspy", "joblib", "networkx", "numba", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy"}
-HEAVY |= {"cvxpy", "matplotlib", "pyomo"}
+HEAVY |= {"cvxpy", "gurobipy", "matplotlib", "pyomo", "pyscipopt"}
 
 
 def loaded(code: str, *arguments: object) -> set[str]:
@@ -36,7 +36,19 @@ def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(exa
     code = "from edrp.cli import main; main(['solve', '--method', 'highs', *sys.argv[1:]])"
     found = loaded(code, examples / "word_count.json")
     assert "highspy" in found
-    assert not found & {"numba", "networkx", "pyarrow", "pandas", "joblib", "cloudpickle", "cvxpy", "pyomo", "matplotlib"}
+    assert not found & {
+        "numba",
+        "networkx",
+        "pyarrow",
+        "pandas",
+        "joblib",
+        "cloudpickle",
+        "cvxpy",
+        "gurobipy",
+        "pyomo",
+        "pyscipopt",
+        "matplotlib",
+    }
 
 
 def test_reading_an_instance_imports_no_solver(examples):

@@ -45,14 +45,16 @@ WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
 """Methods that cannot run without parameters: with those that each problem needs, made in a folder of the test."""
 
 
-PARTS = {"cvxpy": slice(0, None, 3), "pyomo": slice(1, None, 3), "scipy": slice(2, None, 3)}
+PARTS = {name: slice(start, None, 3) for name, start in (("cvxpy", 0), ("pyomo", 1), ("scipy", 2), ("scip", 0), ("gurobi", 1))}
 """Methods that solve the programs of `highs` by another library: each solves a third of the problems.
 
 Where no optimum is compared, of a third of the kinds.
 """
 
 HALVES = {"cvxpy": slice(3, None, 6), "pyomo": slice(4, None, 6), "scipy": slice(2, None, 6)}
-"""Every second one of these problems, some with rules among them, which is what the default tests solve of the feasible ones."""
+HALVES |= {"scip": slice(0, None, 12), "gurobi": slice(7, None, 12)}
+"""Every second or fourth one of these problems, some with rules among them, which is what the default tests solve of the
+feasible ones."""
 
 LONG = ("feasible_problems", "work_limit")
 """Clauses that `make test-slow` checks on all problems, and with the work limits of the package."""

@@ -39,7 +39,7 @@ BRUTE_FORCE = {
 }
 
 
-@pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", ["scipy", "scip", "gurobi", "cvxpy", "pyomo"])
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_every_backend_finds_the_same_optimum(kind, backend):
     for problem in PROBLEMS[kind]:

@@ -7,7 +7,7 @@ import pytest
 import edrp
 from edrp.formulations import clashes
 
-BACKENDS = ["highs", "scipy", "cvxpy", "pyomo"]
+BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
 
 def own(what):

@@ -25,7 +25,7 @@ HANGING, WAITING = 300.0, 3000.0
 """Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
 that waits for something: on a busy machine, a case that takes half a minute of a processor takes ten."""
 
-IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ"]
+IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ", "gurobipy", "pyscipopt"]
 """Modules that no time limit of a case has to cover; those that are not installed are left out."""
 
 MEMORY = 8 * 2**30

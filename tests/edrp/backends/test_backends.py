@@ -130,16 +130,17 @@ def test_a_loose_gap_stops_early(backend):
 
 def test_the_number_of_threads_may_change_between_solves():
     for threads in (1, 2, 1):
-        for backend in ("highs", "cvxpy", "pyomo"):
+        for backend in ("highs", "gurobi", "cvxpy", "pyomo"):
             assert solve_program(knapsack(), backend, threads=threads).objective == pytest.approx(-1.8), (backend, threads)
 
 
-def test_a_partial_start_is_completed_and_never_worsened():
+@pytest.mark.parametrize("backend", [name for name in ALL if "start" in BACKENDS[name].features])
+def test_a_partial_start_is_completed_and_never_worsened(backend):
     program = market_split()
     known = solve_program(program, work_limit=0.2)
     start = known.values.copy()
     start[program["over"]] = start[program["under"]] = np.nan
-    again = solve_program(program, work_limit=0.01, start=start)
+    again = solve_program(program, backend, work_limit=0.01, start=start)
     assert again.objective <= known.objective + 1e-9
 
 
@@ -148,7 +149,8 @@ def test_a_start_of_another_length_is_refused():
         solve_program(knapsack(), start=np.zeros(2))
 
 
-def test_interrupting_keeps_the_incumbent_and_progress_is_told_until_then():
+@pytest.mark.parametrize("backend", [name for name in ALL if "progress" in BACKENDS[name].features])
+def test_interrupting_keeps_the_incumbent_and_progress_is_told_until_then(backend):
     """Ctrl-C at the third call, or as soon after as there is an incumbent; the limit is never reached."""
     calls, interrupts = [], iter([_thread.interrupt_main])
 
@@ -157,7 +159,7 @@ def test_interrupting_keeps_the_incumbent_and_progress_is_told_until_then():
         if len(calls) >= 3 and call[1] is not None:
             next(interrupts, int)()
 
-    result = solve_program(market_split(), work_limit=1000.0, progress=note)
+    result = solve_program(market_split(), backend, work_limit=1000.0, progress=note)
     assert (result.status, result.stopped_because) == ("feasible", "interrupted")
     assert result.objective >= result.bound
     assert [call[0] for call in calls] == sorted(call[0] for call in calls)
@@ -232,7 +234,7 @@ def test_every_status_of_highs_has_a_meaning():
     assert set(STOPPED) == {status for name, status in vars(highspy.HighsModelStatus).items() if name.startswith("k")}
 
 
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", ALL)
 def test_numbers_too_far_apart_for_solvers_are_named(backend):
     program = Program()
     take = program.add_columns("take", 2, upper=1, integer=True)

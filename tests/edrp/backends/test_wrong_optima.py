@@ -49,9 +49,8 @@ Costs: tolerances as small as the rounding error that HiGHS reckons with, 0.1 to
 costs away when it began again at the root.
 """
 
-ALSO = [
-    (name, backend) for name in ("enactment/next_to_nothing", "restarts/rescale_884") for backend in ("scipy", "cvxpy", "pyomo")
-]
+OTHERS = sorted(BACKENDS.keys() - {"highs"})
+ALSO = [(name, backend) for name in ("enactment/next_to_nothing", "restarts/rescale_884") for backend in OTHERS]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_an_optimum_that_scipy_loses_at_a_restart_is_found_by_the_tree():
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-@pytest.mark.parametrize("backend", ["highs", "scipy"])
+@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
     """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
     program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
@@ -81,7 +80,7 @@ def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend
 
 
 @pytest.mark.parametrize("price", [1e-7, 1e-11])
-@pytest.mark.parametrize("backend", ["highs", "scipy"])
+@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
 def test_what_lateness_costs_decides_however_little_it_is(backend, price):
     """Two of six are taken for 6 each; which ones, items decide whose price is below a solver's tolerance of costs."""
     for seed in range(3):
@@ -155,7 +154,7 @@ four equal nodes with limits on two peak loads, it calls infeasible before the f
 
 
 @pytest.mark.parametrize("name", PRESOLVED)
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", ["highs", *OTHERS])
 def test_placements_whose_optimum_presolve_loses(backend, name):
     problem = edrp.load(CASES[0].parent / "presolve" / f"{name}.json")
     solution = edrp.solve(problem, backend)
@@ -205,7 +204,7 @@ def reservations(share: float) -> Program:
 
 
 @pytest.mark.parametrize("share", [1e-9, 2.3e-7, 1e-6, 1e-3])
-@pytest.mark.parametrize("backend", ["highs", "scipy"])
+@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
 def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
     found = solve_program(reservations(share), backend)
     assert (found.status, found.objective) == ("optimal", pytest.approx(1.0, abs=1e-12))
@@ -250,7 +249,7 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
     use = program.add_columns("use", 2, upper=1, integer=True)
     program.add_row("room", Linear.of(use, [0.5, 0.5 + 1e-7]), upper=1.0)
     program.minimise(Linear.of(use, [-2.0, -3.0]))
-    for backend in ("highs", "cvxpy", "pyomo"):
+    for backend in ("highs", "scip", "gurobi", "cvxpy", "pyomo"):
         found = solve_program(program, backend)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0]), backend
 

@@ -248,7 +248,7 @@ def test_a_program_is_solved_by_a_backend(run, examples, program):
     assert "highs" in result.out
     result = run("solve", examples / "reconfigure.json", "--program", program, "-m", "greedy")
     assert result.code == 2
-    assert "goes with a solver backend (highs, scipy, cvxpy, pyomo), not with method 'greedy'" in result.err
+    assert "goes with a solver backend (highs, scipy, scip, gurobi, cvxpy, pyomo), not with method 'greedy'" in result.err
 
 
 def test_names_with_brackets_are_printed_as_they_are(run, write, document):

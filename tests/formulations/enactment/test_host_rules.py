@@ -34,7 +34,7 @@ def two_tenants(**fields) -> EnactmentProblem:
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 110), marks=pytest.mark.slow)], ids=["8", "102"])
 def test_every_backend_finds_the_optimum_of_brute_force(seeds: range) -> None:
-    backends, outcomes, dearer = ("highs", "scipy", "cvxpy", "pyomo"), set(), 0
+    backends, outcomes, dearer = ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"), set(), 0
     for seed in seeds:
         problem = with_rules(seed)
         try:
@@ -42,7 +42,7 @@ def test_every_backend_finds_the_optimum_of_brute_force(seeds: range) -> None:
         except ValueError:  # no optimum: hosts without price and limit
             continue
         try:
-            solution = edrp.solve(problem, backends[seed % 4])
+            solution = edrp.solve(problem, backends[seed % 6])
         except UnsupportedProblemError:
             continue
         assert solution.status == ("infeasible" if best is None else "optimal"), seed
@@ -73,7 +73,7 @@ def test_rules_of_thumb_keep_operators_apart_also_where_they_run_together_now(na
 
 def test_the_methods_of_the_kind_are_those_tested_here() -> None:
     assert set(methods("enactment")) == {
-        "auto", "highs", "scipy", "cvxpy", "pyomo", "first-fit-decreasing", "host-selection",
+        "auto", "highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "first-fit-decreasing", "host-selection",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
 from edrp.migration.rescale.deployment import KeyedDeployment
 
-BACKENDS = ["highs", "scipy", "cvxpy", "pyomo"]
+BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
 
 def few_nodes(model, operators, most):

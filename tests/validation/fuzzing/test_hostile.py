@@ -47,7 +47,7 @@ def text_of(name: str) -> str:
     return (HOSTILE / f"{name}.json").read_text()
 
 
-EXACT = {"auto", "highs", "scipy", "cvxpy", "pyomo", "column-generation"}
+EXACT = {"auto", "highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "column-generation"}
 
 
 def judged_by_all_methods(text: str, patient: Collection[str] = ()) -> dict[str, ExitCode]:
