@@ -45,12 +45,12 @@ class Scan:
         self.faults: list[Fault] = []
         self.top: dict[str, Any] | None = None
         self._twice = False
-        self._last: list[tuple[str, Any]] = []
+        self._last: dict[str, Any] = {}
         try:
             # Whole numbers as floats: of thousands of digits, Python refuses to read them. No number is looked at here.
             found = json.loads(text, object_pairs_hook=self._object, parse_int=float)
             if found is _OBJECT:
-                self.top = dict(self._last)
+                self.top = {name: value for name, value in self._last.items() if not (isinstance(value, list) or value is _OBJECT)}
             if self._twice:
                 pairs = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
                 self.faults += [
@@ -66,8 +66,8 @@ class Scan:
 
     def _object(self, pairs: list[tuple[str, Any]]) -> object:
         # Objects are dropped as soon as they are closed, so that the pass needs little memory for any file.
-        self._twice = self._twice or len({name for name, _ in pairs}) < len(pairs)
-        self._last = [(name, value) for name, value in pairs if not isinstance(value, list) and value is not _OBJECT]
+        self._last = fields = dict(pairs)
+        self._twice = self._twice or len(fields) < len(pairs)
         return _OBJECT
 
 
