@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable
 from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    RootModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from edrp.core.document_text import documentation, public_names, short, signature
@@ -318,6 +328,12 @@ class LinkedNodes(Document):
     nodes: tuple[NamedNode, ...]
     links: tuple[LinkEnds, ...]
     symmetric: bool = Field(True, description="every link serves both directions")
+
+    @field_validator("links", mode="after")
+    @classmethod
+    def _read_before(cls, links: Any, info: ValidationInfo) -> Any:
+        """The links of a long text have been read in parts (`edrp/core/long_documents.py`)."""
+        return links or (info.context or {}).get("links", links)
 
     @model_validator(mode="after")
     def _check_links(self) -> Self:
