@@ -70,7 +70,7 @@ def this_processor() -> str:
 
 
 def _parts_of(function: Any, options: dict[str, Any], known: set[Any]) -> Iterator[str]:
-    """What a kernel is made of, in whichever files: its code, that of the kernels that it calls, and constants that they name."""
+    """Sources of a kernel, in whichever files: its code, that of the kernels that it calls, and constants that they name."""
     yield f"{options} {function.__defaults__}"
     codes = [function.__code__]
     for code in codes:
@@ -185,6 +185,10 @@ def tuple_text(kind: type, inner: str) -> str:
     return f"{name}({inner}) "
 
 
+NUMBA_SETTINGS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}
+"""Settings of Numba that change no code; where there are others, Numba decides."""
+
+
 @cache
 def _numba_version() -> bytes:
     """The file in which Numba's package says its version; empty where there is none."""
@@ -214,7 +218,8 @@ def save_entry(folder: Path, function: Callable[..., Any], own_stamp: str, types
 
 def compiled_before(function: Callable[..., Any], options: dict[str, Any], types: str) -> Callable[..., Any] | None:
     """A kernel whose machine code is kept, for arguments of some types; None where Numba has to be asked."""
-    if not machine_code.RUNS_HERE or any(name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR" for name in os.environ):
+    told = {name for name in os.environ if name.startswith("NUMBA_")}
+    if not machine_code.RUNS_HERE or told - NUMBA_SETTINGS:
         return None
     own_stamp = stamp(function, options)
     places = [(place.folder, this_processor()) for place in kernel_places(Path(getfile(function)))]
