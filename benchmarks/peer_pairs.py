@@ -32,7 +32,7 @@ process = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
 _, status, use = os.wait4(process, 0)
 print(f"\\n[{os.waitstatus_to_exitcode(status)}, {use.ru_utime + use.ru_stime}, {use.ru_maxrss}]")
 """
-"""Starts a command and prints its exit code, seconds and memory: of a process, Linux counts the peak of the one that forked it."""
+"""Starts a command and prints its exit code, seconds and memory; Linux counts the peak of whoever forks to a process, too."""
 
 
 @dataclass(frozen=True, slots=True)

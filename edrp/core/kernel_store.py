@@ -1,4 +1,4 @@
-"""Where the machine code of kernels is kept, for which kernel, arguments and processor it is, and running it without Numba.
+"""Files of the machine code of kernels: where they lie, what each one is for, and how it is run without Numba.
 
 Numba keeps what it has compiled in files of its own, which take Numba to be read. Next to each of them lies the machine code
 alone, with its entry (`edrp/core/machine_code.py`). Its name says for which kernel, types of arguments, Python and processor it
@@ -52,7 +52,7 @@ FEATURES = {
 
 @cache
 def _processor() -> dict[str, str]:
-    """What Linux says of the first processor; empty on other systems."""
+    """Facts that Linux states about the first processor; empty on other systems."""
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as file:
         lines = file.read(8192).split("\n\n")[0].splitlines()
         return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -92,7 +92,7 @@ def _parts_of(function: Any, options: dict[str, Any], known: set[Any]) -> Iterat
 
 
 def stamp(function: Callable[..., Any], options: dict[str, Any]) -> str:
-    """What a kernel is made of, as a number; another one when anything of it has changed."""
+    """Hash of everything that a kernel is made of."""
     return sha256("\n".join(_parts_of(function, options, set())).encode()).hexdigest()
 
 
