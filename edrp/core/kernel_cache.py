@@ -19,6 +19,7 @@ from numba.core import types
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.types.containers import BaseTuple
 from numba.np.numpy_support import as_dtype
 
 from edrp.core import kernel_store
@@ -34,7 +35,7 @@ WHEEL_TARGET = ("x86_64-unknown-linux-gnu", kernel_store.WHEEL_LEVEL, ",".join(f
 
 def _fields(kinds: Any) -> tuple[Any, ...]:
     """Names of the values in all named tuples among some types, which the names of the types leave out."""
-    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, BaseTuple))
 
 
 def numba_types_of(kinds: Any) -> str | None:
@@ -47,7 +48,7 @@ def numba_types_of(kinds: Any) -> str | None:
     for kind in kinds:
         if type(kind) is types.Array and isinstance(kind.dtype, types.Number | types.Boolean):
             text += array_text(as_dtype(kind.dtype).str, kind.ndim, kind.layout, kind.mutable, kind.aligned)
-        elif isinstance(kind, types.BaseTuple):
+        elif isinstance(kind, BaseTuple):
             inner = numba_types_of(kind)
             if inner is None:
                 return None

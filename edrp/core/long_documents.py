@@ -35,7 +35,8 @@ def read_in_parts(text: str, document: type[Document]) -> Document | None:
     if start is None or not (isinstance(network, type) and issubclass(network, LinkedNodes)):
         return None
     first, last = start.end(), text.find("]", start.end())
-    part: TypeAdapter[Any] = TypeAdapter(network.model_fields["links"].annotation)
+    kind: Any = network.model_fields["links"].annotation
+    part: TypeAdapter[Any] = TypeAdapter(kind)
     links: list[Any] = []
     collecting = gc.isenabled()
     gc.disable()  # documents hold no cycles, and the search for some takes a tenth of the time

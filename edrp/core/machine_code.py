@@ -14,7 +14,7 @@ import mmap
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
@@ -136,7 +136,7 @@ def _laid_out(sizes: Any, alignments: Any, start: int) -> tuple[Ints, int]:
     return offsets, start
 
 
-def _names(code: bytes, starts: Sequence[int] | Any) -> list[str]:
+def _names(code: bytes, starts: Any) -> list[str]:
     return [code[start : code.index(b"\0", start)].decode() for start in starts.tolist()]
 
 
@@ -182,7 +182,7 @@ def _numba_symbols() -> dict[str, int]:
     return symbols | {"numba_unpickle": ctypes.cast(_unpickled, ctypes.c_void_p).value or 0}
 
 
-@ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)  # type: ignore[untyped-decorator]
 def _unpickled(start: int, size: int, _: int) -> Any:
     """The Python object that code holds as text: a type of results, an exception. Numba's own function imports all of Numba."""
     return _loaded(ctypes.string_at(start, size))
