@@ -26,6 +26,14 @@ from registry import import_folder
 SCRIPT = Path(__file__).resolve().parent / "peers.py"
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "POLARS")}
 
+LAUNCHER = """
+import os, sys
+process = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, use = os.wait4(process, 0)
+print(f"\\n[{os.waitstatus_to_exitcode(status)}, {use.ru_utime + use.ru_stime}, {use.ru_maxrss}]")
+"""
+"""Starts a command and prints its exit code, seconds and memory; Linux counts the peak of whoever forks to a process, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -167,17 +175,15 @@ def commands(command: Command) -> Iterator[Callable[[], Measured]]:
 
         def run() -> Measured:
             begin = perf_counter()
-            process = subprocess.Popen(
-                words, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ | ONE_THREAD
+            launched = [sys.executable, "-S", "-c", LAUNCHER, *words]
+            ended = subprocess.run(
+                launched, cwd=scratch, capture_output=True, text=True, env=os.environ | ONE_THREAD, check=False
             )
-            assert process.stdout
-            printed = process.stdout.read().decode(errors="replace")
-            process.stdout.close()
-            _, status, use = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode:
-                raise RuntimeError(f"{command.name}: exit code {process.returncode}: {printed[-2000:]}")
-            return Measured(use.ru_utime + use.ru_stime, perf_counter() - begin, 1024 * use.ru_maxrss, Outcome())
+            *printed, last = ended.stdout.splitlines()
+            code, processor, memory = json.loads(last)
+            if code:
+                raise RuntimeError(f"{command.name}: exit code {code}: {' '.join([*printed, ended.stderr])[-2000:]}")
+            return Measured(processor, perf_counter() - begin, 1024 * memory, Outcome())
 
         yield run
 

@@ -2,7 +2,9 @@
 
 METHOD_MODULES = {
     "edrp.auto.choices": ("auto",),
-    "edrp.auto.proofs": ("eliminate", "column-generation", "range-decomposition", "priced-course", "pool-policy"),
+    "edrp.auto.column_generation": ("column-generation",),
+    "edrp.auto.elimination": ("eliminate",),
+    "edrp.auto.proofs_over_time": ("range-decomposition", "priced-course", "pool-policy"),
     "edrp.formulations.methods": ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),

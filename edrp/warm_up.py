@@ -107,7 +107,7 @@ def folder_of_kernels() -> str:
     UnwritableError
         No folder can be written, so that compiling ahead is of no use to later processes.
     """
-    from edrp.core.kernel_cache import kernel_places, writable_place
+    from edrp.core.kernel_store import kernel_places, writable_place
 
     if place := writable_place(Path(__file__)):
         return place.name
@@ -144,7 +144,7 @@ def _empty(folder: Path) -> None:
     """Create a folder for kernels, or remove those of an earlier call from it; one that holds anything else is refused."""
     folder.mkdir(parents=True, exist_ok=True)
     files = list(folder.iterdir())
-    if others := [file for file in files if file.suffix not in (".nbc", ".nbi")]:
+    if others := [file for file in files if file.suffix not in (".nbc", ".nbd", ".nbi")]:
         raise UnwritableError(str(folder), f"holds {others[0].name}, which is no kernel; name a new or empty folder")
     for file in files:
         file.unlink()

@@ -4,17 +4,39 @@ Paper: Ding, Fu, Ma, Winslett, Yang, Zhang, Chao, "Optimal Operator State Migrat
 Single steps and sequences are solved through `edrp.solve`; the other public functions of this room are listed here.
 """
 
-from edrp.mdp.chain.rate_levels import rate_levels
-from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.many_policies import precompute_policies
-from edrp.mdp.policy.operator_policies import operator_policies
-from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.store import load_policy, precompute_policy
-from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
-from edrp.mdp.transfer.mini_migrations import mini_migrations
-from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
-from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from typing import TYPE_CHECKING
+
+from edrp.core.late_imports import late_names
+
+if TYPE_CHECKING:
+    from edrp.mdp.chain.rate_levels import rate_levels
+    from edrp.mdp.chain.transition_matrix import TransitionMatrix
+    from edrp.mdp.policy.decisions import MigrationPolicy
+    from edrp.mdp.policy.many_policies import precompute_policies
+    from edrp.mdp.policy.operator_policies import operator_policies
+    from edrp.mdp.policy.process import PolicyModel
+    from edrp.mdp.policy.store import load_policy, precompute_policy
+    from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
+    from edrp.mdp.transfer.mini_migrations import mini_migrations
+    from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
+    from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "chain.rate_levels": "rate_levels",
+        "chain.transition_matrix": "TransitionMatrix",
+        "policy.decisions": "MigrationPolicy",
+        "policy.many_policies": "precompute_policies",
+        "policy.operator_policies": "operator_policies",
+        "policy.process": "PolicyModel",
+        "policy.store": "load_policy precompute_policy",
+        "transfer.migration_plan": "MigrationPlan plan_migration",
+        "transfer.mini_migrations": "mini_migrations",
+        "transfer.roles": "nodes_of_tasks roles traffic_between traffic_of",
+        "transfer.schedules": "TransferSchedule schedule_transfers",
+    },
+)
 
 __all__ = [
     "MigrationPlan",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edrp.auto.portfolio import Portfolio, PortfolioStage, Stages
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
@@ -12,17 +12,18 @@ from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
 from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
-from edrp.enactment.leasing import LeasingProblem
-from edrp.enactment.snapshot import EnactmentProblem
-from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.mapping.link_allocation import LinkAllocationProblem
-from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.problem import PlacementProblem
+
+if TYPE_CHECKING:
+    from edrp.enactment.leasing import LeasingProblem
+    from edrp.enactment.snapshot import EnactmentProblem
+    from edrp.mapping.link_allocation import LinkAllocationProblem
+    from edrp.migration.rescale.problem import RescaleProblem
+    from edrp.placement.latency_aware import LatencyAwareProblem
 
 MAX_PROOF_SIZE = 100_000
 """Operators × nodes above which no proof is attempted."""
@@ -220,6 +221,8 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
 
     The search alone where the bound does not take the problem.
     """
+    from edrp.formulations.migration.rescale.columns import estimated_ranges
+
     columns = estimated_ranges(problem)
     highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]

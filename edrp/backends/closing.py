@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
 
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
@@ -22,6 +21,7 @@ from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxati
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
+from edrp.core.late_imports import sparse
 from edrp.core.program import Arrays
 from edrp.core.solution import resolution
 from edrp.core.tolerances import (

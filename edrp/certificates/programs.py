@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, ProofTree
 from edrp.certificates import checker
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.core.errors import EdrpError, VerificationError
+from edrp.core.late_imports import sparse
 from edrp.core.program import Arrays
 from edrp.formulations.methods import formulate
 

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable
 from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    RootModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from edrp.core.document_text import documentation, public_names, short, signature
@@ -300,6 +310,14 @@ class LinkEnds(Document):
     source: Name = Field(description="node that sends")
     target: Name = Field(description="node that receives")
 
+    def model_post_init(self, _: Any) -> None:
+        """Share the names of the fields that were given with other links: a network has many, and each set takes 700 bytes."""
+        given = self.__pydantic_fields_set__
+        object.__setattr__(self, "__pydantic_fields_set__", _FIELDS_GIVEN.setdefault(frozenset(given), given))
+
+
+_FIELDS_GIVEN: dict[frozenset[str], set[str]] = {}
+
 
 class LinkedNodes(Document):
     """Nodes with names, and links between them: the base of every network.
@@ -311,11 +329,19 @@ class LinkedNodes(Document):
     links: tuple[LinkEnds, ...]
     symmetric: bool = Field(True, description="every link serves both directions")
 
+    @field_validator("links", mode="after")
+    @classmethod
+    def _read_before(cls, links: Any, info: ValidationInfo) -> Any:
+        """The links of a long text have been read in parts (`edrp/core/long_documents.py`)."""
+        return links or (info.context or {}).get("links", links)
+
     @model_validator(mode="after")
     def _check_links(self) -> Self:
         faults = Faults("network")
         names = [node.name for node in self.nodes]
         faults.add_repeated_names("nodes", names)
+        if not faults and self._join_each_pair_once({name: position for position, name in enumerate(names)}):
+            return self
         known = set(names)
         seen: dict[tuple[str, str], int] = {}
         for index, link in enumerate(self.links):
@@ -335,3 +361,15 @@ class LinkedNodes(Document):
             seen[pair] = index
         faults.raise_if_any()
         return self
+
+    def _join_each_pair_once(self, position: dict[str, int]) -> bool:
+        """Whether nothing is wrong with the links, whose faults take more memory to be found than a large network."""
+        pairs = set()
+        for link in self.links:
+            source, target = position.get(link.source), position.get(link.target)
+            if source is None or target is None or source == target:
+                return False
+            if self.symmetric and source > target:
+                source, target = target, source
+            pairs.add(source * len(position) + target)
+        return len(pairs) == len(self.links)

@@ -14,10 +14,10 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import EdrpError
+from edrp.core.late_imports import sparse
 from edrp.core.wording import suggestion
 
 CHAINED = (

@@ -280,7 +280,7 @@ def decode_text(content: bytes, source: str) -> str:
     InvalidInstanceError
         When there is nothing but white space, or what is there is not UTF-8; other formats are called what they are.
     """
-    if not content.strip():
+    if not content or content.isspace():
         raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
     if why := binary_format(content, source):
         raise InvalidInstanceError([Fault("file", "", why)], source)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from pydantic import ValidationError
-from pydantic.json_schema import GenerateJsonSchema
 
 from edrp.core.arguments import check_arguments, described
 from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.files import read_whole, save_text
 from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
+from edrp.core.long_documents import read_in_parts
 from edrp.core.other_formats import text_format
 from edrp.core.places import format_place
 from edrp.core.problem import Problem
@@ -45,12 +45,14 @@ class Scan:
         self.faults: list[Fault] = []
         self.top: dict[str, Any] | None = None
         self._twice = False
-        self._last: list[tuple[str, Any]] = []
+        self._last: dict[str, Any] = {}
         try:
             # Whole numbers as floats: of thousands of digits, Python refuses to read them. No number is looked at here.
             found = json.loads(text, object_pairs_hook=self._object, parse_int=float)
             if found is _OBJECT:
-                self.top = dict(self._last)
+                self.top = {
+                    name: value for name, value in self._last.items() if not (isinstance(value, list) or value is _OBJECT)
+                }
             if self._twice:
                 pairs = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
                 self.faults += [
@@ -66,8 +68,8 @@ class Scan:
 
     def _object(self, pairs: list[tuple[str, Any]]) -> object:
         # Objects are dropped as soon as they are closed, so that the pass needs little memory for any file.
-        self._twice = self._twice or len({name for name, _ in pairs}) < len(pairs)
-        self._last = [(name, value) for name, value in pairs if not isinstance(value, list) and value is not _OBJECT]
+        self._last = fields = dict(pairs)
+        self._twice = self._twice or len(fields) < len(pairs)
         return _OBJECT
 
 
@@ -232,6 +234,8 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
     's'
     """
+    from pydantic.json_schema import GenerateJsonSchema
+
     check_arguments("edrp.schema", kind=kind)
     if kind not in document_kinds():
         raise InvalidInstanceError([_unknown_kind(kind, document_kinds())])
@@ -258,6 +262,8 @@ def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Docum
     if not isinstance(kind, str) or kind not in known():
         raise InvalidInstanceError([_unknown_kind(kind, known())], source)
     document = document_class(kind)
+    if (long := read_in_parts(text, document)) is not None:
+        return long
     try:
         # Strict: a number in quotes is refused, not read as a number.
         read: Document = document.__pydantic_validator__.validate_json(text, strict=True)

@@ -94,23 +94,39 @@ class Kernel:
         update_wrapper(self, function)
         self.function = function
         self.options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+        self._compiled: dict[str | None, Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it, compiled unless it is to be interpreted; raises `InterpretationError` when Python fails at it."""
         if not _interpreted.get():
-            return self.dispatcher(*arguments)
+            return self._run_compiled(arguments)
         if not _may_be_compiled.get():
             return self._interpreted(arguments)
-        if "dispatcher" in vars(self) or (interpretation.units > REPEATED and clock().seconds_left() == inf):
-            return self.dispatcher(*arguments)
+        if self._compiled or (interpretation.units > REPEATED and clock().seconds_left() == inf):
+            return self._run_compiled(arguments)
         with setting(_may_be_compiled, False):
             return self._interpreted(arguments)
+
+    def _run_compiled(self, arguments: tuple[Any, ...]) -> Any:
+        from edrp.core.kernel_store import types_of  # and NumPy
+
+        types = types_of(arguments)
+        run = self._compiled.get(types)
+        if run is None:
+            run = self._compiled[types] = self._kept(types) or self.dispatcher
+        return run(*arguments)
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
         try:
             return self.function(*arguments)
         except Exception as error:
             raise InterpretationError(f"{self.function.__qualname__}: {error}") from error
+
+    def _kept(self, types: str | None) -> Callable[..., Any] | None:
+        """The function as it was compiled by an earlier process, for arguments of some types; Numba is not imported for it."""
+        from edrp.core.kernel_store import compiled_before
+
+        return None if types is None else compiled_before(self.function, self.options, types)
 
     @cached_property
     def dispatcher(self) -> Any:

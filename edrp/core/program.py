@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.errors import EdrpError
 from edrp.core.expressions import CHAINED, Comparable, Expression, Rows
+from edrp.core.late_imports import sparse
 from edrp.core.wording import suggestion
 
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200

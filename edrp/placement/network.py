@@ -192,7 +192,7 @@ class Network(LinkedNodes):
         count = len(self.nodes)
         if self.routed:
             return self.symmetric and len(self._router.routes_from(self.nodes[0].name)) == count
-        return len(self._links) == count * (count - 1) or (
+        return len(self.links) * (2 if self.symmetric else 1) == count * (count - 1) or (
             self.between_zones is not None and (self.within_zone is not None or all(node.zone is None for node in self.nodes))
         )
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+
+from edrp.core.late_imports import sparse
 
 State = tuple[int, int]
 """Index of the level that begins, and of the deployment that runs then."""

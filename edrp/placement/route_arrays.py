@@ -6,6 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.late_imports import csgraph, sparse
 from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
 from edrp.placement.network import Network
 
@@ -32,9 +33,6 @@ def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
     >>> route_tables(network, ("a", "c"))["delay"].tolist()
     [[0.0, 0.75], [0.75, 0.0]]
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
     size = len(network.nodes)
     index = {node.name: v for v, node in enumerate(network.nodes)}
     origins = np.array([index[name] for name in nodes])
@@ -48,7 +46,7 @@ def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
     (source, target), (delay, cost, availability, bandwidth) = ends[by_target].T, values[by_target].T
     step = max(EQUAL_ROUTE_DELAYS, delay.max(initial=0.0) * size / 2**52)
     steps = np.maximum(1.0, np.rint(delay / step))
-    distance = dijkstra(csr_array((steps, (source, target)), shape=(size, size)), directed=True, indices=origins)
+    distance = csgraph.dijkstra(sparse.csr_array((steps, (source, target)), shape=(size, size)), directed=True, indices=origins)
     first = np.searchsorted(target, np.arange(size + 1))
     degree = np.diff(first)
     routed = [np.full(distance.shape, value) for value in (np.inf, 0.0, 1.0, np.inf)]

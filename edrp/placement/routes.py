@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.late_imports import csgraph, sparse
 from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
 
 if TYPE_CHECKING:
@@ -105,9 +106,6 @@ def shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str)
     InvalidInstanceError
         When an edge has no usable delay.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
     index = {vertex: position for position, vertex in enumerate(vertices)}
     shortest: dict[tuple[int, int], float] = {}
     edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
@@ -120,5 +118,5 @@ def shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str)
             shortest[pair] = min(shortest.get(pair, math.inf), value)
     # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
     rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
-    matrix = csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)
-    return shortest_path(matrix, method="D", directed=True)
+    matrix = sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)
+    return csgraph.shortest_path(matrix, method="D", directed=True)

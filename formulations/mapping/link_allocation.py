@@ -14,11 +14,10 @@ from time import perf_counter
 
 import networkx as nx
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import shortest_path
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import refuse_beyond_memory
+from edrp.core.late_imports import csgraph, sparse
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.formulation import Formulation
@@ -171,8 +170,8 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
     links = sparse.csr_array((np.ones(source.size), (source, target)), shape=(servers, servers))
     starts, of_start = np.unique(flows.source, return_inverse=True)
     ends, of_end = np.unique(flows.target, return_inverse=True)
-    here = shortest_path(links, unweighted=True, indices=starts)[of_start]
-    there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
+    here = csgraph.shortest_path(links, unweighted=True, indices=starts)[of_start]
+    there = csgraph.shortest_path(links.T, unweighted=True, indices=ends)[of_end]
     pairs: Bools = here[:, source] + 1 + there[:, target] <= limits[:, None]
     pairs &= network.bandwidth * (1 + LIMIT_SLACK) >= flows.rate[:, None]
     pairs &= (target != flows.source[:, None]) & (source != flows.target[:, None])

@@ -8,9 +8,9 @@ from math import prod
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from edrp.core.expressions import JOINED, Block, Expression, sum_positions, widened
+from edrp.core.late_imports import sparse
 from edrp.core.program import Program
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled

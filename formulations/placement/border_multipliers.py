@@ -12,12 +12,12 @@ from typing import Any
 
 import highspy
 import numpy as np
-from scipy import sparse
 
 from edrp.backends.base import in_fresh_thread, seconds_for_solver
 from edrp.backends.highs import PASSED_WORK, hand_over, new_solver
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend
+from edrp.core.late_imports import sparse
 from edrp.core.program import Arrays
 from edrp.formulations.placement.compact import CompactExpressions, build_compact, estimated_columns
 from edrp.placement.compiled import Compiled

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from edrp.core.arrays import Ints
 from edrp.core.expressions import widened
+from edrp.core.late_imports import sparse
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.blocks import PlacementColumns, add_joined, replica_cells
 from edrp.placement.rules.arrays import RuleArrays

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.late_imports import optimize
 from edrp.migration.intervals import load_limit
 
 NEW_NODE = -1
@@ -145,7 +145,7 @@ def matched(change: NodeCountChange, groups: Ints) -> Reassignment:
     """
     before, after = change.nodes_before, change.nodes_after
     shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)
-    group, node = linear_sum_assignment(shared.reshape(after, before), maximize=True)
+    group, node = optimize.linear_sum_assignment(shared.reshape(after, before), maximize=True)
     former = np.full(after, NEW_NODE, dtype=np.int64)
     former[group] = node
     return Reassignment(groups, former)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined
+from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
 

@@ -6,15 +6,15 @@ A chain is its matrix of transition probabilities, shape (k, k), rows summing to
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.late_imports import csgraph
 
 
 def recurrent_classes(probabilities: Floats) -> list[Ints]:
     """Find the recurrent classes: sets of states that are never left once entered, and that are connected."""
     linked = probabilities > 0
-    classes, label = connected_components(linked, connection="strong")
+    classes, label = csgraph.connected_components(linked, connection="strong")
     source, target = np.nonzero(linked)
     transient = set(label[source[label[source] != label[target]]].tolist())
     members = [np.flatnonzero(label == component) for component in range(classes) if component not in transient]
@@ -23,10 +23,10 @@ def recurrent_classes(probabilities: Floats) -> list[Ints]:
 
 def period(probabilities: Floats, state: int) -> int:
     """Period of a state: greatest common divisor of the numbers of steps after which it can recur; 0 if it never can."""
-    _, label = connected_components(probabilities > 0, connection="strong")
+    _, label = csgraph.connected_components(probabilities > 0, connection="strong")
     members = np.flatnonzero(label == label[state])
     linked = probabilities[np.ix_(members, members)] > 0
-    order, parent = breadth_first_order(linked, 0)
+    order, parent = csgraph.breadth_first_order(linked, 0)
     depth = np.zeros(members.size, dtype=np.int64)
     for state in order[1:]:
         depth[state] = depth[parent[state]] + 1

@@ -8,9 +8,9 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 

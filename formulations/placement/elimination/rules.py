@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.late_imports import sparse
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.rules.arrays import RuleArrays
 

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
+from edrp.core.late_imports import optimize
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
@@ -83,7 +83,7 @@ def ranges_on(
 def matched_ranges(held_bytes: Floats, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
     """Match given ranges with given nodes so that the most bytes stay."""
     kept_bytes: Any = np.diff(held_bytes[np.array(ends)], axis=0)[:, nodes]
-    rows, columns = linear_sum_assignment(kept_bytes, maximize=True)
+    rows, columns = optimize.linear_sum_assignment(kept_bytes, maximize=True)
     return [(nodes[column], ends[row], ends[row + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import edrp
-from edrp.core import kernel_cache
+from edrp.core import kernel_store
 from edrp.core.compiling import NOT_KEPT, compilation
 from edrp.core.kernels import Kernel, interpreting
 from edrp.core.methods import Method, methods
@@ -25,7 +25,7 @@ def installed(tmp_path, monkeypatch):
     (folder / "kernels_of_a_test.py").write_text(SOURCE)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (folder / "__pycache__").write_text("no folder")  # whoever runs the tests may write anywhere
     yield SimpleNamespace(
@@ -39,7 +39,7 @@ def installed(tmp_path, monkeypatch):
 
 def compiled(installed):
     """Whether the kernel has to be compiled by a process that has not used it yet."""
-    kernel_cache._can_be_written.cache_clear()
+    kernel_store._can_be_written.cache_clear()
     before = compilation.seconds
     with interpreting(False):
         assert Kernel(installed.function)(21) == 42
@@ -58,7 +58,7 @@ def test_an_installation_that_cannot_be_written_uses_the_cache_of_the_user(insta
 
 def test_the_environment_names_another_folder(installed, tmp_path, monkeypatch):
     assert compiled(installed)
-    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "scratch"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "scratch"))
     assert compiled(installed)
     assert kept(tmp_path / "scratch") == [tmp_path / "scratch"]
     assert not compiled(installed)
@@ -68,7 +68,7 @@ def test_what_an_administrator_has_compiled_is_used_by_all(installed, monkeypatc
     installed.beside.unlink()
     assert compiled(installed)
     assert kept(installed.beside) == [installed.beside.parent]
-    monkeypatch.setattr(kernel_cache, "_can_be_written", lambda folder: folder != installed.beside)
+    monkeypatch.setattr(kernel_store, "_can_be_written", lambda folder: folder != installed.beside)
     before = compilation.seconds
     assert Kernel(installed.function)(21) == 42
     assert compilation.seconds == before
@@ -79,7 +79,7 @@ def test_what_an_administrator_has_compiled_is_used_by_all(installed, monkeypatc
 def homeless(installed, monkeypatch):
     """The same where nothing can be written at all."""
     installed.users.parent.write_text("no folder")
-    monkeypatch.setattr(kernel_cache, "_can_be_written", lambda folder: False)
+    monkeypatch.setattr(kernel_store, "_can_be_written", lambda folder: False)
     return installed
 
 

@@ -31,7 +31,8 @@ def twice(x):
 """
 MAIN = """
 from pack.main import twice
-print(int(twice(0)), sum(twice.dispatcher.stats.cache_hits.values()))
+import sys
+print(int(twice(0)), int("numba.core" not in sys.modules))
 """
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from edrp.core.kernel_cache import WHEEL_RUNS_HERE
+from edrp.core.kernel_store import WHEEL_RUNS_HERE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel kernels")]  # they are made once
 
@@ -22,8 +22,8 @@ with kernels_for_wheel(Path(sys.argv[1])):
 USE = """
 import json, sys
 from pathlib import Path
-from edrp.core import kernel_cache
-kernel_cache.WHEEL_FOLDER = Path(sys.argv[1])
+from edrp.core import kernel_store
+kernel_store.WHEEL_FOLDER = Path(sys.argv[1])
 from edrp.warm_up import warm_up_method
 print(json.dumps(warm_up_method("link-allocation", "greedy-reallocation").compiling))
 """
@@ -51,14 +51,14 @@ def test_with_an_empty_cache_nothing_is_compiled(made, tmp_path):
 @pytest.mark.skipif(not WHEEL_RUNS_HERE, reason="kernels of wheels are made for another system or processor")
 def test_where_no_folder_can_be_written_nothing_is_compiled_either(made, tmp_path):
     unwritable = """
-from edrp.core import kernel_cache
-kernel_cache._can_be_written = lambda folder: False
+from edrp.core import kernel_store
+kernel_store._can_be_written = lambda folder: False
 """
     assert json.loads(run(unwritable + USE, made, tmp_path)) == 0.0
 
 
 def test_where_it_does_not_fit_everything_is_compiled(made, tmp_path):
-    unfit = "from edrp.core import kernel_cache\nkernel_cache.WHEEL_RUNS_HERE = False\n"
+    unfit = "from edrp.core import kernel_store\nkernel_store.WHEEL_RUNS_HERE = False\n"
     assert json.loads(run(unfit + USE, made, tmp_path / "home")) > 0.0
 
 

@@ -10,21 +10,11 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.core.methods import Options
 from edrp.core.solve import checked
-from edrp.heuristics.migration import (
-    BalancedPacking,
-    ConsistentHashing,
-    EvenSplit,
-    NodeCountChange,
-    Reassignment,
-    ReassignmentRule,
-    Sticky,
-    StickyByWork,
-    expected_hashing,
-    reassignment_outcome,
-)
-from edrp.heuristics.migration.balanced_packing import least_largest_load
-from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
+from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit, least_largest_load
+from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing, new_point, ring_assignment
 from edrp.heuristics.migration.methods import METHODS
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, ReassignmentRule, reassignment_outcome
+from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.intervals import Assignment, load_limit

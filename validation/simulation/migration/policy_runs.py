@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.migration import BalancedPacking, ConsistentHashing, NodeCountChange, ReassignmentRule, reassignment_outcome
-from edrp.heuristics.migration.balanced_packing import least_largest_load
+from edrp.heuristics.migration.balanced_packing import BalancedPacking, least_largest_load
+from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
+from edrp.heuristics.migration.node_change import NodeCountChange, ReassignmentRule, reassignment_outcome
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, Tasks, layers
 from edrp.migration.intervals import load_limit

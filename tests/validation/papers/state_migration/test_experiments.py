@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.heuristics.migration import EvenSplit, Sticky
+from edrp.heuristics.migration.balanced_packing import EvenSplit
+from edrp.heuristics.migration.sticky import Sticky
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.tie_breaking import best_migration

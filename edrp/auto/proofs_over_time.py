@@ -1,19 +1,13 @@
-"""Proofs that need several rooms: of placements and rescalings, which begin with a short search, and of deployments over time."""
+"""Proofs that need several rooms: of rescalings, which begin with a short search, and of deployments over time."""
 
 from edrp.formulations.migration.rescale.decomposition.method import RangeDecomposition
 from edrp.formulations.placement.border_multipliers import border_multipliers, expected_work
-from edrp.formulations.placement.column_generation.method import ColumnGeneration
-from edrp.formulations.placement.elimination.method import Eliminate
 from edrp.formulations.placement.priced import solve_priced, solve_under_loads
 from edrp.heuristics.migration.rescale.range_annealing import RangeAnnealing
-from edrp.heuristics.placement.annealing import Annealing
-from edrp.heuristics.placement.search.methods import IteratedLocalSearch
 from edrp.mdp.placement.method import PricedCourse
 from edrp.mdp.placement.pool_policy import PoolPolicy
 
 METHODS = (
-    Eliminate(heuristic=Annealing()),
-    ColumnGeneration(heuristic=IteratedLocalSearch()),
     RangeDecomposition(heuristic=RangeAnnealing()),
     PricedCourse(solve_priced, solve_under_loads, border_multipliers, expected_work),
     PoolPolicy(solve_priced),
