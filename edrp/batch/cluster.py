@@ -69,7 +69,8 @@ def solve_on_spark(
         folder = _solve_frame(_checked(source), plan, seeds, out, report)
     else:
         folder = _solve_files(spark, source, plan, seeds, out, report)
-    return spark.read.parquet(str(folder.path)).orderBy(*SORTED_BY)
+    # With the schema named, Spark need not look for it in the files.
+    return spark.read.schema(_spark_schema(RESULT_SCHEMA)).parquet(str(folder.path)).orderBy(*SORTED_BY)
 
 
 def _solve_files(

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
 
+DAEMON, PRELOADED = "edrp.core.spark_daemon", "EDRP_PRELOADED"
+"""Module of the daemon of Python workers, and the environment variable that tells it what to load."""
+
+PRELOADED_MODULES = ("pyspark.worker", "pandas", "numba", "edrp.batch.child")
+"""Modules that workers need, whatever they solve."""
+
 TASK_ATTEMPTS = 4
 """How often Spark tries a task by default, except with a local master, where that is part of the master's name."""
 
@@ -107,6 +113,8 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
         chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
     if in_python:
         chosen["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        if master.startswith("local"):  # elsewhere this package may come to the workers only after their daemon has started
+            chosen |= {"spark.python.daemon.module": DAEMON, f"spark.executorEnv.{PRELOADED}": ",".join(PRELOADED_MODULES)}
     return chosen
 
 
