@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task, Tasks
 from edrp.batch.worker import Place, Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
-from edrp.core.spark import in_background
+from edrp.core.spark import in_background, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,7 +201,7 @@ def _checked(source: DataFrame) -> DataFrame:
             yield from _instance_table(instances_of_columns(batch["id"], batch["instance"], "row")).to_batches()
 
     texts = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
-    frame: DataFrame = texts.mapInArrow(read, _spark_schema(INSTANCES)).selectExpr(OWN_NAME, "instance", "fault")
+    frame: DataFrame = map_in_arrow(texts, read, _spark_schema(INSTANCES)).selectExpr(OWN_NAME, "instance", "fault")
     repeated = frame.groupBy("id").count().where("count > 1").limit(5).collect()
     if repeated:
         why = "each instance needs an id of its own"
@@ -222,7 +223,7 @@ def _fingerprint(frame: DataFrame) -> Fingerprint:
             total = fingerprint(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
             yield pa.RecordBatch.from_pylist([{"count": total.count, "digest": str(total.digest)}], schema=schema)
 
-    rows = frame.mapInArrow(summed, _spark_schema(schema)).collect()
+    rows = map_in_arrow(frame, summed, _spark_schema(schema)).collect()
     return Fingerprint(sum(row["count"] for row in rows), sum(int(row["digest"]) for row in rows) % 2**64)
 
 
@@ -261,7 +262,7 @@ def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:
         for row in solved(read(batches), maxsize, [_worker(plan)]):
             yield from result_table([row]).to_batches()
 
-    return tasks.mapInArrow(rows, _spark_schema(RESULT_SCHEMA))
+    return map_in_arrow(tasks, rows, _spark_schema(RESULT_SCHEMA))
 
 
 def _write(tasks: DataFrame, read: TaskReader, plan: BatchPlan, place: Place, run: str, watch: Callable[[], None]) -> None:
@@ -279,7 +280,7 @@ def _write(tasks: DataFrame, read: TaskReader, plan: BatchPlan, place: Place, ru
                 journal.write(row)
             yield pa.RecordBatch.from_pylist([{"rows": len(journal)}], schema=COUNTS)
 
-    counts = tasks.mapInArrow(written, _spark_schema(COUNTS))
+    counts = map_in_arrow(tasks, written, _spark_schema(COUNTS))
     in_background(tasks.sparkSession, counts.collect, watch)
 
 
@@ -303,6 +304,7 @@ def _worker(plan: BatchPlan) -> Worker:
         for other in _WORKERS.values():
             other.close()
         _WORKERS.clear()
+        gc.freeze()  # Spark collects garbage after every task, and would look at all modules again each time
         _WORKERS[settings] = Worker(plan)
     return _WORKERS[settings]
 

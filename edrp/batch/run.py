@@ -153,7 +153,7 @@ def solve_batch(
 
 def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
     """Yield warnings about the instances, with the number of instances of each; none for a DataFrame that is not computed yet."""
-    tables = [rows] if isinstance(rows, pa.Table) else () if out is None else StoredRows(Path(out)).parts(("id", "warnings"))
+    tables = [rows] if isinstance(rows, pa.Table) else () if out is None else StoredRows(out).parts(("id", "warnings"))
     for text, count in warned_instances(tables).items():
         yield f"{text} ({numbered(count, 'instance')})"
 

@@ -34,8 +34,8 @@ class StoredRows:
     schema = RESULT_SCHEMA
     column_names = RESULT_SCHEMA.names
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
 
     def table(self) -> pa.Table:
         """All rows by id, method and seed, in memory."""
@@ -62,8 +62,8 @@ class StoredRows:
         return self.select([name]).column(0) if isinstance(name, str) else self.table()[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        if name.startswith("_") or not hasattr(pa.Table, name):
+            raise AttributeError(f"neither stored rows nor tables have {name!r}")
         return getattr(self.table(), name)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -9,16 +9,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
 from edrp.core.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
@@ -148,6 +148,23 @@ def _require_pyspark() -> None:
         raise BackendUnavailableError(
             f'Spark needs the packages pyspark and pandas: pip install "edrp[spark]" ({missing[0]} is missing)'
         )
+
+
+def map_in_arrow(frame: DataFrame, function: Callable[..., Any], schema: Any) -> DataFrame:
+    """`frame.mapInArrow`, run by this interpreter where the workers are on this machine, unless `PYSPARK_PYTHON` says otherwise.
+
+    Spark itself would look for `python3`, which has other packages; a session of the user may not have been told.
+    """
+    context: Any = None
+    with suppress(Exception):  # Spark Connect has no context, and says so with errors of its own
+        context = frame.sparkSession.sparkContext
+    if context is None or not context.master.startswith("local") or "PYSPARK_PYTHON" in os.environ:
+        return frame.mapInArrow(function, schema)
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        return frame.mapInArrow(function, schema)
+    finally:
+        context.pythonExec = before
 
 
 @contextmanager
