@@ -103,9 +103,10 @@ def job_on(session: Any, count: int, place: Path) -> Outcome:
 
 
 def plain_session() -> Any:
-    """A session as the first page of a tutorial opens it."""
+    """A session as a tutorial opens it, with the variable without which workers run another Python."""
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     return SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate()
 
 

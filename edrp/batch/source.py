@@ -68,7 +68,8 @@ class Instances:
             total.add(instance)
             names.append(hash(instance.id))
         self.fingerprint = total.fingerprint
-        self._names: NDArray[np.int64] = np.sort(np.array(names, np.int64))
+        self._names: NDArray[np.int64] = np.frombuffer(names, np.int64) if names else np.empty(0, np.int64)
+        self._names.sort()
         repeated = set(self._names[1:][self._names[1:] == self._names[:-1]].tolist())
         alike = [instance[::2] for instance in read() if hash(instance.id) in repeated] if repeated else []
         self._occurrences = Counter(name for name, _ in alike)
