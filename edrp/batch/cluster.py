@@ -156,7 +156,7 @@ def _task_files(folder: Path, tasks: Iterable[Task], choices: Sequence[Choice], 
     numbers = {choice.method: number for number, choice in enumerate(choices)}
     place.mkdir()
     try:
-        paths = []
+        paths: list[str] = []
         for size in sizes:
             paths.append(str(place / f"{len(paths):06d}.jsonl"))
             with Path(paths[-1]).open("w", encoding="utf-8") as file:

@@ -147,7 +147,7 @@ def settle_run(folder: Path, batch: str, run: str) -> dict[str, str]:
     dict
         Outcome of each row that it held, by key.
     """
-    outcomes = {}
+    outcomes: dict[str, str] = {}
     for journal in sorted(folder.glob(JOURNAL.format(f"{run}-*"))):
         name = journal.stem.removeprefix("_journal-")
         for part in part_paths(folder, name):  # killed before it could remove the journal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -163,11 +163,19 @@ class Task:
         }
 
 
+class Countable(Protocol):
+    """Instances that can be counted and gone through, again and again."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Instance]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tasks:
     """Instances × methods × seeds, made anew whenever they are gone through."""
 
-    instances: Collection[Instance]
+    instances: Countable
     choices: Sequence[Choice]
     seeds: Sequence[int]
 
