@@ -136,6 +136,8 @@ class ResultFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise EdrpError(f"another batch is writing to {self.path}; wait for it, or choose another folder") from None
+            for leftover in self.path.glob(TASKS.format("*")):  # of a batch that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
             yield
         finally:
             os.close(lock)
@@ -151,8 +153,6 @@ class ResultFolder:
         with naming_errors(self.path):
             for leftover in self.path.glob(".*.partial"):
                 leftover.unlink()
-            for leftover in self.path.glob(TASKS.format("*")):
-                shutil.rmtree(leftover)
         held = Held(Keys(), Keys())
         for path, table in self._parts("key", "outcome"):
             fresh = held.add(table["key"].to_pylist(), table["outcome"].to_pylist())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edrp.batch import StoredRows, read_rows
 from edrp.batch import keys as module
-from edrp.batch.cluster import _sizes
+from edrp.batch.cluster import _sizes, _task_files, _tasks_of_file
 from edrp.batch.crew import _Queue
 from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal, RollingJournal
@@ -89,6 +89,16 @@ def test_room_is_made_for_failed_rows_of_these_tasks_alone(tmp_path):
     assert count == 2
     assert folder.rows()["id"].to_pylist() == ["done", "of another call"]
     assert folder.make_room(tasks)[1] == 2
+
+
+def test_tasks_for_spark_that_a_killed_batch_left_are_removed_and_ours_are_not(tmp_path):
+    folder = ResultFolder(tmp_path / "out", Fingerprint(1, 1))
+    (folder.path / "_tasks-old").mkdir()
+    with folder.exclusive(), _task_files(folder.path, tasks_of("abc"), [GREEDY], [2, 1]) as files:
+        assert not (folder.path / "_tasks-old").exists()
+        folder.recover()
+        assert [list(_tasks_of_file(file, [GREEDY])) for file in files] == [tasks_of("ab"), tasks_of("c")]
+    assert not list(folder.path.glob("_tasks*"))
 
 
 class Child:
