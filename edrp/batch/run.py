@@ -87,8 +87,7 @@ def solve_batch(
 ) -> Any:
     """Solve many instances of any kinds with one or several methods, on this machine or on Spark.
 
-    Each combination of instance, method and seed becomes one row of `edrp.batch.RESULT_SCHEMA`. Solving happens in processes of
-    its own with one thread each: a broken instance, a crash or an instance that does not end costs its own row.
+    Each instance, method and seed gives a row of `edrp.batch.RESULT_SCHEMA`; what is broken or crashes costs its own row.
 
     Parameters
     ----------
@@ -98,22 +97,16 @@ def solve_batch(
     method
         Name in the registry, or several; `name:key=value,…` passes arguments. A kind that it does not take gives "refused" rows.
     out
-        Folder that gets the rows as Parquet files as they come. The same call again solves only what is missing or failed. On
-        Spark all workers must see the folder under this path.
-    spark
-        Session to run on; it is used as it is and left running. Without `out` nothing is solved before the returned DataFrame
-        is used, and again each time it is: write it somewhere.
-    n_jobs
-        Without `spark`: processes at the same time, as joblib counts them; None for one per core.
+        Folder, seen by all workers, that gets the rows as Parquet files; the same call again solves what is missing or failed.
+    spark, n_jobs
+        Session to run on, left running; without `out` rows are solved whenever the DataFrame is used. Else so many processes,
+        as joblib counts them; None for one per core.
     time_limit, work_limit
         Seconds, and units of work, for each row, with which rows are the same on every machine of one kind; None for none.
-    gap
-        Relative gap at which an incumbent counts as proven optimal.
-    certify
-        Whether optimal and infeasible answers get a checked certificate, where time remains for one, as in `edrp.solve`.
+    gap, certify
+        Relative gap of a proven optimum; whether optimal and infeasible answers get a checked certificate, as in `edrp.solve`.
     strict
-        Whether rows of instances fail of which `edrp.solve` would warn; without it each warning is given once, at the end, with
-        the number of instances. The column `warnings` has them in any case, which is all that a lazy DataFrame can give.
+        Whether rows fail of which `edrp.solve` would warn. The column `warnings` has warnings; those of all rows are given once.
     seed
         Seed of the random number generators, or several. Each instance gets a seed of its own from this and its id.
     kill_after
@@ -124,8 +117,7 @@ def solve_batch(
     Returns
     -------
     pyarrow.Table, StoredRows or pyspark.sql.DataFrame
-        All rows by id, method and seed; with `out` also those of earlier calls, read from the folder when they are used
-        (`edrp.batch.StoredRows`, with the columns and methods of a table). A DataFrame where `spark` is given.
+        All rows by id, method and seed; with `out` those of the folder, read when used; a DataFrame where `spark` is given.
 
     Raises
     ------
@@ -139,14 +131,12 @@ def solve_batch(
     ['solved', 'failed']
     """
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": gap}
-    settings = {**limits, "certify": certify, "kill_after": kill_after, "progress": progress}
-    check_arguments("edrp.solve_batch", instances=instances, out=out, spark=spark, n_jobs=n_jobs, **settings)
+    where: dict[str, Any] = {"out": out, "spark": spark, "n_jobs": n_jobs, "kill_after": kill_after, "progress": progress}
+    check_arguments("edrp.solve_batch", instances=instances, certify=certify, **limits, **where)
     choices = read_choices(method, **limits, certify=certify or None, strict=strict or None)
     plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
-    if spark is None:
-        rows = _solve_locally(instances, plan, seeds, out, n_jobs, progress)
-    else:
-        rows = solve_on_spark(spark, instances, plan, seeds, out, progress)
+    asked = (instances, plan, seeds, out, progress)
+    rows: Any = _solve_locally(n_jobs, *asked) if spark is None else solve_on_spark(spark, *asked)
     warn_caller(_warning_texts(rows, out))
     return rows
 
@@ -159,7 +149,7 @@ def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
 
 
 def _solve_locally(
-    source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, n_jobs: int | None, report: Report | None
+    n_jobs: int | None, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, report: Report | None
 ) -> pa.Table | StoredRows:
     """Rows of a batch that is solved on this machine, with those of earlier calls if there is a folder `out`."""
     instances = open_instances(source)
