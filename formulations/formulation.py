@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -212,6 +213,11 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
 
 def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
     """The feasible decision with the lowest objective, the first of equals; None where none is feasible, or all are None."""
+    return best_rated(problem, decisions)[1]
+
+
+def best_rated(problem: Any, decisions: Iterable[Any]) -> tuple[float, Any]:
+    """The objective of `best_feasible`, infinite for none, and the decision."""
     candidates = (decision for decision in decisions if decision is not None)
     rated = [(evaluation.objective, decision) for decision in candidates if (evaluation := problem.evaluate(decision)).feasible]
-    return min(rated, key=lambda pair: pair[0])[1] if rated else None
+    return min(rated, key=lambda pair: pair[0], default=(inf, None))

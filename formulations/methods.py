@@ -15,12 +15,12 @@ from edrp.core.budget import interruptible, running, units_left
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
-from edrp.formulations.formulation import Formulation, best_feasible, to_answer
+from edrp.formulations.formulation import Formulation, best_rated, to_answer
 
 if TYPE_CHECKING:
     from edrp.enactment.leasing import LeasingProblem
@@ -118,18 +118,16 @@ class ProgramMethod(Method):
         get_backend(self.name)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
         formulation = formulate(problem, options.program)
-        result = self._solve(formulation, options)
-        if result.status == "optimal" and parameters.tie_break:
+        objective, begin = best_rated(problem, (options.start, formulation.current))
+        result = _proven(formulation, objective, begin, options) or self._solve(formulation, options, begin)
+        if result.status == "optimal" and parameters.tie_break and formulation.tie_breaks():
             result = self._break_ties(formulation, result, options)
         return replace(to_answer(formulation, result), method=f"{self.name} ({formulation.name} program)")
 
-    def _solve(self, formulation: Formulation, options: Options, start: Any = None) -> ProgramResult:
+    def _solve(self, formulation: Formulation, options: Options, start: Any) -> ProgramResult:
         features = get_backend(self.name).features
         report = options.progress if "progress" in features else None
-        point = None
-        if "start" in features:
-            begin = start or best_feasible(formulation.problem, (options.start, formulation.current))
-            point = None if begin is None else formulation.encode(begin)
+        point = formulation.encode(start) if "start" in features and start is not None else None
         return solve_program(
             formulation.program,
             self.name,
@@ -163,6 +161,15 @@ class ProgramMethod(Method):
         if last.objective > first.objective + STAGE_SLACK * max(1.0, abs(first.objective)):
             return first
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
+
+
+def _proven(formulation: Formulation, objective: float, decision: Any, options: Options) -> ProgramResult | None:
+    """The result where a decision that is known meets the bound that was proven while the program was built; else None."""
+    if decision is None or formulation.bound is None or not within_gap(objective, formulation.bound, options.gap):
+        return None
+    if (values := formulation.encode(decision)) is None:
+        return None
+    return ProgramResult("optimal", "finished", values, objective, formulation.bound, 0.0)
 
 
 HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linear program inside its search")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from edrp.auto.portfolio import Portfolio, PortfolioStage
+from edrp.auto.portfolio import Portfolio, PortfolioStage, Stages
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
@@ -35,10 +37,13 @@ SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
 
 SMALL_SHARED_PROGRAM = 100
-"""Columns up to which HiGHS is sooner than kernels where the program bounds peak loads on clusters; such programs are hard."""
+"""Columns up to which HiGHS is sooner than kernels where the program bounds peak loads on clusters; such programs are hard.
 
-ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
-"""Methods that work with classes of equal nodes."""
+Those of given tasks are harder still, of any size: nodes are equal, and nothing but peak loads is left to be minimised.
+"""
+
+ON_CLUSTERS = ("fixed-tasks", "equal-nodes")
+"""Methods that work with classes of equal nodes, those that take fewer problems and are faster on them in front."""
 
 CLUSTER_SHARE = 0.7
 """Share of a limit that they have before a search and other proofs, which mostly come after them in vain."""
@@ -71,39 +76,53 @@ def proofs(problem: EdrpProblem) -> list[Method]:
         When the arrays of the problem would not fit in memory.
     """
     compiled = compile_problem(problem)
+    on_clusters = [] if _is_small(problem, compiled) else _on_clusters(problem, compiled)
+    return [*on_clusters, *_on_any_nodes(problem, compiled)]
+
+
+def _on_any_nodes(problem: EdrpProblem, compiled: Compiled) -> list[Method]:
+    """Elimination and HiGHS, in the order in which they are likely to end, as far as they take the problem."""
     columns = estimated_columns(compiled)
     eliminate, highs = (get_method(name, problem.kind) for name in ("eliminate", "highs"))
-    if _is_small(problem, compiled):
-        return [highs, *([eliminate] if eliminate.refusal(problem) is None else [])]
-    # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
-    clusters = [get_method(name, problem.kind) for name in ON_CLUSTERS]
-    first = [method for method in clusters if method.refusal(problem) is None]
+    if eliminate.refusal(problem) is not None:
+        return [highs] if columns <= MAX_COLUMNS else []
+    if columns > MAX_COLUMNS:
+        return [eliminate]
+    seats = len(problem.application.operators) * len(problem.network.nodes)
+    plain = columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats)
+    return [highs, eliminate] if plain else [eliminate, highs]
+
+
+def _on_clusters(problem: EdrpProblem, compiled: Compiled) -> list[Method]:
+    """The method that works with classes of equal nodes and takes the problem, if it proves more there than elimination."""
+    # The number of classes of nodes decides how hard a proof is there, not the number of nodes.
     ruled = len(compiled.rules) > 0
-    if ruled and eliminate.refusal(problem) is None:
-        first = []  # they leave rules out, elimination does not
-    if len(first) == len(clusters) and problem.weighted_peaks:
-        first = first[1:]  # of given tasks only the peak load is left to be proven
+    if ruled and get_method("eliminate", problem.kind).refusal(problem) is None:
+        return []  # they leave rules out, elimination does not
+    methods = (get_method(name, problem.kind) for name in ON_CLUSTERS)
+    method = next((method for method in methods if method.refusal(problem) is None), None)
+    if method is None:
+        return []
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
-    if clusters[0] in first and seats <= SMALL_TRAFFIC and not ruled:
+    if method.name == "equal-nodes" and seats <= SMALL_TRAFFIC and not ruled:
         from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient  # and kernels, which others do not need
 
         if compiled_quotient(problem).traffic is not None:
-            first.remove(clusters[0])
-    if eliminate.refusal(problem) is not None:
-        return [*first, *([highs] if columns <= MAX_COLUMNS else [])]
-    if columns > MAX_COLUMNS:
-        return [*first, eliminate]
-    plain = columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats)
-    return [*first, *([highs, eliminate] if plain else [eliminate, highs])]
+            return []
+    return [method]
 
 
 def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
     """Whether HiGHS is through with the compact program at once; no kernel is needed to say so."""
+    columns = estimated_columns(compiled)
+    if columns > SMALL_PROGRAM or not compiled.contended:
+        return columns <= SMALL_PROGRAM
+    if get_method("fixed-tasks", problem.kind).refusal(problem) is None:
+        return len(compiled.rules) > 0 and columns <= SMALL_SHARED_PROGRAM  # few tasks need no kernels either
     # The weight of a peak load takes equal-nodes several proofs, and a small program one.
-    takers = ON_CLUSTERS[1:] if problem.weighted_peaks else ON_CLUSTERS
-    shared = compiled.contended and any(get_method(name, problem.kind).refusal(problem) is None for name in takers)
-    return estimated_columns(compiled) <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
+    shared = not problem.weighted_peaks and get_method("equal-nodes", problem.kind).refusal(problem) is None
+    return columns <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
 
 
 def choose_for_edrp(problem: EdrpProblem) -> Method:
@@ -114,9 +133,12 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     try:
-        if _is_small(problem, compile_problem(problem)):
+        compiled = compile_problem(problem)
+        if _is_small(problem, compiled):
             return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem))
-        return _portfolio(problem, *proofs(problem))
+        if on_clusters := _on_clusters(problem, compiled):
+            return _portfolio(problem, on_clusters, lambda: _on_any_nodes(problem, compiled))
+        return _portfolio(problem, _on_any_nodes(problem, compiled))
     except ProblemTooLargeError:  # to tell whether its nodes are equal
         return _searches(problem)
 
@@ -130,7 +152,7 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
     if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
         return helped_out(problem, highs, *_plain_rules(problem))
     generation = get_method("column-generation", problem.kind)
-    return _portfolio(problem, *((generation,) if generation.refusal(problem) is None else ()))
+    return _portfolio(problem, [generation] if generation.refusal(problem) is None else [])
 
 
 _search = FirstOf(("iterated-local-search", "annealing"))
@@ -142,21 +164,34 @@ def _searches(problem: PlacementProblem) -> Method:
     return Portfolio([*_first_rule(problem), PortfolioStage(_search(problem), 1.0)], _plain_rules(problem))
 
 
-def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
-    """Proofs by preference, between them a search: it finds at once what a proof that stalls may never look at."""
+def _portfolio(
+    problem: PlacementProblem, proofs: Sequence[Method], further_proofs: Callable[[], Sequence[Method]] = tuple
+) -> Method:
+    """Proofs by preference, between them a search: it finds at once what a proof that stalls may never look at.
+
+    Whether further methods take the problem, which loads their modules and kernels, is asked when the first proof has stalled.
+    """
     if not proofs:
         return _searches(problem)
-    first, *others = proofs
-    if first.name == "eliminate":
-        # Under a limit it is not begun twice, nor is a program that takes as long to be built as it lasts.
-        before, searching, shares = 0.0, SEARCH_SHARE, [0.0 for _ in others]
-    else:
-        # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
-        before, searching, shares = CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4, 0.4, [*(0.6 for _ in others[1:]), 1.0]
-    search = PortfolioStage(_search(problem), searching, FIRST_PROOF)
-    turns = [PortfolioStage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
-    stages = [*_first_rule(problem), PortfolioStage(first, before, FIRST_PROOF), search, *turns, PortfolioStage(first, 1.0)]
-    return Portfolio(stages, _plain_rules(problem))
+    first = proofs[0]
+
+    def further() -> Stages:
+        others = list(proofs[1:])
+        with suppress(ProblemTooLargeError):
+            others += further_proofs()
+        if first.name == "eliminate":
+            # Under a limit it is not begun twice, nor is a program that takes as long to be built as it lasts.
+            searching, shares = SEARCH_SHARE, [0.0 for _ in others]
+        else:
+            # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
+            searching, shares = 0.4, [*(0.6 for _ in others[1:]), 1.0]
+        search = PortfolioStage(_search(problem), searching, FIRST_PROOF)
+        turns = [PortfolioStage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
+        return (search, *turns, PortfolioStage(first, 1.0))
+
+    before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
+    stages = [*_first_rule(problem), PortfolioStage(first, before, FIRST_PROOF)]
+    return Portfolio(stages, _plain_rules(problem), further)
 
 
 def helped_out(problem: Any, method: Method, *rules: Method) -> Method:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
@@ -29,32 +30,43 @@ class PortfolioStage(NamedTuple):
     units: float = inf
 
 
+Stages = tuple[PortfolioStage, ...]
+
+
 class Portfolio(Method):
     """Runs methods in turn until one of them proves its answer or the limit has passed.
 
     Parameters
     ----------
     stages
-        In their order. The last one has all the work that is left.
+        In their order. The last one of all has all the work that is left.
     rules
         Methods without kernels that take milliseconds, by preference. Under a limit the first one is asked before all others,
         and its answer is kept for when they have none: time may be up before kernels are as much as loaded. The others are
         asked at the end, where nothing is held.
+    further
+        Makes the stages that follow, which takes as long as some problems do: only when the first ones have not ended the run.
     """
 
     name = "portfolio"
     exact = True
     summary = "several methods in turn"
 
-    def __init__(self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = ()) -> None:
-        self.stages = tuple(stages)
-        self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
-        self.rules = tuple(rules)
+    def __init__(
+        self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = (), further: Callable[[], Stages] | None = None
+    ) -> None:
+        self.first, self.rules, self.further = tuple(stages), tuple(rules), further
+        self.interpreted_first = further is None and all(stage.method.interpreted_first for stage in stages)
+
+    @cached_property
+    def stages(self) -> Stages:
+        """All stages in their order."""
+        return self.first if self.further is None else (*self.first, *self.further())
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of problems that the methods of the portfolio take."""
-        return self.stages[0].method.kinds
+        return self.first[0].method.kinds
 
     def run(self, problem: Any, options: Options) -> Answer:
         """The best of all answers, with the best of all bounds.
@@ -78,9 +90,8 @@ class Portfolio(Method):
 
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
         best: Answer | None = None
-        stages = [stage for stage in self.stages if options.limit == inf or stage.share]
-        for number, stage in enumerate(stages):
-            units = options.remaining if number == len(stages) - 1 else _turn(stage, options)
+        for stage, last in self._turns(options.limit < inf):
+            units = options.remaining if last else _turn(stage, options)
             try:
                 answer = _turn_taken(stage.method, problem, _continued(options, units, best))
             except ProblemTooLargeError as error:
@@ -92,10 +103,18 @@ class Portfolio(Method):
         assert best is not None
         return best
 
+    def _turns(self, limited: bool) -> Iterator[tuple[PortfolioStage, bool]]:
+        """Stages that have a turn, and whether they are the last one."""
+        if self.further is not None:
+            yield from ((stage, False) for stage in self.first if stage.share or not limited)
+        begun = 0 if self.further is None else len(self.first)
+        turns = [stage for stage in self.stages[begun:] if stage.share or not limited]
+        yield from ((stage, stage is turns[-1]) for stage in turns)
+
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
-        if options.limit == inf or not self.rules or self.rules[0].name == self.stages[0].method.name:
-            return Answer("none", "time_limit", method=self.stages[-1].method.name)
+        if options.limit == inf or not self.rules or self.rules[0].name == self.first[0].method.name:
+            return Answer("none", "time_limit", method=self.first[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
 

@@ -16,6 +16,9 @@ from edrp.enactment.containers import ContainerOperator, HostType
 UNNEEDED = 100_000
 """Number of instances on one host that counts as unlimited: those that need no resources."""
 
+MAX_CONFINED = 64
+"""Most sets of host types for which resources are counted by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -64,6 +67,20 @@ class Sizes:
     def barred(self, operator: int, counts: Ints) -> Bools:
         """Whether hosts with these instances, shape (…, O), may not take an operator for the sake of others on them."""
         return np.asarray((counts[..., self.apart[operator]] > 0).any(axis=-1))
+
+    def confined(self, available: Bools) -> list[tuple[Bools, Ints]]:
+        """Sets of the available host types (K,), all of them first, with the operators that run on no others.
+
+        Resources suffice for instances cut into pieces where they do in each of these sets (Hall's condition): unions of what
+        single operators may use are enough. At most `MAX_CONFINED` sets.
+        """
+        everywhere = tuple(available.tolist())
+        runs = (self.room > 0) & available[:, None]
+        sets = [everywhere]
+        for each in sorted({tuple(column) for column in runs.T.tolist()} - {everywhere}):
+            unions = [tuple(a or b for a, b in zip(each, other, strict=True)) for other in sets[1:]]
+            sets += [union for union in dict.fromkeys([each, *unions]) if union not in sets][: MAX_CONFINED - len(sets)]
+        return [(kinds, np.flatnonzero(~runs[~kinds].any(axis=0))) for kinds in map(np.array, sets)]
 
     @property
     def operator_names(self) -> tuple[str, ...]:

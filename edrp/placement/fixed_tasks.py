@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined, kernel
+from edrp.core.kernels import inlined
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.placement.compilation import compile_problem
@@ -131,9 +131,17 @@ class FixedTasks:
 
     def loads(self, patterns: Ints) -> Floats:
         """Share of its capacity that each node is asked for, shape (nodes, shared); patterns have shape (nodes, operators)."""
-        loads = np.zeros((len(patterns), self.shared))
-        pattern_loads(np.ascontiguousarray(patterns, np.int64), self.arrays, loads)
-        return loads
+        arrays = self.arrays
+        sending, receiving = patterns[:, arrays.source], patterns[:, arrays.target]
+        senders, receivers = arrays.totals[arrays.source], arrays.totals[arrays.target]
+        shares = leaving_shares(sending, receiving, senders, receivers, arrays.one_to_one)
+        return np.asarray(patterns @ arrays.use + shares @ arrays.sent)
+
+
+def leaving_shares(sending: Ints, receiving: Ints, senders: Ints, receivers: Ints, one_to_one: Bools) -> Floats:
+    """Shares of streams that the senders on nodes send to other nodes, shape (nodes, streams) as the first two."""
+    dealt = sending / senders * (1.0 - receiving / receivers)
+    return np.asarray(np.where(one_to_one, np.maximum(sending - receiving, 0) / senders, dealt))
 
 
 @inlined
@@ -159,13 +167,6 @@ def fill_loads(pattern: np.ndarray, arrays: LoadArrays, loads: np.ndarray) -> No
             share = leaving(pattern[i], pattern[j], arrays.totals[i], arrays.totals[j], arrays.one_to_one[e])
             for k in range(loads.size):
                 loads[k] += share * arrays.sent[e, k]
-
-
-@kernel
-def pattern_loads(patterns: np.ndarray, arrays: LoadArrays, loads: np.ndarray) -> None:
-    """Loads of each of some patterns, into an array of shape (patterns, shared)."""
-    for w in range(patterns.shape[0]):
-        fill_loads(patterns[w], arrays, loads[w])
 
 
 def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = None) -> str | None:

@@ -10,19 +10,34 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
-from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
+from edrp.core.solution import within_gap
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import Compositions, composition_objective
-from edrp.formulations.enactment.packing import pack_by_swaps, rewards
+from edrp.formulations.enactment.exchanges import pack_by_exchanges
+from edrp.formulations.enactment.full_hosts import filled_hosts
+from edrp.formulations.enactment.packing import Contents, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 SHARPENED = 4
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
+SPARES = (0.0, 2e-4, 2e-5)
+"""Shares of all resources left free, one after the other, where the best numbers of instances find no arrangement.
+
+Where several resources are scarce, the best numbers leave millionths of all of them free, and few arrangements do that."""
 
 MAX_COMPOSITION_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
 ways take minutes to be proven best, and the bound found until then is as good."""
+
+
+MIN_SPARED = 20
+"""Instances that the load needs from which arrangements are so many that a little to spare is worth a try."""
+
+
+FILLED_SHARE = 0.5
+"""Share of the gap that counts as closed which full hosts may leave free."""
 
 
 SOLVER_SHARE = 0.5
@@ -40,15 +55,10 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
-        bound, counts = best_counts(arrays, hosts)
-        bounds[index] = max(bounds[index], bound)
-        if counts is None:
-            continue
-        kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
-        packed = pack_by_swaps(arrays.sizes, counts, kinds, until)
-        reached = composition_objective(arrays, hosts, counts)
-        if packed is not None and reached < objective:
-            types, contents, objective = kinds, packed, reached
+        bounds[index], counts, packed = _packed_counts(arrays, hosts, (bounds[index], objective), until)
+        if packed is not None:
+            types, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), packed
+            objective = composition_objective(arrays, hosts, counts)
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
         useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
@@ -56,10 +66,56 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
     return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
 
 
-def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | None]:
+def _packed_counts(
+    arrays: EnactmentArrays, hosts: Ints, known: tuple[float, float], until: float
+) -> tuple[float, Ints, Contents | None]:
+    """Bound with these hosts (K,), and numbers of instances (O,) with a packing that is better than what is known; or None.
+
+    Parameters
+    ----------
+    known
+        Bound with these hosts, and objective to be improved on.
+    """
+    bound, objective = known
+    kinds, best, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts, None
+    tried = arrays.min_counts * 0
+    for spare in SPARES if arrays.min_counts.sum() >= MIN_SPARED else SPARES[:1]:
+        sharper, counts = best_counts(arrays, hosts, spare)
+        bound = max(bound, sharper) if spare == 0 else bound
+        if counts is None or composition_objective(arrays, hosts, counts) >= objective:
+            break
+        if (counts == tried).all():
+            continue
+        tried, packed = counts, _filled(arrays, kinds, counts, bound, until) if spare == 0 else None
+        packed = pack_by_exchanges(arrays.sizes, counts, kinds, until) if packed is None else packed
+        if packed is not None:
+            best, contents = packed.sum(axis=0), packed
+            objective = composition_objective(arrays, hosts, best)
+        if units_left() < until or (packed is not None and spare == 0):
+            break
+    return bound, best, contents
+
+
+def _filled(arrays: EnactmentArrays, kinds: list[int], counts: Ints, bound: float, until: float) -> Contents | None:
+    """Contents of the hosts that reach a bound where nothing but free resources lie between it and the counts; else None."""
+    hosts, sizes = np.bincount(kinds, minlength=len(arrays.price)), arrays.sizes
+    reached, offered = composition_objective(arrays, hosts, counts), hosts @ sizes.capacity
+    unused = arrays.filling * (np.count_nonzero(offered) - float(rewards(arrays, offered) @ counts) / arrays.filling)
+    if within_gap(reached, bound, OPTIMALITY_GAP) or not within_gap(reached - unused, bound, OPTIMALITY_GAP):
+        return None
+    if sizes.apart.any() or not (sizes.capacity[kinds] > 0).all():
+        return None
+    serving = np.ceil(arrays.arriving / arrays.served) if arrays.late > 0 else 0
+    needed = np.maximum(arrays.min_counts, np.minimum(counts, serving)).astype(np.int64)
+    window = FILLED_SHARE * OPTIMALITY_GAP * reached / (arrays.filling * offered.size)
+    return filled_hosts(sizes, np.array(kinds), needed, arrays.max_counts, window, until)
+
+
+def best_counts(arrays: EnactmentArrays, hosts: Ints, spare: float = 0.0) -> tuple[float, Ints | None]:
     """Bound on the objective (eq. 1) as if all hosts (K,) were one, and the numbers of instances (O,) that reach it.
 
-    Infinite and None where not even the fewest fit.
+    Operators that only some types may run fit into the hosts of these. A share `spare` of all resources is left free, for counts
+    that are easier to pack. Infinite and None where not even the fewest fit.
     """
     sizes, offered = arrays.sizes, hosts @ arrays.sizes.capacity
     program = Program()
@@ -67,13 +123,15 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     if (room < arrays.min_counts).any():
         return math.inf, None
     count = program.add_columns("count", arrays.min_counts.size, lower=arrays.min_counts, upper=room, integer=True)
-    resources = np.flatnonzero(offered)
-    shares = sizes.needs[:, resources].T / offered[resources][:, None]
-    rows = np.arange(resources.size)[:, None]
-    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + LIMIT_SLACK)
-    constant = float(arrays.price @ hosts) + arrays.filling * resources.size
+    for number, (kinds, operators) in enumerate(sizes.confined(hosts > 0)):
+        capacity = np.where(kinds, hosts, 0) @ sizes.capacity
+        resources = np.flatnonzero(capacity)
+        shares = sizes.needs[operators][:, resources].T / capacity[resources][:, None]
+        rows = np.arange(resources.size)[:, None]
+        program.add_rows(f"area {number}", resources.size, [(rows, count[operators], shares)], upper=1 + LIMIT_SLACK - spare)
+    constant = float(arrays.price @ hosts) + arrays.filling * np.count_nonzero(offered)
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
-    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK)
+    result = solve_program(program, work_limit=MAX_COMPOSITION_WORK, gap=max(OPTIMALITY_GAP, spare / 20))
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)

@@ -14,23 +14,35 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory, units_left
 from edrp.core.program import Program
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.aggregate import add_host_rows
 from edrp.formulations.enactment.leasing_area import (
+    AreaPlan,
     add_area_rows,
     add_lease_columns,
     add_unserved_rows,
+    area_plan,
     covering,
     lease_objective,
 )
 from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays, useful_units
-from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
+from edrp.formulations.enactment.leasing_hosts import (
+    Arrangement,
+    packed_area_plan,
+    packed_plan,
+    planned_hosts,
+    units_and_contents,
+)
 from edrp.formulations.formulation import Formulation, best_feasible
 
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
+
+
+AREA_SHARE = 0.3
+"""Share of the work that is left for the plan with resources in aggregate; it mostly takes a hundredth of a unit."""
 
 
 class Slots(NamedTuple):
@@ -54,6 +66,8 @@ class LeasingFormulation(Formulation):
     Attributes
     ----------
     slots : host type, period and number of each row of the block `instances`.
+    plan : the cheapest one with resources in aggregate.
+    packed : its units and contents of hosts; None where it was not packed.
 
     Examples
     --------
@@ -75,10 +89,22 @@ class LeasingFormulation(Formulation):
 
     arrays: LeasingArrays
     slots: Slots
+    plan: AreaPlan
+    packed: tuple[Ints, Arrangement] | None
+
+    @property
+    def bound(self) -> float | None:
+        """What the plan with resources in aggregate costs at least."""
+        return self.plan.bound
 
     @property
     def current(self) -> tuple[PlannedHost, ...] | None:
-        """The best of a few plans that pack the fewest instances by best fit, where one keeps to all limits."""
+        """The plan with resources in aggregate where it was packed; it is optimal.
+
+        Else the best of a few plans that pack the fewest instances by best fit, where one keeps to all limits.
+        """
+        if self.packed is not None:
+            return planned_hosts(self.problem, self.arrays, *self.packed)
         plans = []
         for first in range(self.arrays.unit.size):
             ranked = [first, *(kind for kind in range(self.arrays.unit.size) if kind != first)]
@@ -104,6 +130,7 @@ class LeasingFormulation(Formulation):
         start = np.full(program.columns, np.nan)
         start[program["bought"]] = bought
         start[program["instances"]] = start[program["open"]] = 0.0
+        start[program["count"]] = sum(np.array([contents.sum(axis=0) for contents in periods]) for periods in host_contents)
         for kind, periods in enumerate(host_contents):
             for period, contents in enumerate(periods):
                 mine = np.flatnonzero((slots.kind == kind) & (slots.period == period))
@@ -158,7 +185,9 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     add_unserved_rows(built, arrays)
     objective = lease_objective(built, arrays)
     built.minimise(objective)
-    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, arrays, slots)
+    plan = area_plan(arrays, whole=True, work_limit=AREA_SHARE * units_left())
+    packed = None if plan.bound is None else packed_area_plan(arrays, plan)
+    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, arrays, slots, plan, packed)
 
 
 def _add_slots(program: Program, arrays: LeasingArrays, slots: Slots) -> None:

@@ -50,23 +50,32 @@ def add_lease_columns(program: Program, arrays: LeasingArrays, *, whole: bool, u
 def add_area_rows(program: Program, arrays: LeasingArrays) -> None:
     """Rows `area`: all instances of a period use no more of a resource than all hosts offer; rows `whole`: whole hosts.
 
-    The second rounds up the hosts that the fewest instances need by the scarcest resource, were all of the largest type.
+    The second round up the hosts that the fewest instances need by the scarcest resource, were all of the largest type. There
+    are more of both for operators that only some types may run.
     """
     sizes, periods = arrays.sizes, arrays.paid.shape[1]
     count, bought = program["count"], program["bought"].ravel()
-    largest = sizes.capacity.max(axis=0, initial=0.0)
-    covered, begins = covering(arrays.unit, arrays.paid.shape[1])
+    covered, begins = covering(arrays.unit, periods)
     kind, period = covered // periods, covered % periods
-    for resource in np.flatnonzero(largest):
-        shares = sizes.needs[:, resource] / largest[resource]
-        offered = sizes.capacity[:, resource] / largest[resource]
-        entries = [(np.arange(periods)[:, None], count, shares[None, :]), (period, bought[begins], -offered[kind])]
-        paid = offered @ arrays.paid
-        program.add_rows(f"area {sizes.resources[resource]}", periods, entries, upper=paid + LIMIT_SLACK / 2)
-    needed = arrays.min_counts @ sizes.needs
-    shares = np.divide(needed, largest, out=np.zeros_like(needed), where=largest > 0)
-    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - LIMIT_SLACK * (1 + len(shares))), arrays.min_counts.any(axis=1))
-    program.add_rows("whole", periods, [(period, bought[begins], 1.0)], lower=hosts - arrays.paid.sum(axis=0))
+    for number, (kinds, operators) in enumerate(sizes.confined(np.ones(arrays.unit.size, bool))):
+        suffix = f" {number}" if number else ""
+        largest = sizes.capacity[kinds].max(axis=0, initial=0.0)
+        inside = np.flatnonzero(kinds[kind])
+        for resource in np.flatnonzero(largest):
+            shares = sizes.needs[operators, resource] / largest[resource]
+            offered = np.where(kinds, sizes.capacity[:, resource], 0.0) / largest[resource]
+            entries = [
+                (np.arange(periods)[:, None], count[:, operators], shares[None, :]),
+                (period[inside], bought[begins[inside]], -offered[kind[inside]]),
+            ]
+            name = f"area {sizes.resources[resource]}{suffix}"
+            program.add_rows(name, periods, entries, upper=offered @ arrays.paid + LIMIT_SLACK / 2)
+        fewest = arrays.min_counts[:, operators]
+        needed = fewest @ sizes.needs[operators]
+        shares = np.divide(needed, largest, out=np.zeros_like(needed), where=largest > 0)
+        hosts = np.ceil(shares.max(axis=1, initial=0.0) - LIMIT_SLACK * (1 + len(shares)))
+        hosts = np.maximum(hosts, fewest.any(axis=1)) - arrays.paid[kinds].sum(axis=0)
+        program.add_rows(f"whole{suffix}", periods, [(period[inside], bought[begins[inside]], 1.0)], lower=hosts)
 
 
 def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
@@ -130,13 +139,19 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
     >>> plan.bound, plan.leased.min(axis=1)
     (2.0, array([1.]))
     """
-    arrays = leasing_arrays(problem)
+    return area_plan(leasing_arrays(problem), whole=whole, time_limit=time_limit)
+
+
+def area_plan(
+    arrays: LeasingArrays, *, whole: bool, time_limit: float | None = None, work_limit: float | None = None
+) -> AreaPlan:
+    """The plan of `area_relaxation`, within limits of `solve_program`."""
     program = Program()
     add_lease_columns(program, arrays, whole=whole)
     add_area_rows(program, arrays)
     add_unserved_rows(program, arrays)
     program.minimise(lease_objective(program, arrays))
-    result = solve_program(program, time_limit=time_limit)
+    result = solve_program(program, time_limit=time_limit, work_limit=work_limit)
     if result.values is None:
         nothing = np.zeros(arrays.paid.shape)
         bound = None if result.status == "infeasible" else result.bound

@@ -13,8 +13,10 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.enactment.lease_plan import cheapest_units
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
+from edrp.formulations.enactment.exchanges import pack_by_exchanges
+from edrp.formulations.enactment.leasing_area import AreaPlan
 from edrp.formulations.enactment.leasing_arrays import LeasingArrays
-from edrp.formulations.enactment.packing import Contents, pack_openly
+from edrp.formulations.enactment.packing import Contents, pack, pack_openly
 
 Arrangement = list[list[Contents]]
 """Contents of the hosts, by host type, then by period."""
@@ -85,6 +87,38 @@ def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence
         paid = [host.paid_periods for host in problem.leased if host.type == name]
         bought.append(cheapest_units([len(rows) for rows in arrangement[kind]], int(arrays.unit[kind]), paid))
     return np.array(bought, np.int64), arrangement
+
+
+def packed_area_plan(arrays: LeasingArrays, plan: AreaPlan) -> tuple[Ints, Arrangement] | None:
+    """The units of a plan in whole numbers, and in each period the instances that matter packed into its hosts.
+
+    None where those of a period find no arrangement.
+    """
+    bought, leased = (np.rint(numbers).astype(np.int64) for numbers in (plan.bought, plan.leased))
+    kinds, arrangement = np.arange(arrays.unit.size), [[] for _ in arrays.unit]  # type: tuple[Ints, Arrangement]
+    cached: dict[bytes, Contents | None] = {}
+    for counts, hosts in zip(_that_matter(arrays, np.rint(plan.instances).astype(np.int64)), leased.T, strict=True):
+        types = np.repeat(kinds, hosts)
+        key = counts.tobytes() + hosts.tobytes()
+        if key not in cached:
+            packed = pack(arrays.sizes, counts.tolist(), types.tolist())
+            cached[key] = pack_by_exchanges(arrays.sizes, counts, types.tolist()) if packed is None else packed
+        contents = cached[key]
+        if contents is None:
+            return None
+        for kind in kinds:
+            arrangement[kind].append(contents[types == kind])
+    return bought, arrangement
+
+
+def _that_matter(arrays: LeasingArrays, counts: Ints) -> Ints:
+    """Instances (T, O) without those that serve nothing; what is left unserved stays the same."""
+    waiting, useful = np.zeros(arrays.served.size), np.zeros_like(counts)
+    for period, (arriving, fewest) in enumerate(zip(arrays.arriving, arrays.min_counts, strict=True)):
+        enough = np.ceil((waiting + arriving) / arrays.served).astype(np.int64)
+        useful[period] = np.minimum(counts[period], np.maximum(fewest, enough))
+        waiting = np.maximum(0.0, waiting + arriving - useful[period] * arrays.served)
+    return useful
 
 
 def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:

@@ -1,15 +1,16 @@
-"""Instances packed into given hosts by best fit or by swaps, and hosts filled up: where proofs of enactment start."""
+"""Instances packed into given hosts by best fit, and hosts filled up: where proofs of enactment start."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import LOOK, look, spend, units_left
+from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.sizes import UNNEEDED, Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 ENTRY_WORK = 2e-8
@@ -41,7 +42,8 @@ def pack_openly(
     remaining, types = sizes.limit.copy(), list(host_types)
     contents, free = np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
     for operator in packing_order(sizes):
-        for _ in range(counts[operator]):
+        left = int(counts[operator])
+        while left:
             look("a first packing")
             host = _tightest(sizes, types, free, contents, operator)
             if host is None:
@@ -53,9 +55,19 @@ def pack_openly(
                 contents = np.vstack([contents, np.zeros(contents.shape[1], np.int64)])
                 free = np.vstack([free, _with_slack(sizes, [kind])])
                 host = len(types) - 1
-            contents[host, operator] += 1
-            free[host] -= sizes.needs[operator]
+            # It stays the tightest one until it is full.
+            taken = min(left, _repeats(free[host], sizes.needs[operator]))
+            contents[host, operator] += taken
+            free[host] -= taken * sizes.needs[operator]
+            left -= taken
     return types, contents
+
+
+def _repeats(free: Floats, needs: Floats) -> int:
+    """Number of instances that fit into what is free, at least one."""
+    used = needs > 0
+    count = math.floor(min((free[used] / needs[used]).tolist(), default=UNNEEDED))
+    return max(1, count if (count * needs <= free).all() else count - 1)
 
 
 def fill(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> Contents:
@@ -103,91 +115,12 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, contents: Conten
     if not types:
         return None
     spend(ENTRY_WORK * free.size)
-    fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[list(types), operator] > 0)
-    fits &= ~sizes.barred(operator, contents)
+    kinds = np.array(types)
+    fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[kinds, operator] > 0)
+    if sizes.apart[operator].any():
+        fits &= ~sizes.barred(operator, contents)
     if not fits.any():
         return None
-    capacity = sizes.capacity[list(types)]
+    capacity = sizes.capacity[kinds]
     free_share = np.divide(free, capacity, out=np.zeros_like(free), where=capacity > 0).sum(axis=1)
     return int(np.where(fits, free_share, np.inf).argmin())
-
-
-MAX_TRIED_SWAPS = 150
-"""Swaps that are tried before the search gives up; most packings take a dozen."""
-
-MAX_SWAPS = 50_000_000
-"""Largest table of swaps, in numbers: a second for each step, and a GiB."""
-
-AMONG = 20
-"""Number of least harmful swaps from which one is drawn where none helps."""
-
-
-def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float = -np.inf) -> Contents | None:
-    """Pack instances of each operator into hosts of the given types by swaps; None where none is found that fits.
-
-    All are placed where most is left, full or not. Then an instance of the host that is overfull most changes places with
-    one of another host, or with nothing: the swap that lowers the excess most, or one of the least harmful, at random (the
-    same on every run). Nothing is found either where less than `until` is left of the time, where the table of all swaps
-    is too large, or where operators may not share hosts, which swaps do not look at.
-    """
-    may_run = np.any(sizes.room[list(types)] > 0, axis=0)
-    too_large = len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS
-    if sizes.apart.any() or not types or not may_run[counts > 0].all() or too_large:
-        return None
-    kinds, generator = np.array(types), np.random.default_rng(0)
-    allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])
-    offered = np.where(sizes.capacity[kinds] > 0, sizes.capacity[kinds], 1.0)
-    needs = np.vstack([sizes.needs, np.zeros(sizes.needs.shape[1])])  # the last stands for nothing
-    contents = _placed(sizes, counts, kinds)
-    free = sizes.capacity[kinds] * (1 + LIMIT_SLACK) - contents @ needs
-    for _ in range(MAX_TRIED_SWAPS):
-        if units_left() < until:
-            return None
-        excess = _excess(free, offered)
-        if not excess.any():
-            return contents[:, :-1]
-        host = int(excess.argmax())
-        change = _changes(host, free, needs, offered) - excess[host] - excess[:, None, None]
-        present = contents > 0
-        possible = present[host][None, :, None] & allowed[:, :, None] & present[:, None, :] & allowed[host][None, None, :]
-        possible[host] = False
-        change[~possible] = np.inf
-        ranked = np.argsort(change, axis=None, kind="stable")[:AMONG]
-        ranked = ranked[np.isfinite(change.flat[ranked])]
-        if not ranked.size:
-            return None
-        chosen = ranked[0] if change.flat[ranked[0]] < -LIMIT_SLACK else generator.choice(ranked)
-        other, leaves, comes = (int(part) for part in np.unravel_index(chosen, change.shape))
-        for changed_host, operator, count in ((host, leaves, -1), (host, comes, 1), (other, comes, -1), (other, leaves, 1)):
-            contents[changed_host, operator] += count
-            free[changed_host] -= count * needs[operator]
-        contents[:, -1] = 1
-    return None
-
-
-def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
-    """Every instance where the scarcest resource would be least short; a last column says that nothing is everywhere."""
-    contents = np.zeros((kinds.size, counts.size + 1), np.int64)
-    contents[:, -1] = 1
-    offered = np.where(sizes.capacity[kinds] > 0, sizes.capacity[kinds], 1.0)
-    free = sizes.capacity[kinds].copy()
-    for operator in packing_order(sizes):
-        spend((LOOK + ENTRY_WORK * free.size) * int(counts[operator]))
-        for _ in range(int(counts[operator])):
-            free_share = ((free - sizes.needs[operator]) / offered).min(axis=1, initial=np.inf)
-            host = int(np.where(sizes.room[kinds, operator] > 0, free_share, -np.inf).argmax())
-            contents[host, operator] += 1
-            free[host] -= sizes.needs[operator]
-    return contents
-
-
-def _excess(free: Floats, offered: Floats) -> Floats:
-    """Excess of hosts: sum over the resources, in shares of the capacity."""
-    return np.maximum(-free / offered, 0.0).sum(axis=-1)
-
-
-def _changes(host: int, free: Floats, needs: Floats, offered: Floats) -> Floats:
-    """Excess of `host` and of each other host after each swap, shape (hosts, operator that leaves, operator that comes)."""
-    more = needs[None, :, :] - needs[:, None, :]
-    excess = _excess(free[host] - more, offered[host])
-    return excess[None] + _excess(free[:, None, None, :] + more[None], offered[:, None, None, :])

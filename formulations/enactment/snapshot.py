@@ -92,6 +92,7 @@ class EnactmentFormulation(Formulation):
         contents = contents.reshape(len(decision), len(sizes.operators))
         start = np.full(program.columns, np.nan)
         start[program["composition"]] = np.arange(self.compositions.counts.shape[0]) == chosen[0]
+        start[program["count"]] = contents.sum(axis=0)
         start[program["instances"]] = 0.0
         for kind in range(len(sizes.types)):
             mine = contents[kinds == kind]

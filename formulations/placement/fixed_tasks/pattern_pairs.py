@@ -1,4 +1,7 @@
-"""Up to four nodes: all pairs of patterns, each looked up by what it leaves for the other two nodes (meet in the middle)."""
+"""The placement by given patterns whose peak is least: by sums of patterns, or by pairs on up to four nodes.
+
+All pairs of patterns are entered in a table, and each pair looks up what it leaves for the other two nodes (meet in the middle).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
+from edrp.formulations.placement.fixed_tasks.pattern_sums import count_sums, first_sum
 from edrp.placement.fixed_tasks import FixedTasks
 
 PAIR_WORK = 2e-8
@@ -22,35 +26,58 @@ FIRST_PATTERNS = 200
 """Patterns of the least values that are tried first."""
 
 
+MAX_SUM_WORK = 3e8
+"""Sums of patterns times patterns up to which sums are tried one pattern after the other, and not pairs."""
+
+MAX_SUMMED = 3_000
+"""Patterns up to which sums are tried."""
+
+
+def max_patterns(tasks: FixedTasks) -> int:
+    """Number of patterns up to which `best_of_patterns` finds the best placement; 0 where it is not of use."""
+    if tasks.nodes <= MAX_MET and _has_keys(tasks):
+        return MAX_PATTERNS
+    summed = int(min(MAX_SUMMED, MAX_SUM_WORK / count_sums(tasks)))
+    return summed if summed >= FIRST_PATTERNS else 0
+
+
 def best_of_patterns(tasks: FixedTasks, patterns: Ints, values: Floats) -> tuple[float, Ints] | None:
     """The placement by some patterns whose largest value is least, with that value; None if there is none.
 
     Parameters
     ----------
     patterns : shape (patterns, operators)
+        At most `max_patterns`.
     values : shape (patterns,)
     """
-    totals = tasks.arrays.totals
     order = np.argsort(values, kind="stable")
     patterns, values = np.ascontiguousarray(patterns[order]), values[order]
+    summed = len(patterns) * count_sums(tasks) <= MAX_SUM_WORK
+    chosen = first_sum(tasks, patterns) if summed else _best_pairs(tasks, patterns)
+    return None if chosen is None else (float(values[chosen].max()), patterns[chosen])
+
+
+def _best_pairs(tasks: FixedTasks, patterns: Ints) -> Ints | None:
+    """Places of patterns, one per node, that add up to all tasks, the last of which is as small as can be; None without any."""
+    totals = tasks.arrays.totals
     radix = np.concatenate([[1], np.cumprod(totals[:-1].astype(np.uint64) + np.uint64(1))]).astype(np.uint64)
     keys = (patterns.astype(np.uint64) * radix).sum(axis=1, dtype=np.uint64)
     whole = np.uint64((totals.astype(np.uint64) * radix).sum(dtype=np.uint64))
     if tasks.nodes == 1:
         hit = np.flatnonzero(keys == whole)
-        return (float(values[hit[0]]), patterns[hit[:1]]) if hit.size else None
+        return hit[:1] if hit.size else None
     some = min(FIRST_PATTERNS, len(keys))
     while True:
         spend(PAIR_WORK * some * some)
         chosen = _meet(patterns[:some], keys[:some], whole, totals, tasks.nodes)
         if chosen.size:
-            return float(values[chosen].max()), patterns[chosen]
+            return np.asarray(chosen)
         if some == len(keys):
             return None
         some = min(3 * some, len(keys))
 
 
-def has_keys(tasks: FixedTasks) -> bool:
+def _has_keys(tasks: FixedTasks) -> bool:
     """Whether every sum of patterns has a key of 62 bits."""
     return float(np.prod(tasks.arrays.totals + 1.0)) < 2.0**62
 

@@ -13,9 +13,9 @@ from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.formulations.placement.fixed_tasks.exchange import first_counts, lower_loads
-from edrp.formulations.placement.fixed_tasks.pattern_pairs import MAX_MET, MAX_PATTERNS, best_of_patterns, has_keys
+from edrp.formulations.placement.fixed_tasks.pattern_pairs import best_of_patterns, max_patterns
 from edrp.formulations.placement.fixed_tasks.pattern_program import PatternPool, bound_on_mean, compose
-from edrp.formulations.placement.fixed_tasks.patterns import list_patterns
+from edrp.formulations.placement.fixed_tasks.patterns import PatternLister
 from edrp.placement.fixed_tasks import FixedTasks
 
 FIRST_STEPS, MAX_EXCHANGE_STEPS = 20_000, 3_000_000
@@ -60,7 +60,7 @@ class PeakInterval:
         self.impossible, self.patterns, self.value = False, 0, np.inf
         fixed = [k for k in self.shared if not tasks.streamed[k]]
         self.bound = float((tasks.totals[fixed] / tasks.nodes).max(initial=0.0))
-        self.meets = tasks.nodes <= MAX_MET and has_keys(tasks)
+        self.lister, self.max_patterns = PatternLister(tasks), max_patterns(tasks)
 
     def hold(self, counts: Ints) -> None:
         """Keep a placement if it keeps room and limits and is better than what is held."""
@@ -88,6 +88,10 @@ class PeakInterval:
         """Find any placement within the limits, or prove that there is none."""
         counts = first_counts(self.tasks)
         if counts is not None:
+            self.hold(counts)
+        if self.counts is not None or self._decided():
+            return
+        if counts is not None:
             steps = FIRST_STEPS
             while not lower_loads(self.tasks, counts, self.limits, steps, self.random) and steps < MAX_EXCHANGE_STEPS:
                 look("a placement")
@@ -96,15 +100,23 @@ class PeakInterval:
         if self.counts is None:
             self._prove_impossible()
 
+    def _decided(self) -> bool:
+        """Whether there are so few patterns that they could tell whether there is a placement."""
+        patterns = self.lister.within(self.limits, self.max_patterns) if self.max_patterns else None
+        if patterns is None:
+            return False
+        best = best_of_patterns(self.tasks, patterns, np.zeros(len(patterns)))
+        if best is None:
+            self.impossible = True
+        else:
+            self.hold(best[1])
+        return True
+
     def _prove_impossible(self) -> None:
         """Look for a placement with proof."""
-        patterns = list_patterns(self.tasks, self.limits, MAX_PATTERNS if self.meets else MAX_COMPOSED)
+        patterns = self.lister.within(self.limits, MAX_COMPOSED)
         if patterns is not None:
-            if self.meets:
-                best = best_of_patterns(self.tasks, patterns, np.zeros(len(patterns)))
-                counts, self.impossible = (None, True) if best is None else (best[1], False)
-            else:
-                counts, self.impossible = compose(self.tasks, patterns, self.options.remaining)
+            counts, self.impossible = compose(self.tasks, patterns, self.options.remaining)
         elif np.isinf(bound_on_mean(self.tasks, self.pool, self.limits, 0)):
             counts, self.impossible = None, True
         else:
@@ -124,10 +136,10 @@ class PeakInterval:
 
     def _close(self) -> None:
         """Prove, or narrow the interval until neither side moves."""
-        if self.closed or (self.meets and self._meet()):
+        if self.closed or (self.max_patterns and self._meet()):
             return
         self._search(FIRST_STEPS)
-        if self.closed or (self.meets and self._meet()):
+        if self.closed or (self.max_patterns and self._meet()):
             return
         self._look_at_users()
         steps, pause, wait = 10 * FIRST_STEPS, 0, 0
@@ -168,7 +180,7 @@ class PeakInterval:
         """All patterns within a threshold, which is lowered until they are few enough; whether that closed the stage."""
         above, threshold = np.inf, self._below
         for _ in range(40):
-            patterns = list_patterns(self.tasks, self._limits(threshold), MAX_PATTERNS)
+            patterns = self.lister.within(self._limits(threshold), self.max_patterns)
             if patterns is None:
                 above = threshold
                 threshold = self.bound + 0.25 * (threshold - self.bound)
@@ -250,7 +262,7 @@ class PeakInterval:
 
     def _enumerate(self) -> None:
         """Solve integer programs over all patterns below the peak, where these are few, by bisection over their values."""
-        patterns = list_patterns(self.tasks, self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
+        patterns = self.lister.within(self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
         if patterns is None:
             return
         self.patterns = max(self.patterns, len(patterns))

@@ -57,6 +57,21 @@ def test_the_best_bound_is_kept_and_proves_what_another_method_found():
     assert (answer.status, answer.decision, answer.objective, answer.bound) == ("optimal", "search", 2.0, 2.0)
 
 
+def test_further_methods_are_asked_for_when_the_first_ones_have_not_ended_the_run():
+    made = []
+
+    def further():
+        made.append(True)
+        return tuple(stages(feasible("second", 4.0), feasible("third", 3.0)))
+
+    proven = Scripted("first", "optimal", "finished", decision="first", objective=5.0, bound=5.0)
+    assert Portfolio(stages(proven), further=further).run(None, Options()).decision == "first"
+    assert not made
+    portfolio = Portfolio(stages(feasible("first", 5.0)), further=further)
+    assert portfolio.run(None, Options()).decision == "third"
+    assert [stage.method.name for stage in portfolio.stages] == ["first", "second", "third"]
+
+
 @pytest.mark.parametrize("status", ["optimal", "infeasible"])
 def test_a_proof_ends_it(status):
     after = feasible("after", 1.0)

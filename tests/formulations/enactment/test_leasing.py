@@ -130,3 +130,32 @@ def test_units_bought_late_are_the_cheapest(needed: list[int], unit: int, paid: 
     shares = [min(1.0, (periods - period) / unit) if prorate else 1.0 for period in range(periods)]
     cost = sum(units * share for units, share in zip(bought, shares, strict=True))
     assert cost == pytest.approx(by_program(needed, unit, paid, prorate))
+
+
+def test_a_packed_plan_with_resources_in_aggregate_is_optimal() -> None:
+    """Bound and plan of 20 random problems against brute force; most of them are packed."""
+    packed = 0
+    for seed in range(20):
+        problem = random_leasing_problem(seed)
+        best = brute_force_leasing(problem)
+        formulation = formulate_leasing(problem)
+        if best is None:
+            assert formulation.packed is None, seed
+            continue
+        assert formulation.bound <= best + 1e-9, seed
+        if formulation.packed is not None:
+            packed += 1
+            assert problem.evaluate(formulation.current).feasible, seed
+            assert problem.evaluate(formulation.current).objective == pytest.approx(best, abs=1e-9), seed
+    assert packed > 10
+
+
+def test_hosts_that_some_operators_may_not_use_do_not_count_for_them() -> None:
+    """Cheap hosts are of no use to the operator that has to run on dear ones."""
+    operators = [{"name": "f", "processing_duration": 1.0, "external_rate": 3.0, "resources": {"cpu": 1}, "candidates": ["dear"]}]
+    hosts = [
+        {"name": name, "resources": {"cpu": 2}, "price": price, "billing_time": 300.0}
+        for name, price in (("dear", 5.0), ("cheap", 1.0))
+    ]
+    problem = LeasingProblem(application={"operators": operators}, host_types=hosts, period=300.0, forecast=[1.0])
+    assert formulate_leasing(problem).bound == pytest.approx(10.0)

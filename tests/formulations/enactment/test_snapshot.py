@@ -13,7 +13,8 @@ from edrp.datasets.families.enactment.random_enactment import random_enactment_p
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.packing import pack, pack_by_swaps
+from edrp.formulations.enactment.exchanges import pack_by_exchanges
+from edrp.formulations.enactment.packing import pack
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
 from edrp.formulations.methods import solve_formulation
@@ -130,17 +131,17 @@ def test_best_fit_packs_or_says_no() -> None:
     assert (compositions(arrays).bounds <= compositions(arrays).objective + 1e-9).all()
 
 
-def test_swaps_pack_what_best_fit_cannot() -> None:
+def test_exchanges_pack_what_best_fit_cannot() -> None:
     """Three hosts of 6 that 4, 3, 3, 3, 3 and 2 fill to the last; one more does not fit; hosts of two types."""
     sizes = [("four", 4), ("three", 3), ("two", 2)]
     operators = [{"name": name, "processing_duration": 1.0, "resources": {"cpu": cpu}} for name, cpu in sizes]
     host = {"name": "host", "resources": {"cpu": 6}, "price": 1.0, "billing_time": 600.0}
     arrays = enactment_arrays(EnactmentProblem(application={"operators": operators}, host_types=[host]))
-    packed = pack_by_swaps(arrays.sizes, np.array([1, 4, 1]), [0, 0, 0])
+    packed = pack_by_exchanges(arrays.sizes, np.array([1, 4, 1]), [0, 0, 0])
     assert packed is not None
     assert packed.sum(axis=0).tolist() == [1, 4, 1]
     assert (packed @ arrays.sizes.needs == 6).all()
-    assert pack_by_swaps(arrays.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
+    assert pack_by_exchanges(arrays.sizes, np.array([1, 4, 2]), [0, 0, 0]) is None
     mixed = enactment_arrays(
         two_sizes(
             host_types=[
@@ -148,7 +149,7 @@ def test_swaps_pack_what_best_fit_cannot() -> None:
             ]
         )
     )
-    both = pack_by_swaps(mixed.sizes, np.array([2, 2]), [0, 1, 0])
+    both = pack_by_exchanges(mixed.sizes, np.array([2, 2]), [0, 1, 0])
     assert both is not None
     assert (both @ mixed.sizes.needs <= mixed.sizes.capacity[[0, 1, 0]]).all()
 

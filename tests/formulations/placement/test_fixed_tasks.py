@@ -147,8 +147,9 @@ def test_a_limit_on_cost_is_kept_to_and_prices_of_links_that_cannot_exceed_it_ar
             assert solution.objective == pytest.approx(expected.objective)
 
 
-def test_auto_takes_it_on_clusters():
-    problem = tasks(31, 4, 90, slots=1.5).replace(limits={}, priorities=[], weights={"peak_loads": {"cpu": 1.0}})
+@pytest.mark.parametrize(("nodes", "largest"), [(4, 90), (3, 2), (8, 2)])
+def test_auto_takes_it_on_clusters_however_few_tasks_there_are(nodes, largest):
+    problem = tasks(31, nodes, largest, slots=1.5).replace(limits={}, priorities=[], weights={"peak_loads": {"cpu": 1.0}})
     solution = edrp.solve(problem)
     assert (solution.status, solution.method) == ("optimal", "auto: fixed-tasks")
 
