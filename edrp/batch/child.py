@@ -7,28 +7,60 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 from edrp.batch.additions import unpack_additions
-from edrp.batch.solving import solve_task
-from edrp.batch.worker import READY
+from edrp.batch.journal import RollingJournal
+from edrp.batch.solving import Row, solve_task
+from edrp.batch.worker import DONE, READY
+from edrp.core.errors import EdrpError
 
 LOOK_INTERVAL = 0.5
 """Seconds between two looks whether the parent still lives."""
 
+ANSWER_INTERVAL = 0.05
+"""Seconds after which answers are sent although tasks of the same chunk are left."""
 
-def serve(connection: Connection) -> None:
-    """Solve the tasks that arrive until the connection closes."""
+
+def serve(connection: Connection, parent: int) -> None:
+    """Solve the tasks that arrive, until an empty chunk says that there are no more.
+
+    Where the parent names a folder, rows are written there and their outcomes are the answers; else the rows themselves are.
+    """
     # `python -m edrp.batch.child` has imported `edrp`, which registers our own methods; these are the others.
-    unpack_additions(connection.recv_bytes())
+    additions, place = connection.recv()
+    unpack_additions(additions)
+    journal = None if place is None else RollingJournal(*place)
+
+    def kept(row: Row) -> Any:
+        if journal is None:
+            return row
+        if os.getppid() != parent:  # another batch may be at work in the folder by now
+            os._exit(1)
+        journal.write(row)
+        return row["outcome"]
+
     connection.send(READY)
-    while True:
-        try:
-            task = connection.recv()
-        except EOFError:
-            return
-        connection.send(solve_task(task))
+    while chunk := connection.recv():
+        _solve(chunk, kept, connection)
+    if journal is not None:
+        journal.close()
+    connection.send(DONE)
+
+
+def _solve(chunk: list[Any], kept: Callable[[Row], Any], connection: Connection) -> None:
+    answers, since = [], perf_counter()
+    for task in chunk:
+        answers.append(kept(solve_task(task)))
+        if perf_counter() - since > ANSWER_INTERVAL:
+            connection.send(answers)
+            answers, since = [], perf_counter()
+    if answers:
+        connection.send(answers)
 
 
 def main() -> None:
@@ -37,9 +69,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _be_first_out_of_memory()
+    connection = Connection(descriptor)
     try:
-        serve(Connection(descriptor))
-    except (BrokenPipeError, ConnectionResetError):
+        serve(connection, parent)
+    except EdrpError as error:  # the disk is full: the batch cannot go on
+        connection.send(error)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 

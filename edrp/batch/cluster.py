@@ -1,31 +1,39 @@
-"""A batch on Spark: many even partitions, each solved row by row in a guarded process next to Spark's own worker."""
+"""A batch on Spark: many partitions, each solved in a guarded process next to Spark's own worker."""
 
 from __future__ import annotations
 
+import gc
+import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
+from sys import maxsize
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pyarrow as pa
 
-from edrp.batch.folder import SORTED_BY, Fingerprint, ResultFolder
-from edrp.batch.journal import Journal, result_table
+from edrp.batch.crew import solved
+from edrp.batch.folder import TASKS, Fingerprint, ResultFolder
+from edrp.batch.journal import ROWS_PER_PART, Journal, new_run, result_table
+from edrp.batch.keys import Keys
+from edrp.batch.parts import part_paths
 from edrp.batch.progress import BatchProgress, FolderWatch, Report
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.batch.source import fingerprint, instances_of_columns, read_instances, refuse_missing_columns
-from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
-from edrp.batch.worker import Worker
+from edrp.batch.source import fingerprint, instances_of_columns, open_instances, refuse_missing_columns
+from edrp.batch.stored import SORTED_BY
+from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task, Tasks
+from edrp.batch.worker import Place, Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
-from edrp.core.spark import in_background
+from edrp.core.spark import in_background, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PARTITIONS_PER_SLOT = 32
+PARTITIONS_PER_SLOT = 16
 """Times to solve are heavy-tailed: a long row delays only what shares its partition."""
 
 SLOTS = 64
@@ -47,65 +55,145 @@ OWN_NAME = f"case when fault <> '' and {SAME_NAME} > 1 then concat(id, ' (', {SA
 """Name of an instance; broken ones that have that of another one, as rows without a name do, are numbered by their text."""
 
 Batches = Iterator[pa.RecordBatch]
+TaskReader = Callable[[Batches], Iterator[Task]]
 
 
 def solve_on_spark(
     spark: SparkSession, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, report: Report | None
 ) -> DataFrame:
     """Rows of a batch as a DataFrame; solved now and read from the folder `out`, or solved when it is used."""
-    instances = None if hasattr(source, "sparkSession") else read_instances(source)
-    frame = _frame(spark, source, instances)
-    tasks = _tasks_on_spark(frame, plan.choices, seeds)
+    is_frame = hasattr(source, "sparkSession")
     if out is None:
+        tasks = _tasks_on_spark(_checked(source) if is_frame else _frame(spark, source), plan.choices, seeds)
         return _rows(_even(tasks, tasks.count()), plan)
-    folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint(instances))
+    if is_frame:
+        folder = _solve_frame(_checked(source), plan, seeds, out, report)
+    else:
+        folder = _solve_files(spark, source, plan, seeds, out, report)
+    # With the schema named, Spark need not look for it in the files.
+    return spark.read.schema(_spark_schema(RESULT_SCHEMA)).parquet(str(folder.path)).orderBy(*SORTED_BY)
+
+
+def _solve_files(
+    spark: SparkSession, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path, report: Report | None
+) -> ResultFolder:
+    """Solve instances of this machine: the tasks of each partition go to the workers as a file in the folder of results."""
+    instances = open_instances(source)
+    folder = ResultFolder(out, instances.fingerprint)
     with folder.exclusive():
-        done = folder.recover()
-        folder.forget(_among(tasks, folder.failed()))
-        unsolved = _without(tasks, done)
-        count = unsolved.count()
+        tasks = Tasks(instances, plan.choices, seeds)
+        done, count = folder.make_room(tasks)
         if count:
-            begin, watch = perf_counter(), FolderWatch.of(folder.path)
+            with _task_files(folder.path, tasks.without(done), plan.choices, _sizes(count, _slots(spark))) as files:
 
-            def look() -> None:
-                if report is not None:
-                    report(BatchProgress(count, *watch.look(), perf_counter() - begin))
+                def read(batches: Batches) -> Iterator[Task]:
+                    for batch in batches:
+                        for number in batch.column(0).to_pylist():
+                            yield from _tasks_of_file(files[number], plan.choices)
 
-            _write_all(unsolved, count, plan, folder, look)
+                numbers = spark.range(0, len(files), 1, len(files))
+                _write_all(lambda: numbers, read, count, plan, folder, report)
         folder.recover()
-    return spark.read.parquet(str(folder.path)).orderBy(*SORTED_BY)
+    return folder
 
 
-def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFolder, watch: Callable[[], None]) -> None:
+def _solve_frame(frame: DataFrame, plan: BatchPlan, seeds: Sequence[int], out: str | Path, report: Report | None) -> ResultFolder:
+    """Solve instances of a DataFrame, which never come to this machine."""
+    tasks = _tasks_on_spark(frame, plan.choices, seeds)
+    folder = ResultFolder(out, _fingerprint(frame))
+    with folder.exclusive():
+        if len(folder.recover().failed):
+            retried = tasks.select("key").join(_keys(tasks.sparkSession, folder, "outcome = 'failed'"), "key", "left_semi")
+            folder.forget(Keys(row["key"] for row in retried.toLocalIterator()))
+
+        def unsolved() -> DataFrame:
+            if not part_paths(folder.path):
+                return tasks
+            return tasks.join(_keys(tasks.sparkSession, folder), "key", "left_anti")
+
+        count = unsolved().count()
+        if count:
+            read = _frame_reader(plan.choices)
+            _write_all(lambda: _even(unsolved(), count), read, count, plan, folder, report)
+        folder.recover()
+    return folder
+
+
+def _write_all(
+    job: Callable[[], DataFrame], read: TaskReader, count: int, plan: BatchPlan, folder: ResultFolder, report: Report | None
+) -> None:
     """Solve all tasks; a job that Spark gives up because it lost a worker is sent again with what it has not written.
 
     Spark itself tries a task again on a cluster, but not with the master `local[cores]`, which a user's session may have.
     """
     from pyspark.errors import PythonException
 
-    unsolved = tasks
+    run, begin, watch = new_run(), perf_counter(), FolderWatch.of(folder.path)
+
+    def look() -> None:
+        if report is not None:
+            report(BatchProgress(count, *watch.look(), perf_counter() - begin))
+
     for attempt in range(1, JOB_ATTEMPTS + 1):
         try:
-            _write(_even(unsolved, count), plan, folder, watch)
+            _write(job(), read, plan, Place(folder.path, folder.batch), run, look)
         except PythonException:  # what our own code raises, such as on a full disk, it would raise again
             raise
         except Exception as error:
             if attempt == JOB_ATTEMPTS or not any(sign in str(error) for sign in LOST_WORKER):
                 raise
             folder.recover()
-            unsolved = _without(tasks, folder.keys())
-            count = unsolved.count()
-            warn_user(f"Spark gave the batch up because it lost a worker; {count} rows are left, which it is sent again")
-            if not count:
-                return
+            warn_user("Spark gave the batch up because it lost a worker; it is sent the rows that are left again")
         else:
+            look()
             return
 
 
-def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | None) -> DataFrame:
-    """The instances with the columns `id`, `instance` and `fault`; a given DataFrame is checked."""
-    if instances is not None:
-        return spark.createDataFrame(_instance_table(instances))
+@contextmanager
+def _task_files(folder: Path, tasks: Iterable[Task], choices: Sequence[Choice], sizes: Iterable[int]) -> Iterator[list[str]]:
+    """Files with so many tasks each, next to the results, which all workers see, for as long as the block lasts."""
+    place, tasks = folder / TASKS.format(new_run()), iter(tasks)
+    numbers = {choice.method: number for number, choice in enumerate(choices)}
+    place.mkdir()
+    try:
+        paths: list[str] = []
+        for size in sizes:
+            paths.append(str(place / f"{len(paths):06d}.jsonl"))
+            with Path(paths[-1]).open("w", encoding="utf-8") as file:
+                for task in islice(tasks, size):
+                    file.write(json.dumps([task.instance, numbers[task.choice.method], task.run_seed]) + "\n")
+        yield paths
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _tasks_of_file(path: str, choices: Sequence[Choice]) -> Iterator[Task]:
+    with Path(path).open(encoding="utf-8") as file:
+        for line in file:
+            instance, choice, run_seed = json.loads(line)
+            yield Task(Instance(*instance), choices[choice], run_seed)
+
+
+def _sizes(count: int, slots: int) -> Iterator[int]:
+    """Numbers of tasks of the partitions: even, then ever fewer, so that the last ones keep no slot waiting for another.
+
+    >>> list(_sizes(100, 2))
+    [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 2, 1, 1, 1, 1, 1, 1, 1]
+    """
+    most = max(1, min(ROWS_PER_PART, -(-count // (PARTITIONS_PER_SLOT * slots))))
+    while count:
+        size = max(1, min(most, count // (2 * slots)))
+        yield size
+        count -= size
+
+
+def _frame(spark: SparkSession, source: Any) -> DataFrame:
+    """The instances of this machine with the columns `id`, `instance` and `fault`."""
+    return spark.createDataFrame(_instance_table(open_instances(source)))
+
+
+def _checked(source: DataFrame) -> DataFrame:
+    """The instances of a DataFrame with the columns `id`, `instance` and `fault`."""
     refuse_missing_columns(source.columns, "the DataFrame")
 
     def read(batches: Batches) -> Batches:
@@ -113,7 +201,7 @@ def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | Non
             yield from _instance_table(instances_of_columns(batch["id"], batch["instance"], "row")).to_batches()
 
     texts = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
-    frame: DataFrame = texts.mapInArrow(read, _spark_schema(INSTANCES)).selectExpr(OWN_NAME, "instance", "fault")
+    frame: DataFrame = map_in_arrow(texts, read, _spark_schema(INSTANCES)).selectExpr(OWN_NAME, "instance", "fault")
     repeated = frame.groupBy("id").count().where("count > 1").limit(5).collect()
     if repeated:
         why = "each instance needs an id of its own"
@@ -135,7 +223,7 @@ def _fingerprint(frame: DataFrame) -> Fingerprint:
             total = fingerprint(Instance(*pair) for pair in zip(*batch.to_pydict().values(), strict=True))
             yield pa.RecordBatch.from_pylist([{"count": total.count, "digest": str(total.digest)}], schema=schema)
 
-    rows = frame.mapInArrow(summed, _spark_schema(schema)).collect()
+    rows = map_in_arrow(frame, summed, _spark_schema(schema)).collect()
     return Fingerprint(sum(row["count"] for row in rows), sum(int(row["digest"]) for row in rows) % 2**64)
 
 
@@ -149,64 +237,61 @@ def _tasks_on_spark(frame: DataFrame, choices: Sequence[Choice], seeds: Sequence
     return frame.crossJoin(chosen).selectExpr(*INSTANCES.names, "choice", "run_seed", key)
 
 
-def _among(tasks: DataFrame, keys: set[str]) -> set[str]:
-    """Those of the keys that are tasks."""
-    if not keys:
-        return set()
-    return {row["key"] for row in tasks.select("key").join(_keys(tasks.sparkSession, keys), "key", "left_semi").collect()}
-
-
-def _without(tasks: DataFrame, keys: set[str]) -> DataFrame:
-    """Return the tasks whose keys are not among those done."""
-    return tasks.join(_keys(tasks.sparkSession, keys), "key", "left_anti") if keys else tasks
-
-
-def _keys(spark: SparkSession, keys: Iterable[str]) -> DataFrame:
-    return spark.createDataFrame(pa.table({"key": pa.array(sorted(keys), pa.string())}))
+def _keys(spark: SparkSession, folder: ResultFolder, condition: str = "true") -> DataFrame:
+    """Keys of the rows of a folder."""
+    return spark.read.schema("key string, outcome string").parquet(str(folder.path)).where(condition).select("key")
 
 
 def _even(tasks: DataFrame, count: int) -> DataFrame:
     """Tasks in many partitions of the same size."""
-    slots = SLOTS
+    partitions = max(PARTITIONS_PER_SLOT * _slots(tasks.sparkSession), -(-count // ROWS_PER_PART))
+    return tasks.drop("key").repartition(max(1, min(count, partitions)))
+
+
+def _slots(spark: SparkSession) -> int:
     with suppress(Exception):  # Spark Connect has no context, and says so with errors of its own
-        slots = int(tasks.sparkSession.sparkContext.defaultParallelism)
-    return tasks.drop("key").repartition(max(1, min(count, PARTITIONS_PER_SLOT * slots)))
+        return int(spark.sparkContext.defaultParallelism)
+    return SLOTS
 
 
 def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:
     """Rows of all tasks, solved when they are used."""
+    read = _frame_reader(plan.choices)
 
-    def solved(batches: Batches) -> Batches:
-        for task in _tasks(batches, plan.choices):
-            yield from result_table([_worker(plan).solve(task)]).to_batches()
+    def rows(batches: Batches) -> Batches:
+        for row in solved(read(batches), maxsize, [_worker(plan)]):
+            yield from result_table([row]).to_batches()
 
-    return tasks.mapInArrow(solved, _spark_schema(RESULT_SCHEMA))
+    return map_in_arrow(tasks, rows, _spark_schema(RESULT_SCHEMA))
 
 
-def _write(tasks: DataFrame, plan: BatchPlan, folder: ResultFolder, watch: Callable[[], None]) -> None:
+def _write(tasks: DataFrame, read: TaskReader, plan: BatchPlan, place: Place, run: str, watch: Callable[[], None]) -> None:
     """Solve all tasks; each partition writes a journal of its own, which a second run of the partition goes on with."""
-    run, path, batch = uuid4().hex[:8], folder.path, folder.batch
 
     def written(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        with Journal(path, f"{run}-{context.partitionId():06d}", batch) as journal:
-            for task in _tasks(batches, plan.choices):
-                if task.identity["key"] not in journal.keys:
-                    journal.write(_worker(plan).solve(task))
+        with Journal(place.folder, f"{run}-{context.partitionId():06d}", place.batch) as journal:
+            known = frozenset(journal.keys)
+            fresh = (task for task in read(batches) if not known or task.key not in known)
+            for row in solved(fresh, maxsize, [_worker(plan)]):
+                journal.write(row)
             yield pa.RecordBatch.from_pylist([{"rows": len(journal)}], schema=COUNTS)
 
-    counts = tasks.mapInArrow(written, _spark_schema(COUNTS))
+    counts = map_in_arrow(tasks, written, _spark_schema(COUNTS))
     in_background(tasks.sparkSession, counts.collect, watch)
 
 
-def _tasks(batches: Batches, choices: Sequence[Choice]) -> Iterator[Task]:
-    for batch in batches:
-        columns = (batch[name].to_pylist() for name in (*INSTANCES.names, "choice", "run_seed"))
-        for name, text, fault, choice, run_seed in zip(*columns, strict=True):
-            yield Task(Instance(name, text, fault), choices[choice], run_seed)
+def _frame_reader(choices: Sequence[Choice]) -> TaskReader:
+    def read(batches: Batches) -> Iterator[Task]:
+        for batch in batches:
+            columns = (batch[name].to_pylist() for name in (*INSTANCES.names, "choice", "run_seed"))
+            for name, text, fault, choice, run_seed in zip(*columns, strict=True):
+                yield Task(Instance(name, text, fault), choices[choice], run_seed)
+
+    return read
 
 
 _WORKERS: dict[tuple[bytes, float | None], Worker] = {}
@@ -219,6 +304,7 @@ def _worker(plan: BatchPlan) -> Worker:
         for other in _WORKERS.values():
             other.close()
         _WORKERS.clear()
+        gc.freeze()  # Spark collects garbage after every task, and would look at all modules again each time
         _WORKERS[settings] = Worker(plan)
     return _WORKERS[settings]
 

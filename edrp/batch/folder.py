@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edrp.batch.journal import JOURNAL, settle
-from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
-from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
+from edrp.batch.keys import Keys
+from edrp.batch.parts import part_name, read_part, sound_parts, write_part
+from edrp.batch.rows import SCHEMA_VERSION
+from edrp.batch.stored import MANIFEST, StoredRows, read_manifest
+from edrp.batch.tasks import Tasks
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import (
     DamagedFileError,
     naming_errors,
     open_own,
-    read_sealed,
-    read_unsealed,
     sealed,
     set_aside,
     warn_user,
@@ -30,9 +32,9 @@ from edrp.core.files import (
 )
 from edrp.core.folders import refuse_folder
 
-MANIFEST = "_batch.json"
 LOCK = ".lock"
-SORTED_BY = ("id", "method", "run_seed", "key")
+TASKS = "_tasks-{}"
+"""Folder of tasks for Spark's workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,27 @@ class Fingerprint:
 
     count: int
     digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Keys of the rows that a folder holds."""
+
+    done: Keys
+    failed: Keys
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.done or key in self.failed
+
+    def add(self, keys: Sequence[str], outcomes: Sequence[str]) -> list[bool]:
+        """Add rows, and say of each whether it is new."""
+        known = [any(found) for found in zip(self.done.contains(keys), self.failed.contains(keys), strict=True)]
+        fresh = [not is_known for is_known in known]
+        for group, is_failed in ((self.done, False), (self.failed, True)):
+            places = [at for at, outcome in enumerate(outcomes) if fresh[at] and (outcome == "failed") == is_failed]
+            for at, is_fresh in zip(places, group.add([keys[at] for at in places]), strict=True):
+                fresh[at] = is_fresh
+        return fresh
 
 
 class ResultFolder:
@@ -113,61 +136,61 @@ class ResultFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise EdrpError(f"another batch is writing to {self.path}; wait for it, or choose another folder") from None
+            for leftover in self.path.glob(TASKS.format("*")):  # of a batch that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
             yield
         finally:
             os.close(lock)
 
-    def recover(self) -> set[str]:
+    def recover(self) -> Held:
         """Turn what a killed batch left behind into whole files without a row twice; set aside what is damaged.
 
         Returns
         -------
-        set
-            Keys of all rows that need no second try.
+        Held
+            Keys of all rows; those that failed are worth a second try.
         """
         with naming_errors(self.path):
             for leftover in self.path.glob(".*.partial"):
                 leftover.unlink()
-        outcomes = self._drop_repeated()
-        for journal in sorted(self.path.glob(JOURNAL.format("*"))):
-            outcomes |= settle(journal, journal.stem.removeprefix("_journal-"), self.batch, set(outcomes))
-        return {key for key, outcome in outcomes.items() if outcome != "failed"}
-
-    def failed(self) -> set[str]:
-        """Keys of the rows that a second run tries again."""
-        return {key for table in self._parts("key", "outcome").values() for key, outcome in _pairs(table) if outcome == "failed"}
-
-    def keys(self) -> set[str]:
-        """Keys of all rows."""
-        return {key for table in self._parts("key").values() for key in table["key"].to_pylist()}
-
-    def forget(self, keys: Iterable[str]) -> None:
-        """Drop rows that are about to be solved again; killed meanwhile, they are missing rather than there twice."""
-        unwanted = pa.array(sorted(self.failed() & set(keys)), pa.string())
-        if not len(unwanted):
-            return
-        for path, table in self._parts("key").items():
-            if pc.any(pc.is_in(table["key"], unwanted)).as_py():
-                self._keep(path, pc.invert(pc.is_in(table["key"], unwanted)))
-
-    def rows(self) -> pa.Table:
-        """All rows, by id, method and seed."""
-        return read_rows(self.path)
-
-    def _parts(self, *columns: str) -> dict[Path, pa.Table]:
-        return sound_parts(self.path, columns, self.batch)
-
-    def _drop_repeated(self) -> dict[str, str]:
-        """Outcomes by key; of a row that a cluster, running a task twice at once, left in two parts, the first stays."""
-        outcomes: dict[str, str] = {}
-        for path, table in self._parts("key", "outcome").items():
-            fresh = []
-            for key, outcome in _pairs(table):
-                fresh.append(key not in outcomes)
-                outcomes.setdefault(key, outcome)
-            if not all(fresh):
+        held = Held(Keys(), Keys())
+        for path, table in self._parts("key", "outcome"):
+            fresh = held.add(table["key"].to_pylist(), table["outcome"].to_pylist())
+            if not all(fresh):  # a cluster, running a task twice at once, left it in two parts: the first stays
                 self._keep(path, pa.array(fresh))
-        return outcomes
+        for journal in sorted(self.path.glob(JOURNAL.format("*"))):
+            outcomes = settle(journal, journal.stem.removeprefix("_journal-"), self.batch, held)
+            held.add(list(outcomes), list(outcomes.values()))
+        return held
+
+    def make_room(self, tasks: Tasks) -> tuple[Keys, int]:
+        """Recover the folder and drop failed rows of the tasks; returns the keys of the others, and how many tasks are left."""
+        held = self.recover()
+        if not len(held.failed):
+            return held.done, len(tasks) if not len(held.done) else sum(1 for _ in tasks.without(held.done))
+        retried, count = Keys(), 0
+        for task in tasks.without(held.done):
+            count += 1
+            if task.key in held.failed:
+                retried.add([task.key])
+        self.forget(retried)
+        return held.done, count
+
+    def forget(self, keys: Keys) -> None:
+        """Drop failed rows that are about to be solved again; killed meanwhile, they are missing rather than there twice."""
+        if not len(keys):
+            return
+        for path, table in self._parts("key", "outcome"):
+            unwanted = pc.and_(pa.array(keys.contains(table["key"].to_pylist())), pc.equal(table["outcome"], "failed"))
+            if pc.any(unwanted).as_py():
+                self._keep(path, pc.invert(unwanted))
+
+    def rows(self) -> StoredRows:
+        """All rows, which are read when they are used."""
+        return StoredRows(self.path)
+
+    def _parts(self, *columns: str) -> Iterator[tuple[Path, pa.Table]]:
+        return sound_parts(self.path, columns, self.batch)
 
     def _keep(self, path: Path, row_filter: Any) -> None:
         """Write a part again with some of its rows only."""
@@ -175,80 +198,3 @@ class ResultFolder:
         kept_part = write_part(self.path, part_name(path), table, self.batch) if table.num_rows else None
         if path != kept_part:
             path.unlink()
-
-
-def _pairs(table: pa.Table) -> Iterable[tuple[str, str]]:
-    return zip(table["key"].to_pylist(), table["outcome"].to_pylist(), strict=True)
-
-
-def read_manifest(path: str | Path) -> dict[str, Any]:
-    """The description in a folder of what its results belong to.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When it is no folder of results, or one of another version.
-    DamagedFileError
-        When the description is damaged.
-    """
-    manifest = Path(path) / MANIFEST
-    if not os.path.lexists(manifest):
-        raise InvalidInstanceError([Fault("folder", str(path), f"is no folder of results: it has no readable {MANIFEST}")])
-    try:
-        return read_sealed(manifest)
-    except DamagedFileError:
-        version = (read_unsealed(manifest) or {}).get("results", SCHEMA_VERSION)
-        if version == SCHEMA_VERSION:
-            raise
-    why = f"holds results of schema version {version}, this is {SCHEMA_VERSION}; choose another folder"
-    raise InvalidInstanceError([Fault("out", str(path), why)])
-
-
-def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """All rows of a folder of results, by id, method and seed; of a batch that runs, those in finished files.
-
-    A file that is damaged or belongs to other instances is left out, and so is a row that two files hold, as one that somebody
-    copied does; a `RecoveryWarning` says so.
-
-    Parameters
-    ----------
-    path
-        Path of the folder.
-    columns
-        Those wanted; None for all. Those by which rows are sorted always come along.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When it is no folder of results.
-    """
-    batch = None
-    try:
-        manifest = read_manifest(path)
-        batch = f"{manifest['instances']}-{manifest['digest']}"
-    except DamagedFileError as error:
-        warn_user(f"{error}; the same batch again mends it")
-    names = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
-    schema = pa.schema([RESULT_SCHEMA.field(name) for name in names], RESULT_SCHEMA.metadata)
-    tables = [schema.empty_table()]
-    for part in part_paths(Path(path)):
-        try:
-            tables.append(read_part(part, names, batch).replace_schema_metadata(schema.metadata))
-        except DamagedFileError as error:
-            warn_user(f"{error}; its rows are left out, and the same batch again solves them")
-    return sorted_rows(_once(pa.concat_tables(tables), path))
-
-
-def _once(rows: pa.Table, path: str | Path) -> pa.Table:
-    """The rows without those whose key an earlier one has."""
-    repeated = rows.num_rows - pc.count_distinct(rows["key"]).as_py()
-    if not repeated:
-        return rows
-    warn_user(f"{path}: {repeated} rows are there twice and left out once; the same batch again mends it")
-    first = {key: index for index, key in reversed(list(enumerate(rows["key"].to_pylist())))}
-    return rows.take(pa.array(sorted(first.values())))
-
-
-def sorted_rows(table: pa.Table) -> pa.Table:
-    """Rows by id, method and seed."""
-    return table.sort_by([(name, "ascending") for name in SORTED_BY])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -97,11 +98,17 @@ class Journal:
 
 
 class RollingJournal:
-    """A journal that becomes a Parquet file every so many rows."""
+    """A journal that becomes a Parquet file every so many rows.
 
-    def __init__(self, folder: Path, batch: str) -> None:
+    Parameters
+    ----------
+    run
+        Name of the writer, with which the names of its journals begin; a new one by default.
+    """
+
+    def __init__(self, folder: Path, batch: str, run: str = "") -> None:
         self._folder, self._batch = folder, batch
-        self._run = uuid4().hex[:8]
+        self._run = run or new_run()
         self._number = 0
         self._journal: Journal | None = None
 
@@ -109,7 +116,7 @@ class RollingJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._roll()
+        self.close()
 
     def write(self, row: Row) -> None:
         """Append a row to the journal."""
@@ -117,16 +124,40 @@ class RollingJournal:
             self._journal = Journal(self._folder, f"{self._run}-{self._number:06d}", self._batch)
         self._journal.write(row)
         if len(self._journal) >= ROWS_PER_PART:
-            self._roll()
+            self.close()
 
-    def _roll(self) -> None:
+    def close(self) -> None:
+        """Turn the rows since the last file into one."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
             self._number += 1
 
 
-def settle(journal: Path, name: str, batch: str, already: set[str]) -> dict[str, str]:
+def new_run() -> str:
+    """A name for a writer that no other has."""
+    return uuid4().hex[:8]
+
+
+def settle_run(folder: Path, batch: str, run: str) -> dict[str, str]:
+    """Turn what a rolling journal of this name was writing when its writer died into a Parquet file.
+
+    Returns
+    -------
+    dict
+        Outcome of each row that it held, by key.
+    """
+    outcomes: dict[str, str] = {}
+    for journal in sorted(folder.glob(JOURNAL.format(f"{run}-*"))):
+        name = journal.stem.removeprefix("_journal-")
+        for part in part_paths(folder, name):  # killed before it could remove the journal
+            table = read_part(part, ["key", "outcome"], batch)
+            outcomes |= dict(zip(table["key"].to_pylist(), table["outcome"].to_pylist(), strict=True))
+        outcomes |= settle(journal, name, batch, outcomes)
+    return outcomes
+
+
+def settle(journal: Path, name: str, batch: str, already: Container[str]) -> dict[str, str]:
     """Turn a journal into a Parquet file, without rows that exist `already` or twice; the journal goes last.
 
     Returns

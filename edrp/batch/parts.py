@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,12 +82,12 @@ def memory_of_arrow(content: bytes) -> pa.Buffer:
     return sink.getvalue()
 
 
-def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> dict[Path, pa.Table]:
-    """Some columns of all parts by path; those that are damaged are set aside with a warning."""
-    sound = {}
+def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield some columns of each part with its path; those that are damaged are set aside with a warning."""
     for path in part_paths(folder):
         try:
-            sound[path] = read_part(path, columns, batch)
+            table = read_part(path, columns, batch)
         except DamagedFileError as error:
             warn_user(f"{error}; it is set aside as {set_aside(path)}, and its rows are solved again")
-    return sound
+        else:
+            yield path, table

@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import math
 import traceback
-from collections import Counter
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
 from edrp.core.solution import Solution
@@ -82,15 +86,22 @@ STOPS = {
 }
 
 
-def warned_instances(rows: pa.Table) -> dict[str, int]:
+def warned_instances(tables: Iterable[pa.Table]) -> dict[str, int]:
     """Each warning of the rows of a batch, with the number of instances that it is about, the most frequent first.
 
+    The tables, which have the columns `id` and `warnings`, are looked at one after the other.
+
     >>> texts = ["weights.cost has no effect: no operator and no link has a cost"]
-    >>> warned_instances(pa.table({"id": ["a", "a", "b"], "warnings": [texts, texts, []]}))
+    >>> warned_instances([pa.table({"id": ["a", "a", "b"], "warnings": [texts, texts, []]})])
     {'weights.cost has no effect: no operator and no link has a cost': 1}
     """
-    warned = zip(rows["id"].to_pylist(), rows["warnings"].to_pylist(), strict=True)
-    counts = Counter(text for text, _ in {(text, name) for name, texts in warned for text in texts or ()})
+    warned: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+    for table in tables:
+        rows = table.filter(pc.greater(pc.list_value_length(table["warnings"]), 0))
+        for name, texts in zip(rows["id"].to_pylist(), rows["warnings"].to_pylist(), strict=True):
+            for text in set(texts):
+                warned[text].append(hash(name))
+    counts = {text: len(np.unique(np.array(names, np.int64))) for text, names in warned.items()}
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import pyarrow as pa
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from edrp.batch.additions import packed_additions
 from edrp.batch.cluster import solve_on_spark
-from edrp.batch.folder import ResultFolder, read_rows, sorted_rows
-from edrp.batch.journal import RollingJournal, result_table
+from edrp.batch.crew import solve_here
+from edrp.batch.folder import ResultFolder
 from edrp.batch.progress import BatchProgress, Report
 from edrp.batch.rows import warned_instances
-from edrp.batch.solving import Row
-from edrp.batch.source import fingerprint, read_instances
-from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
-from edrp.batch.worker import Worker
+from edrp.batch.source import open_instances
+from edrp.batch.stored import StoredRows
+from edrp.batch.tasks import BatchPlan, Choice, Tasks, read_choices, read_seeds
+from edrp.batch.worker import Place
 from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.problem import warn_caller
@@ -32,24 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def solve_here(tasks: Sequence[Task], plan: BatchPlan, jobs: int) -> Iterator[Row]:
-    """Rows of all tasks, as they come, from so many processes."""
-    idle: SimpleQueue[Worker] = SimpleQueue()
-
-    def solve(task: Task) -> Row:
-        worker = idle.get()
-        try:
-            return worker.solve(task)
-        finally:
-            idle.put(worker)
-
-    with ExitStack() as workers:
-        # Whatever ends the loop, Ctrl-C too, kills the processes; their threads then end by themselves.
-        for _ in range(jobs):
-            idle.put(workers.enter_context(Worker(plan)))
-        run = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="2 * n_jobs", return_as="generator_unordered")
-        yield from run(delayed(solve)(task) for task in tasks)
-
+REPORT_SECONDS = 0.1
+"""Seconds between two reports of progress, at least."""
 
 COMPILING = 120.0
 """Seconds for compiling kernels, which the first row of a worker waits for beyond its time limit."""
@@ -77,7 +60,7 @@ def solve_batch(
     spark: None = ...,
     n_jobs: int | None = ...,
     **options: Unpack[BatchOptions],
-) -> pa.Table: ...
+) -> pa.Table | StoredRows: ...
 
 
 @overload
@@ -104,8 +87,7 @@ def solve_batch(
 ) -> Any:
     """Solve many instances of any kinds with one or several methods, on this machine or on Spark.
 
-    Each combination of instance, method and seed becomes one row of `edrp.batch.RESULT_SCHEMA`. Solving happens in processes of
-    its own with one thread each: a broken instance, a crash or an instance that does not end costs its own row.
+    Each instance, method and seed gives a row of `edrp.batch.RESULT_SCHEMA`; what is broken or crashes costs its own row.
 
     Parameters
     ----------
@@ -115,22 +97,16 @@ def solve_batch(
     method
         Name in the registry, or several; `name:key=value,…` passes arguments. A kind that it does not take gives "refused" rows.
     out
-        Folder that gets the rows as Parquet files as they come. The same call again solves only what is missing or failed. On
-        Spark all workers must see the folder under this path.
-    spark
-        Session to run on; it is used as it is and left running. Without `out` nothing is solved before the returned DataFrame
-        is used, and again each time it is: write it somewhere.
-    n_jobs
-        Without `spark`: processes at the same time, as joblib counts them; None for one per core.
+        Folder, seen by all workers, that gets the rows as Parquet files; the same call again solves what is missing or failed.
+    spark, n_jobs
+        Session to run on, left running; without `out` rows are solved whenever the DataFrame is used. Else so many processes,
+        as joblib counts them; None for one per core.
     time_limit, work_limit
         Seconds, and units of work, for each row, with which rows are the same on every machine of one kind; None for none.
-    gap
-        Relative gap at which an incumbent counts as proven optimal.
-    certify
-        Whether optimal and infeasible answers get a checked certificate, where time remains for one, as in `edrp.solve`.
+    gap, certify
+        Relative gap of a proven optimum; whether optimal and infeasible answers get a checked certificate, as in `edrp.solve`.
     strict
-        Whether rows of instances fail of which `edrp.solve` would warn; without it each warning is given once, at the end, with
-        the number of instances. The column `warnings` has them in any case, which is all that a lazy DataFrame can give.
+        Whether rows fail of which `edrp.solve` would warn. The column `warnings` has warnings; those of all rows are given once.
     seed
         Seed of the random number generators, or several. Each instance gets a seed of its own from this and its id.
     kill_after
@@ -140,8 +116,8 @@ def solve_batch(
 
     Returns
     -------
-    pyarrow.Table or pyspark.sql.DataFrame
-        All rows by id, method and seed; with `out` also those of earlier calls. A DataFrame where `spark` is given.
+    pyarrow.Table, StoredRows or pyspark.sql.DataFrame
+        All rows by id, method and seed; with `out` those of the folder, read when used; a DataFrame where `spark` is given.
 
     Raises
     ------
@@ -155,47 +131,64 @@ def solve_batch(
     ['solved', 'failed']
     """
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": gap}
-    settings = {**limits, "certify": certify, "kill_after": kill_after, "progress": progress}
-    check_arguments("edrp.solve_batch", instances=instances, out=out, spark=spark, n_jobs=n_jobs, **settings)
+    where: dict[str, Any] = {"out": out, "spark": spark, "n_jobs": n_jobs, "kill_after": kill_after, "progress": progress}
+    check_arguments("edrp.solve_batch", instances=instances, certify=certify, **limits, **where)
     choices = read_choices(method, **limits, certify=certify or None, strict=strict or None)
     plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
-    if spark is None:
-        rows = _solve_locally(instances, plan, seeds, out, n_jobs, progress)
-    else:
-        rows = solve_on_spark(spark, instances, plan, seeds, out, progress)
+    asked = (instances, plan, seeds, out, progress)
+    rows: Any = _solve_locally(n_jobs, *asked) if spark is None else solve_on_spark(spark, *asked)
     warn_caller(_warning_texts(rows, out))
     return rows
 
 
 def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
     """Yield warnings about the instances, with the number of instances of each; none for a DataFrame that is not computed yet."""
-    table = rows if isinstance(rows, pa.Table) else None if out is None else read_rows(out, ("warnings",))
-    for text, count in warned_instances(table).items() if table is not None else ():
+    tables = [rows] if isinstance(rows, pa.Table) else () if out is None else StoredRows(out).parts(("id", "warnings"))
+    for text, count in warned_instances(tables).items():
         yield f"{text} ({numbered(count, 'instance')})"
 
 
 def _solve_locally(
-    source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, n_jobs: int | None, report: Report | None
-) -> pa.Table:
+    n_jobs: int | None, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, report: Report | None
+) -> pa.Table | StoredRows:
     """Rows of a batch that is solved on this machine, with those of earlier calls if there is a folder `out`."""
-    instances = read_instances(source)
-    tasks = [Task(instance, choice, seed) for instance in instances for choice in plan.choices for seed in seeds]
-    if out is None:
-        return sorted_rows(result_table(list(_here(tasks, plan, n_jobs, report))))
-    return _into(ResultFolder(out, fingerprint(instances)), tasks, plan, n_jobs, report)
-
-
-def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
-    """Solve what a folder lacks, row by row, and return all its rows."""
-    with folder.exclusive():
-        finished = folder.recover()
-        unsolved = {task.identity["key"]: task for task in tasks}
-        unsolved = {key: task for key, task in unsolved.items() if key not in finished}
-        folder.forget(unsolved)
-        with RollingJournal(folder.path, folder.batch) as journal:
-            for row in _here(list(unsolved.values()), plan, n_jobs, progress):
-                journal.write(row)
+    instances = open_instances(source)
+    if out is not None:
+        folder = ResultFolder(out, instances.fingerprint)
+        _into(folder, Tasks(instances, plan.choices, seeds), plan, n_jobs, report)
         return folder.rows()
+    with TemporaryDirectory(prefix="edrp-") as place:
+        folder = ResultFolder(place, instances.fingerprint)
+        _into(folder, Tasks(instances, plan.choices, seeds), plan, n_jobs, report)
+        return folder.rows().table()
+
+
+def _into(folder: ResultFolder, tasks: Tasks, plan: BatchPlan, n_jobs: int | None, report: Report | None) -> None:
+    """Solve what a folder lacks, row by row, and report how far it is."""
+    with folder.exclusive():
+        done, count = folder.make_room(tasks)
+        allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
+        jobs = max(1, min(allowed, count))
+        tell = _teller(count, jobs, report)
+        for outcome in solve_here(tasks.without(done), count, plan, jobs, Place(folder.path, folder.batch)):
+            tell(outcome)
+
+
+def _teller(count: int, jobs: int, report: Report | None) -> Callable[[str], None]:
+    """Build what counts outcomes and reports them now and then: at the start, every so often, and at the end."""
+    begin = told = perf_counter()
+    done = failures = 0
+
+    def tell(outcome: str = "") -> None:
+        nonlocal done, failures, told
+        done, failures = done + bool(outcome), failures + (outcome == "failed")
+        now = perf_counter()
+        if report is not None and (not outcome or done == count or now - told > REPORT_SECONDS):
+            told = now
+            report(BatchProgress(count, done, failures, min(jobs, count - done), now - begin))
+
+    tell()
+    return tell
 
 
 def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | None:
@@ -214,20 +207,3 @@ def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | N
     limits = [choice.arguments.get("time_limit") for choice in choices]
     finite_limits = [limit for limit in limits if limit is not None]
     return 2 * max(finite_limits) + COMPILING if len(finite_limits) == len(limits) else None
-
-
-def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
-    """Yield rows as this machine's workers finish them, and report each."""
-    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
-    jobs = max(1, min(allowed, len(tasks)))
-    begin, failures = perf_counter(), 0
-
-    def tell(done: int) -> None:
-        if report is not None:
-            report(BatchProgress(len(tasks), done, failures, min(jobs, len(tasks) - done), perf_counter() - begin))
-
-    tell(0)
-    for done, row in enumerate(solve_here(tasks, plan, jobs), 1):
-        yield row
-        failures += row["outcome"] == "failed"
-        tell(done)

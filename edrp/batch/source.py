@@ -5,30 +5,125 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pickle
+import weakref
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
-from edrp.core.errors import Fault, InvalidInstanceError, encodable
-from edrp.core.files import decode_text, read_content, read_regular, refuse_missing
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, encodable
+from edrp.core.files import decode_text, opened, read_regular, refuse_missing
 from edrp.core.instances import Scan
 from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
 """Columns that a table of instances must have; others do not matter."""
 
+READ_ROWS, READ_BYTES = 64, 2**20
+"""Rows and bytes of a table that are read at once: few, as an instance may be of 40 MB."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_instances(source: Any) -> list[Instance]:
-    """All instances of a source, unread: a broken one costs its own row, later.
+class Instances:
+    """Instances of a source, read again whenever they are needed: none is kept.
+
+    Parameters
+    ----------
+    read
+        Begins at the first instance each time that it is called.
+
+    Attributes
+    ----------
+    fingerprint
+        Of all instances, as they were when the source was opened.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When an id names several instances that can be read. Broken ones whose name is that of another one, as what we call
+        them may be, are numbered.
+
+    Examples
+    --------
+    >>> list(Instances(lambda: iter([Instance("line 2", "{}"), Instance("line 2", "", "is not JSON")])))[1].id
+    'line 2 (2)'
+    """
+
+    def __init__(self, read: Callable[[], Iterator[Instance]]) -> None:
+        self._read = read
+        total, names = _Sum(), array("q")
+        for instance in read():
+            total.add(instance)
+            names.append(hash(instance.id))
+        self.fingerprint = total.fingerprint
+        self._names: NDArray[np.int64] = np.frombuffer(names, np.int64) if names else np.empty(0, np.int64)
+        self._names.sort()
+        repeated = set(self._names[1:][self._names[1:] == self._names[:-1]].tolist())
+        alike = [instance[::2] for instance in read() if hash(instance.id) in repeated] if repeated else []
+        self._occurrences = Counter(name for name, _ in alike)
+        faults = [
+            Fault("id", repr(name), "names several instances; ids must be unique")
+            for name, count in Counter(name for name, fault in alike if not fault).items()
+            if count > 1
+        ]
+        if faults:
+            raise InvalidInstanceError(faults)
+        if repeated:
+            self.fingerprint = fingerprint(self._named())
+
+    def __len__(self) -> int:
+        return self.fingerprint.count
+
+    def __iter__(self) -> Iterator[Instance]:
+        """Yield the instances.
+
+        Raises
+        ------
+        EdrpError
+            At the end, when they are not those that the source held when it was opened.
+        """
+        total = _Sum()
+        for instance in self._named():
+            total.add(instance)
+            yield instance
+        if total.fingerprint != self.fingerprint:
+            raise EdrpError("the instances have changed since the batch began; rows of those that were solved are kept")
+
+    def _named(self) -> Iterator[Instance]:
+        """Yield the instances under names of their own."""
+        left, taken = Counter(self._occurrences), set[str]()
+        numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
+        for instance in self._read():
+            name = instance.id
+            if instance.fault and left[name] > 1:
+                left[name] -= 1
+                own_names = (f"{name} ({number})" for number in numbers[name])
+                own_name = next(own for own in own_names if own not in taken and not self._names_one(own))
+                taken.add(own_name)
+                yield instance._replace(id=own_name)
+            else:
+                yield instance
+
+    def _names_one(self, name: str) -> bool:
+        sought = hash(name)
+        place = int(np.searchsorted(self._names, sought))
+        return place < len(self._names) and int(self._names[place]) == sought
+
+
+def open_instances(source: Any) -> Instances:
+    """The instances of a source, unread: a broken one costs its own row, later.
 
     Parameters
     ----------
@@ -44,21 +139,65 @@ def read_instances(source: Any) -> list[Instance]:
 
     Examples
     --------
-    >>> read_instances({"a": '{"kind": "edrp"}'})
+    >>> list(open_instances({"a": '{"kind": "edrp"}'}))
     [Instance(id='a', text='{"kind": "edrp"}', fault='')]
     """
+    if isinstance(source, Instances):
+        return source
     if isinstance(source, (str, Path)):
-        instances = _from_path(Path(source))
+        instances = Instances(_reader(Path(source)))
     elif hasattr(source, "__arrow_c_stream__"):
-        instances = _from_table(_arrow(source), "the table")
+        table = _arrow(source)
+        refuse_missing_columns(table.column_names, "the table")
+        instances = Instances(lambda: _of_batches(table.to_batches(max_chunksize=READ_ROWS)))
+    elif isinstance(source, Mapping):
+        instances = Instances(lambda: (_from_value(index, pair) for index, pair in enumerate(source.items())))
+    elif isinstance(source, Iterator):  # can be gone through once only
+        instances = Instances(_copied(_from_value(index, value) for index, value in enumerate(source)))
     else:
-        pairs = source.items() if isinstance(source, Mapping) else source
-        instances = [_from_value(index, pair) for index, pair in enumerate(pairs)]
-    instances = _with_names_of_their_own(instances)
-    _refuse_repeated(instances)
-    if not instances:
+        instances = Instances(lambda: (_from_value(index, value) for index, value in enumerate(source)))
+    if not len(instances):
         raise InvalidInstanceError([Fault("source", _named(source), "holds no instance")])
     return instances
+
+
+def read_instances(source: Any) -> list[Instance]:
+    """All instances that `open_instances` finds, as a list."""
+    return list(open_instances(source))
+
+
+def _copied(instances: Iterable[Instance]) -> Callable[[], Iterator[Instance]]:
+    """Copy instances, which can be read only once or at great cost, to a temporary file; returns what reads them from there."""
+    file = TemporaryFile()  # noqa: SIM115 - closed when nobody can read it any more
+    for instance in instances:
+        pickle.dump(tuple(instance), file)
+
+    def read() -> Iterator[Instance]:
+        end = file.seek(0, os.SEEK_END)
+        place = file.seek(0)
+        while place < end:
+            file.seek(place)
+            instance = Instance(*pickle.load(file))
+            place = file.tell()
+            yield instance
+
+    weakref.finalize(read, file.close)
+    return read
+
+
+class _Sum:
+    """Sums up instances to their fingerprint."""
+
+    def __init__(self) -> None:
+        self._count, self._digest = 0, 0
+
+    def add(self, instance: Instance) -> None:
+        self._count += 1
+        self._digest = (self._digest + _short_hash(instance)) % 2**64
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint(self._count, self._digest)
 
 
 def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
@@ -68,8 +207,10 @@ def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
     >>> fingerprint([a, b]) == fingerprint([b, a]) != fingerprint([a])
     True
     """
-    hashes = [_short_hash(instance) for instance in instances]
-    return Fingerprint(len(hashes), sum(hashes) % 2**64)
+    total = _Sum()
+    for instance in instances:
+        total.add(instance)
+    return total.fingerprint
 
 
 def _short_hash(instance: Instance) -> int:
@@ -77,22 +218,43 @@ def _short_hash(instance: Instance) -> int:
     return int.from_bytes(sha256(named.encode()).digest()[:8], "big")
 
 
-def _from_path(path: Path) -> list[Instance]:
+def _reader(path: Path) -> Callable[[], Iterator[Instance]]:
+    """What reads the instances of a file or folder from the first one."""
     refuse_missing(path)
     if path.is_dir():
-        return [_from_file(file) for file in sorted(path.glob("*.json"))]
+        return lambda: _from_folder(path)
     if path.suffix == ".json":
-        return [_from_file(path)]
+        return lambda: iter([_from_file(path)])
     if path.suffix in (".jsonl", ".ndjson"):
-        return _from_lines(path)
+        return _copied(_from_lines(path))
     if path.suffix == ".parquet":
-        try:
-            return _from_table(pq.read_table(path), str(path))
-        except (OSError, pa.ArrowInvalid) as error:
-            reason = str(error).splitlines()[0]
-            raise InvalidInstanceError([Fault("source", str(path), f"cannot be read as Parquet: {reason}")]) from None
+        return lambda: _from_parquet(path)
     why = "must be a folder of instance files, or a file that ends with .json, .parquet or .jsonl"
     raise InvalidInstanceError([Fault("source", str(path), why)])
+
+
+def _from_parquet(path: Path) -> Iterator[Instance]:
+    try:
+        with pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
+            refuse_missing_columns(file.schema_arrow.names, str(path))
+            yield from _of_batches(file.iter_batches(READ_ROWS, columns=list(COLUMNS), use_threads=False))
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInstanceError([Fault("source", str(path), f"cannot be read as Parquet: {reason}")]) from None
+
+
+def _of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Instance]:
+    first = 0
+    for batch in batches:
+        yield from instances_of_columns(batch["id"], batch["instance"], first=first)
+        first += batch.num_rows
+
+
+def _from_folder(path: Path) -> Iterator[Instance]:
+    with os.scandir(path) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(".json"))
+    for name in names:
+        yield _from_file(path / name)
 
 
 def _from_file(file: Path) -> Instance:
@@ -106,18 +268,25 @@ def _from_file(file: Path) -> Instance:
         return Instance(name, content.decode("utf-8", "backslashreplace"), encodable(why))
 
 
-def _from_lines(path: Path) -> list[Instance]:
+def _from_lines(path: Path) -> Iterator[Instance]:
     """One instance a line; only where no line is one, as in a file of another format, is the file refused."""
-    content = read_content(path).removeprefix(BYTE_ORDER_MARK)
-    # Bytes, not text: in JSON text other characters that end a line somewhere, such as U+2028, stand for themselves.
-    lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
-    instances = [_from_line(number, line) for number, line in lines]
-    if not instances:
-        raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document per line")], str(path))
-    if all(instance.fault for instance in instances):
-        parts = (instance.fault.partition(": ") for instance in instances)
-        raise InvalidInstanceError([Fault(place, "", why) for place, _, why in parts], str(path))
-    return instances
+    faults: list[Fault] | None = []
+    with opened(path) as file:
+        # Bytes, not text: in JSON text other characters that end a line somewhere, such as U+2028, stand for themselves.
+        for number, line in enumerate(file, 1):
+            content = line.removesuffix(b"\n").removeprefix(BYTE_ORDER_MARK if number == 1 else b"")
+            if not content.strip():
+                continue
+            instance = _from_line(number, content)
+            if not instance.fault:
+                faults = None
+            elif faults is not None:
+                place, _, why = instance.fault.partition(": ")
+                faults.append(Fault(place, "", why))
+            yield instance
+    if faults is not None:
+        empty = [Fault("file", "", "is empty; it must hold one JSON document per line")]
+        raise InvalidInstanceError(faults or empty, str(path))
 
 
 def _from_line(number: int, line: bytes) -> Instance:
@@ -157,14 +326,12 @@ def _arrow(table: Any) -> pa.Table:
         raise InvalidInstanceError([Fault("table", "", f"cannot be read: {error.args[-1]}; {meant}")]) from None
 
 
-def _from_table(table: pa.Table, source: str) -> list[Instance]:
-    refuse_missing_columns(table.column_names, source)
-    return list(instances_of_columns(table["id"], table["instance"]))
+def instances_of_columns(ids: Any, texts: Any, nameless: str = "row {}", first: int = 0) -> Iterator[Instance]:
+    """Instances of a column of ids and one of JSON texts, Arrow arrays of any type.
 
-
-def instances_of_columns(ids: Any, texts: Any, nameless: str = "row {}") -> Iterator[Instance]:
-    """Instances of a column of ids and one of JSON texts, Arrow arrays of any type; `nameless` names rows without an id."""
-    for index, (name, value) in enumerate(zip(_as_bytes(ids), _as_bytes(texts), strict=True)):
+    `nameless` names rows without an id, with their numbers from `first` on.
+    """
+    for index, (name, value) in enumerate(zip(_as_bytes(ids), _as_bytes(texts), strict=True), first):
         named = nameless.format(index) if name is None else name.decode("utf-8", "backslashreplace")
         if name is None:
             yield Instance(named, "", f"needs a name in the column id, whose type is {ids.type}")
@@ -242,34 +409,6 @@ def _text(value: Any) -> str:
     if isinstance(value, Problem):
         return value.model_dump_json()
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _with_names_of_their_own(instances: list[Instance]) -> list[Instance]:
-    """The instances; broken ones whose name is that of another one, as what we call them may be, are numbered.
-
-    >>> _with_names_of_their_own([Instance("line 2", "{}"), Instance("line 2", "", "is not JSON")])[1].id
-    'line 2 (2)'
-    """
-    occurrences = Counter(instance.id for instance in instances)
-    taken = set(occurrences)
-    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
-
-    def own(instance: Instance) -> Instance:
-        if not instance.fault or occurrences[instance.id] == 1:
-            return instance
-        occurrences[instance.id] -= 1
-        names = (f"{instance.id} ({number})" for number in numbers[instance.id])
-        name = next(name for name in names if name not in taken)
-        taken.add(name)
-        return instance._replace(id=name)
-
-    return [own(instance) for instance in instances]
-
-
-def _refuse_repeated(instances: list[Instance]) -> None:
-    repeated = [name for name, count in Counter(instance.id for instance in instances).items() if count > 1]
-    if repeated:
-        raise InvalidInstanceError([Fault("id", repr(name), "names several instances; ids must be unique") for name in repeated])
 
 
 def _named(source: Any) -> str:

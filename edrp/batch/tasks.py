@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
 from pydantic import Field
 
+from edrp.batch.keys import Keys
 from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kinds import program_names
@@ -21,6 +23,9 @@ from edrp.core.wording import suggestion
 
 RESERVED = ("method", "seed", "start", "progress", "problem")
 """Arguments of `solve` that the batch gives itself."""
+
+KEYS_AT_ONCE = 64
+"""Tasks whose keys are looked up at once: few, as an instance may be of 40 MB."""
 
 SEPARATOR = "\x1f"
 """Separates the parts of the text whose hash is the key; Spark computes the same hash in SQL."""
@@ -135,12 +140,20 @@ class Task:
     run_seed: int
 
     @property
+    def key(self) -> str:
+        """The identity of the row."""
+        return self._key(text_hash(self.instance.text))
+
+    def _key(self, instance_hash: str) -> str:
+        parts = (self.instance.id, instance_hash, self.choice.method, self.choice.parameters, str(self.run_seed))
+        return text_hash(SEPARATOR.join(parts))
+
+    @property
     def identity(self) -> dict[str, Any]:
         """The columns that name the row."""
         instance_hash = text_hash(self.instance.text)
-        parts = (self.instance.id, instance_hash, self.choice.method, self.choice.parameters, str(self.run_seed))
         return {
-            "key": text_hash(SEPARATOR.join(parts)),
+            "key": self._key(instance_hash),
             "id": self.instance.id,
             "instance_hash": instance_hash,
             "method": self.choice.method,
@@ -148,6 +161,42 @@ class Task:
             "run_seed": self.run_seed,
             "seed": instance_seed(self.run_seed, self.instance.id),
         }
+
+
+class Countable(Protocol):
+    """Instances that can be counted and gone through, again and again."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Instance]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Instances × methods × seeds, made anew whenever they are gone through."""
+
+    instances: Countable
+    choices: Sequence[Choice]
+    seeds: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.instances) * len(self.choices) * len(self.seeds)
+
+    def __iter__(self) -> Iterator[Task]:
+        for instance in self.instances:
+            for choice in self.choices:
+                for seed in self.seeds:
+                    yield Task(instance, choice, seed)
+
+    def without(self, done: Keys) -> Iterator[Task]:
+        """Yield the tasks whose keys are not among those done."""
+        if not len(done):
+            yield from self
+            return
+        tasks = iter(self)
+        while chunk := list(itertools.islice(tasks, KEYS_AT_ONCE)):
+            known = done.contains([task.key for task in chunk])
+            yield from (task for task, is_done in zip(chunk, known, strict=True) if not is_done)
 
 
 def read_choices(method: str | Sequence[str], **defaults: Any) -> list[Choice]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
-from edrp.batch import read_rows, solve_batch
+from edrp.batch import StoredRows, solve_batch
 from edrp.batch.progress import Report
 from edrp.batch.rows import warned_instances
-from edrp.batch.source import read_instances
+from edrp.batch.source import open_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
 from edrp.cli.options import Strict, TimeLimit, WorkLimit, finite
@@ -27,7 +28,10 @@ from edrp.report.progress import Count, counting
 
 SHOWN_REASONS = 20
 SHOWN_WARNINGS = 20
-SUMMARISED = ("outcome", "error_type", "error_message", "warnings")
+SUMMARISED = ("id", "method", "run_seed", "outcome", "error_type", "error_message")
+OUTCOMES = ("solved", "infeasible", "nothing found", "refused", "failed")
+GRAVE = ("failed", "infeasible", "nothing found")
+"""Outcomes whose reasons are printed, in this order."""
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Output folder for the rows (Parquet); the same command continues a stopped batch.")
@@ -79,7 +83,7 @@ def solve_many(
     """
     check_place(spark, jobs)
     read_choices(method or ["auto"])  # before a long source is read and a session started
-    instances = read_instances(source)
+    instances = open_instances(source)
     with place_of_work(spark, jobs) as where, batch_progress("solving") as report, saying_what_is_kept(out):
         solve_batch(
             instances,
@@ -95,10 +99,13 @@ def solve_many(
             progress=report,
             **where,
         )
-    rows = read_rows(out, SUMMARISED)
-    print_warnings(rows)
-    print_summary(rows, out)
-    raise typer.Exit(exit_code(rows))
+    rows = StoredRows(out)
+    print_warnings(rows.parts(("id", "warnings")))
+    summary = Summary()
+    for part in rows.parts(SUMMARISED):
+        summary.add(part)
+    summary.print(out)
+    raise typer.Exit(summary.exit_code)
 
 
 def check_place(spark: str | None, jobs: int | None) -> None:
@@ -136,46 +143,67 @@ def batch_progress(text: str) -> Iterator[Report]:
         yield lambda now: report(Count(now.done, now.total, now.note))
 
 
-def print_summary(rows: pa.Table, out: Path) -> None:
-    """How many rows had which outcome by method, and why there is no answer, failures first."""
-    outcomes = Counter(zip(rows["method"].to_pylist(), rows["outcome"].to_pylist(), strict=True))
-    names = ("solved", "infeasible", "nothing found", "refused", "failed")
-    methods = list(dict.fromkeys(rows["method"].to_pylist()))
-    cells = [(method, *(str(outcomes[method, name]) for name in names)) for method in methods]
-    console = output()
-    show(console, [table(("method", *names), cells, right=names)])
-    columns = ("id", "method", "outcome", "error_message")
-    graves = [rows.filter(pc.equal(rows["outcome"], name)).select(columns) for name in ("failed", "infeasible", "nothing found")]
-    found = pa.concat_tables(graves)
-    if found.num_rows:
-        shown = found.slice(0, SHOWN_REASONS).to_pylist()
-        reasons = [(row["id"], row["method"], row["outcome"], _short(row["error_message"])) for row in shown]
-        show(console, [table(("id", "method", "outcome", "why"), reasons)])
-    if found.num_rows > SHOWN_REASONS:
-        say(console, f"… and {found.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
-    say(console, f"{rows.num_rows} rows in {out}")
+class Summary:
+    """Outcomes of rows, which are looked at file by file.
+
+    Attributes
+    ----------
+    outcomes
+        Number of rows by method and outcome.
+    reasons
+        Why there is no answer, failures first: the least rows of their kind, as they are printed.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.reasons: list[tuple[int, str, str, int, str, str]] = []
+        self._is_defect = False
+        self._refused, self._taken = array("q"), array("q")
+
+    def add(self, rows: pa.Table) -> None:
+        """Count rows that have the columns `SUMMARISED`."""
+        for row in rows.to_pylist():
+            name, method, outcome = row["id"], row["method"], row["outcome"]
+            self.outcomes[method, outcome] += 1
+            self._is_defect |= row["error_type"] == "VerificationError"
+            (self._refused if outcome == "refused" else self._taken).append(hash(name))
+            if outcome in GRAVE:
+                self.reasons.append((GRAVE.index(outcome), name, method, row["run_seed"], outcome, row["error_message"] or ""))
+        self.reasons = sorted(self.reasons)[:SHOWN_REASONS]
+
+    def print(self, out: Path) -> None:
+        """Print how many rows had which outcome by method, and why there is no answer."""
+        methods = sorted({method for method, _ in self.outcomes})
+        cells = [(method, *(str(self.outcomes[method, name]) for name in OUTCOMES)) for method in methods]
+        console = output()
+        show(console, [table(("method", *OUTCOMES), cells, right=OUTCOMES)])
+        if self.reasons:
+            reasons = [(name, method, outcome, _short(why)) for _, name, method, _, outcome, why in self.reasons]
+            show(console, [table(("id", "method", "outcome", "why"), reasons)])
+        more = sum(count for (_, outcome), count in self.outcomes.items() if outcome in GRAVE) - len(self.reasons)
+        if more:
+            say(console, f"… and {more} more: see the columns error_type, error_place and error_message")
+        say(console, f"{sum(self.outcomes.values())} rows in {out}")
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The gravest outcome counts; a refusal only where no method took the instance."""
+        by_outcome = {"infeasible": ExitCode.INFEASIBLE, "nothing found": ExitCode.NOTHING_FOUND, "failed": ExitCode.BAD_INPUT}
+        codes = [by_outcome.get(outcome, ExitCode.SOLVED) for _, outcome in self.outcomes]
+        if self._is_defect:
+            codes.append(ExitCode.DEFECT)
+        if len(self._refused) and len(np.setdiff1d(np.array(self._refused), np.array(self._taken))):
+            codes.append(ExitCode.BAD_INPUT)
+        return gravest(codes)
 
 
-def print_warnings(rows: pa.Table) -> None:
+def print_warnings(tables: Iterable[pa.Table]) -> None:
     """Print each warning of the instances of a batch once, with the number of instances, the most frequent first."""
-    counts = list(warned_instances(rows).items())
+    counts = list(warned_instances(tables).items())
     for text, count in counts[:SHOWN_WARNINGS]:
         say(errors(), f"warning: {text} ({numbered(count, 'instance')})", "yellow")
     if len(counts) > SHOWN_WARNINGS:
         say(errors(), f"… and {len(counts) - SHOWN_WARNINGS} more warnings: see the column warnings", "yellow")
-
-
-def exit_code(rows: pa.Table) -> ExitCode:
-    """The gravest outcome counts; a refusal only where no method took the instance."""
-    by_outcome = {"infeasible": ExitCode.INFEASIBLE, "nothing found": ExitCode.NOTHING_FOUND, "failed": ExitCode.BAD_INPUT}
-    codes = [by_outcome.get(outcome, ExitCode.SOLVED) for outcome in set(rows["outcome"].to_pylist())]
-    if "VerificationError" in rows["error_type"].to_pylist():
-        codes.append(ExitCode.DEFECT)
-    refused = rows.filter(pc.equal(rows["outcome"], "refused"))["id"].to_pylist()
-    taken = rows.filter(pc.not_equal(rows["outcome"], "refused"))["id"].to_pylist()
-    if set(refused) - set(taken):
-        codes.append(ExitCode.BAD_INPUT)
-    return gravest(codes)
 
 
 def _short(message: str | None) -> str:

@@ -115,7 +115,7 @@ def compare_methods(
             progress=report,
             **where,
         )
-    print_warnings(read_rows(out / ROWS, ("warnings",)))
+    print_warnings([read_rows(out / ROWS, ("warnings",))])
     _print(found)
     raise typer.Exit(exit_code(found))
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from io import BufferedRandom
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, BinaryIO
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, RecoveryWarning, UnwritableError, visible
 from edrp.core.other_formats import binary_format
@@ -225,8 +225,22 @@ def read_content(path: str | Path) -> bytes:
     InvalidInstanceError
         When it does not exist or cannot be read.
     """
+    with opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to read bytes from, for as long as the block lasts.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When it does not exist or cannot be read.
+    """
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            yield file
     except FileNotFoundError:
         raise NoSuchFileError(str(path)) from None
     except IsADirectoryError:

@@ -9,19 +9,25 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
 from edrp.core.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
+
+DAEMON, PRELOADED = "edrp.core.spark_daemon", "EDRP_PRELOADED"
+"""Module of the daemon of Python workers, and the environment variable that tells it what to load."""
+
+PRELOADED_MODULES = ("pyspark.worker", "pandas", "numba", "edrp.batch.child")
+"""Modules that workers need, whatever they solve."""
 
 TASK_ATTEMPTS = 4
 """How often Spark tries a task by default, except with a local master, where that is part of the master's name."""
@@ -107,6 +113,8 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
         chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
     if in_python:
         chosen["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        if master.startswith("local"):  # elsewhere this package may come to the workers only after their daemon has started
+            chosen |= {"spark.python.daemon.module": DAEMON, f"spark.executorEnv.{PRELOADED}": ",".join(PRELOADED_MODULES)}
     return chosen
 
 
@@ -140,6 +148,23 @@ def _require_pyspark() -> None:
         raise BackendUnavailableError(
             f'Spark needs the packages pyspark and pandas: pip install "edrp[spark]" ({missing[0]} is missing)'
         )
+
+
+def map_in_arrow(frame: DataFrame, function: Callable[..., Any], schema: Any) -> DataFrame:
+    """`frame.mapInArrow`, run by this interpreter where the workers are on this machine, unless `PYSPARK_PYTHON` says otherwise.
+
+    Spark itself would look for `python3`, which has other packages; a session of the user may not have been told.
+    """
+    context: Any = None
+    with suppress(Exception):  # Spark Connect has no context, and says so with errors of its own
+        context = frame.sparkSession.sparkContext
+    if context is None or not context.master.startswith("local") or "PYSPARK_PYTHON" in os.environ:
+        return frame.mapInArrow(function, schema)
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        return frame.mapInArrow(function, schema)
+    finally:
+        context.pythonExec = before
 
 
 @contextmanager

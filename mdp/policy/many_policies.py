@@ -16,7 +16,7 @@ import pyarrow
 from edrp.core.budget import memory_limit, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
-from edrp.core.spark import in_background
+from edrp.core.spark import in_background, map_in_arrow
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.methods import too_many_states
 from edrp.mdp.policy.pmc import SweepEngine, Threads
@@ -185,7 +185,8 @@ def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Progr
     rows: list[PolicyProgress] = []
 
     def run() -> None:
-        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_worker_function(tasks), PROGRESS_COLUMNS)
+        numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
+        frame = map_in_arrow(numbers, _worker_function(tasks), PROGRESS_COLUMNS)
         rows.extend(PolicyProgress(**row) for row in frame.toArrow().to_pylist())
 
     manifests = [Path(task.folder) / task.name / MANIFEST for task in tasks]

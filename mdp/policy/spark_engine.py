@@ -21,7 +21,7 @@ import pyarrow
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
 from edrp.core.errors import BackendUnavailableError
-from edrp.core.spark import cancelled_with_us
+from edrp.core.spark import cancelled_with_us, map_in_arrow
 from edrp.mdp.policy.pmc import STATES_PER_CALL, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows, sweep_work
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.trie import PreparedValues
@@ -121,7 +121,8 @@ class Spark:
         from pyspark.errors import PySparkException
 
         try:
-            return self.session.range(0, tasks, 1, tasks).mapInArrow(_search(job, tasks), ANSWER_COLUMNS).toArrow()
+            numbers = self.session.range(0, tasks, 1, tasks)
+            return map_in_arrow(numbers, _search(job, tasks), ANSWER_COLUMNS).toArrow()
         except PySparkException as error:
             lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
             raise BackendUnavailableError(f"a sweep failed on Spark: {lines[-1] if lines else error}") from error

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from edrp.batch.folder import Fingerprint, ResultFolder, read_rows
+from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal
 from edrp.batch.solving import solve_task
+from edrp.batch.stored import read_rows
 from edrp.batch.tasks import Choice, Instance, Task
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning
 from edrp.core.files import SET_ASIDE
@@ -114,7 +115,7 @@ def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
     if not file.name.startswith("_journal") and file.name not in " ".join(warned):
         return "read_rows does not name it"
     with _warnings() as warned:
-        recovered = ResultFolder(copy, Fingerprint(12, 7)).recover()
+        recovered = ResultFolder(copy, Fingerprint(12, 7)).recover().done
     if file.name not in " ".join(warned):
         return "is not named"
     if not any(path.name.endswith(file.name) for path in (copy / SET_ASIDE).glob("*")):
@@ -125,7 +126,7 @@ def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:
         if any(whole.get(key) != text for key, text in pairs):
             return "rows have changed"
     lost = 1 if file.name.startswith("_journal") else 6
-    if set(after["key"].to_pylist()) != recovered or after.num_rows != len(recovered) or len(recovered) < len(rows) - 2 * lost:
+    if recovered != set(after["key"].to_pylist()) or after.num_rows != len(recovered) or len(recovered) < len(rows) - 2 * lost:
         return f"{len(recovered)} of {len(rows)} rows are left"
     return ""
 

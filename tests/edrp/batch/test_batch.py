@@ -17,6 +17,7 @@ import edrp
 from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.folder import Fingerprint, ResultFolder
 from edrp.batch.journal import Journal
+from edrp.batch.keys import Keys
 from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import Choice, Instance, Task, instance_seed, read_choices
 from edrp.core.errors import EdrpError, InvalidInstanceError, RecoveryWarning
@@ -131,9 +132,9 @@ def test_workers_use_one_thread_where_a_method_would_take_all_cores(monkeypatch)
 
 def test_the_same_call_solves_only_what_is_missing_or_failed(mixed, tmp_path):
     chosen = {name: mixed[name] for name in ("word_count", "infeasible", "broken")}
-    first = edrp.solve_batch(chosen, ["greedy"], out=tmp_path / "out", n_jobs=1)
+    first = edrp.solve_batch(chosen, ["greedy"], out=tmp_path / "out", n_jobs=1).table()
     seen = []
-    second = edrp.solve_batch(chosen, ["greedy", "first-fit"], out=tmp_path / "out", n_jobs=1, progress=seen.append)
+    second = edrp.solve_batch(chosen, ["greedy", "first-fit"], out=tmp_path / "out", n_jobs=1, progress=seen.append).table()
     assert (first.num_rows, second.num_rows, seen[-1].total) == (3, 6, 4)
     assert (seen[-1].done, seen[-1].failed, seen[-1].remaining_seconds) == (4, 2, 0.0)
     times = dict(zip(first["key"].to_pylist(), first["finished_at"].to_pylist(), strict=True))
@@ -161,9 +162,9 @@ def test_a_torn_line_is_dropped_and_a_row_never_appears_twice(tmp_path):
     with pytest.warns(RecoveryWarning, match="its last line was cut off"):
         again = Journal(folder.path, "two", folder.batch)  # the cluster runs the partition again
     assert again.keys == {tasks[0].identity["key"], tasks[2].identity["key"]}
-    assert folder.recover() == {tasks[0].identity["key"], tasks[2].identity["key"]}
+    assert folder.recover().done == {tasks[0].identity["key"], tasks[2].identity["key"]}
     assert folder.rows()["id"].to_pylist() == ["a", "b", "c"]
-    folder.forget({task.identity["key"] for task in tasks})
+    folder.forget(Keys(task.key for task in tasks))
     assert folder.rows()["id"].to_pylist() == ["a", "c"], "only what failed is forgotten"
 
 

@@ -203,7 +203,7 @@ def test_damaged_parts_are_set_aside_and_the_others_are_read(tmp_path, part):
     other = write_part(tmp_path, "v", result_table([row("b")]), BATCH)
     part.write_bytes(b"PAR1")
     with pytest.warns(RecoveryWarning, match=part.name):
-        sound = sound_parts(tmp_path, ["key"], BATCH)
+        sound = dict(sound_parts(tmp_path, ["key"], BATCH))
     assert {path: table["key"].to_pylist() for path, table in sound.items()} == {other: ["b"]}
     assert [file.name for file in (tmp_path / "_damaged").iterdir()] == [part.name]
 

@@ -70,7 +70,7 @@ def spark_worker(job: int) -> int | None:
     """A Python worker of Spark that has a process solving for it, below the process `job`."""
     running = processes()
     for pid, (parent, command) in running.items():
-        if "edrp.batch.child" not in command or "pyspark.daemon" not in running.get(parent, (0, ""))[1]:
+        if "edrp.batch.child" not in command or "pyspark.worker" not in running.get(parent, (0, ""))[1]:
             continue
         above = pid
         while above in running and above != job:

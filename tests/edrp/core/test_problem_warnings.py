@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 import edrp
+from edrp.batch.journal import RollingJournal
 from edrp.batch.solving import solve_task
 from edrp.core.kinds import kinds
 from edrp.datasets import generate
@@ -286,7 +287,13 @@ def test_commands_print_each_warning_once_and_refuse_it_if_they_are_strict(run, 
 
 
 def test_a_batch_gives_each_warning_once_with_its_number_of_instances(run, examples, tmp_path, monkeypatch):
-    monkeypatch.setattr("edrp.batch.run.solve_here", lambda tasks, plan, jobs: map(solve_task, tasks))  # starts no processes
+    def here(tasks, count, plan, jobs, place):  # starts no processes
+        with RollingJournal(*place) as journal:
+            for task in tasks:
+                journal.write(solve_task(task))
+                yield "solved"
+
+    monkeypatch.setattr("edrp.batch.run.solve_here", here)
     source, out = tmp_path / "instances", tmp_path / "rows"
     source.mkdir()
     texts = {"a": json.dumps(MOVING), "b": json.dumps(MOVING), "c": (examples / "word_count.json").read_text()}
