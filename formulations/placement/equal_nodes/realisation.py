@@ -16,6 +16,7 @@ from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
+from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
 from edrp.placement.compiled import NO_NODE
 
 NODE_PROGRAM_WORK_LIMIT = 0.5
@@ -27,34 +28,47 @@ def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
     return max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
 
 
-def realise_moves(quotient: Quotient, pattern: Pattern, longest: float | None = None) -> Ints | None:
-    """Replicas per operator of the compiled problem and node, by a small program; None where there are none.
+def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple[Ints | None, bool]:
+    """Replicas per operator of the compiled problem and node, or None, and whether there are none then.
 
-    No operator takes longer than `longest` seconds, by default what the placement promises. Columns are the replicas of each
-    operator that is in no block on each node, whether a block is on a node, and for each of these which box they keep to: with
-    the replicas that have to stay and those that may come, no operator takes too long.
+    No operator takes longer than `longest` seconds. Blocks choose a node each, the other operators a box each: with the
+    replicas that have to stay and those that may come, no operator takes too long.
     """
     blocks, free = _parts(quotient, pattern)
-    longest = promised_downtime(quotient, pattern) if longest is None else longest
-    return _placed(quotient, pattern, blocks, free, [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free])
-
-
-def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
-    """Replicas as in `realise_moves`, in as many and as soon as a placement over classes promises, not all together as it does.
-
-    Where the blocks find no room next to what has to stay, the program gives up as few of the streams within one node as it can.
-    """
-    longest = promised_downtime(quotient, pattern)
-    operators = range(quotient.operators)
-    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in operators]
-    model = quotient.model
-    local = [
-        (int(model.source[stream]), j)
-        for j in operators
-        for number, stream in enumerate(model.incoming[j])
-        if pattern.local[j] >> number & 1
-    ]
-    return _placed(quotient, pattern, [], list(operators), boxes, local)
+    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free]
+    if not all(boxes):
+        return None, True
+    units = quotient.choices.unit[pattern.rows[free]]
+    if (units != units[:1]).any():
+        counts = _placed(quotient, pattern, blocks, free, boxes)
+        return counts, False
+    blocks = sorted(blocks, key=lambda block: -float(block.load.sum()))
+    loads = np.array([block.load for block in blocks]).reshape(len(blocks), quotient.capacity.shape[1])
+    allowed = np.array([_block_box(quotient, pattern, block)[1] for block in blocks]).reshape(len(blocks), quotient.owner.size) > 0
+    fewest, most = (np.array([box[side] for own in boxes for box in own], np.int64) for side in (0, 1))
+    fewest, most = fewest.reshape(-1, quotient.owner.size), most.reshape(-1, quotient.owner.size)
+    kind = np.unique(np.vstack([quotient.owner, allowed, fewest, most]), axis=1, return_inverse=True)[1].ravel()
+    items = ItemsToPlace(
+        free=quotient.capacity[quotient.owner],
+        unit=units[0] if len(free) else np.zeros(quotient.capacity.shape[1]),
+        kind=kind,
+        load=loads,
+        allowed=allowed,
+        total=quotient.choices.replicas[pattern.rows[free]],
+        first=np.cumsum([0, *(len(own) for own in boxes)]),
+        fewest=fewest,
+        most=most,
+    )
+    node, replicas = np.empty(len(blocks), np.int64), np.empty((len(free), quotient.owner.size), np.int64)
+    outcome = place(items, MAX_FLOWS, node, replicas)
+    if outcome != PLACED:
+        return None, outcome == NONE
+    counts = np.zeros(quotient.model.compiled.candidate.shape, np.int64)
+    counts[quotient.model.order[free]] = replicas
+    for block, u in zip(blocks, node, strict=True):
+        for j, number in block.contents:
+            counts[quotient.model.order[j], u] += number
+    return counts, False
 
 
 def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list[int]]:
