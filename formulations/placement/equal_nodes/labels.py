@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
-from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
+from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN, empty_fields
 from edrp.formulations.placement.equal_nodes.label_kernel import (
     BOUND,
     SHARED,
@@ -225,7 +225,8 @@ class StateLabelSearch:
         if j < self.quotient.operators - 1:
             group = _without_levels(labels.code, opened)
             if self.told_apart is not None:
-                group = _numbered(group, self._kinds(labels))
+                kinds = self._kinds(labels)
+                group = np.unique(group, return_inverse=True)[1] * (1 + kinds.max(initial=0)) + kinds
             order = np.lexsort((labels.values[:, BOUND], group))
             model, least_downtime = self.quotient.model, self.quotient.least_downtime
             loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
@@ -241,7 +242,9 @@ class StateLabelSearch:
         """Numbers of labels that are equal in the rows that are told apart, and in their blocks."""
         if self.told_apart is None:
             return self.kinds
-        return _numbered(self.kinds[labels.parent], np.where(self.told_apart[labels.row], labels.row, -1), labels.local)
+        rows = np.where(self.told_apart[labels.row], 1 + labels.row, 0)
+        kinds = (self.kinds[labels.parent] * (1 + self.told_apart.size) + rows << MAX_OPEN) + labels.local
+        return np.unique(kinds, return_inverse=True)[1]
 
     def _binding(self, cutoff: float) -> Ints:
         """Mask of the limits that a label could still break, in the form that `undominated` takes."""
@@ -259,11 +262,6 @@ class StateLabelSearch:
             local.append(layer.local[label])
             label = int(layer.parent[label])
         return Pattern(objective, np.array(rows[::-1], np.int64), np.array(local[::-1], np.int64))
-
-
-def _numbered(*columns: Ints) -> Ints:
-    """Numbers of the different rows of some columns."""
-    return np.unique(np.array(columns), axis=1, return_inverse=True)[1].ravel()
 
 
 def _trimmed(labels: LayerLabels, count: int) -> tuple[LayerLabels, float]:

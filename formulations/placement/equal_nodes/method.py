@@ -28,7 +28,6 @@ from edrp.formulations.placement.equal_nodes.realisation import (
 )
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
-from edrp.formulations.placement.equal_nodes.staying_replicas import soonest
 from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules, rules_left_out
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
 from edrp.placement.compilation import compile_problem
@@ -226,8 +225,7 @@ class _EqualNodesSearch:
     def _close(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Place a placement over classes on nodes, sooner and sooner; whether nothing better than the best is left of it."""
         weight, promised, limit = self.compiled.weight["downtime"], promised_downtime(quotient, pattern), quotient.longest_downtime
-        first, _ = soonest(quotient, pattern)
-        while pattern.objective + weight * (first - promised) < self._allowed(self.incumbent.objective):
+        while pattern.objective < self._allowed(self.incumbent.objective):
             spare = self._allowed(self.incumbent.objective) - pattern.objective
             longest = min(limit, promised + spare / weight) if weight else limit
             (counts, none), best = realise_moves(quotient, pattern, longest), self.incumbent.objective

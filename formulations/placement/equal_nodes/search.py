@@ -273,13 +273,13 @@ class CaseSearch:
         """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
         quotient = self.quotient
-        if self._closed_one_by_one(allowed):
-            return []
         remaining = replace(quotient, choices=quotient.choices.select(self._alive))
         if self._late is not None and quotient.least_downtime < self._late <= quotient.longest_downtime:
             sooner = replace(remaining, longest_downtime=self._late - 1.5 * DOWNTIME_SLACK)
             parts = [sooner, replace(remaining, least_downtime=self._late)]
             return [replace(self, quotient=part, mirrored=False) for part in parts]
+        if self._closed_one_by_one(allowed):
+            return []
         split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
         rows = branch(quotient, self._share, self._alive, self.mirrored) if split is None else []
         if split is None and (not rows or self.stalled >= STALLED):
