@@ -146,9 +146,13 @@ class CaseSearch:
 
     def raise_first(self) -> None:
         """A bound on a small graph, and an incumbent by a beam."""
-        self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
+        watched = -1
+        while watched < len(self.incumbent.watched) and not self.done and not self.out_of_time():
+            watched = len(self.incumbent.watched)
+            self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
+            if not self.done:
+                self._labels_below(self.incumbent.objective, self.parameters.first_beam)
         if not self.done:
-            self._labels_below(self.incumbent.objective, self.parameters.first_beam)
             self._leave_room()
 
     def _leave_room(self) -> None:
