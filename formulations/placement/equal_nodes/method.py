@@ -21,13 +21,10 @@ from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.realisation import (
-    promised_downtime,
-    realise_by_program,
-    realise_moves,
-)
+from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
+from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime
 from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules, rules_left_out
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
 from edrp.placement.compilation import compile_problem
@@ -48,9 +45,6 @@ MAX_COMPACT_COLUMNS = 1_000
 
 TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact program took over"
 """Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
-
-DECIDED = "branches with few choices left were bounded by programs over nodes"
-"""Note of an answer whose bound rests on programs over nodes."""
 
 
 class EqualNodes(Method):
@@ -224,7 +218,11 @@ class _EqualNodesSearch:
 
     def _close(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Place a placement over classes on nodes, sooner and sooner; whether nothing better than the best is left of it."""
-        weight, promised, limit = self.compiled.weight["downtime"], promised_downtime(quotient, pattern), quotient.longest_downtime
+        weight, promised, limit = (
+            self.compiled.weight["downtime"],
+            promised_downtime(quotient, pattern),
+            quotient.longest_downtime,
+        )
         while pattern.objective < self._allowed(self.incumbent.objective):
             spare = self._allowed(self.incumbent.objective) - pattern.objective
             longest = min(limit, promised + spare / weight) if weight else limit
@@ -254,11 +252,7 @@ class _EqualNodesSearch:
             self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
-        """The answer, and what it rests on."""
-        answer = self._claimed(stopped)
-        return replace(answer, notes=(DECIDED,)).resting_on("solver's word") if self.incumbent.programs else answer
-
-    def _claimed(self, stopped: StoppedBecause) -> Answer:
+        """The answer, with its bound."""
         size = {
             "classes": len(self.quotient.members),
             "states": max([self.states, *(case.states for case in self.cases)]),

@@ -63,7 +63,9 @@ def _bounds(items: ItemsToPlace, box: Ints, fewest: Ints, most: Ints) -> None:
 
 
 @inlined
-def _flows(items: ItemsToPlace, free: Floats, fewest: Ints, most: Ints, counts: Ints, slots: Ints, came: Ints, line: Ints) -> bool:
+def _flows(
+    items: ItemsToPlace, free: Floats, fewest: Ints, most: Ints, counts: Ints, slots: Ints, came: Ints, line: Ints
+) -> bool:
     """Whether all replicas find room, in `counts`; operators give up nodes for others along augmenting paths."""
     nodes = items.kind.size
     for v in range(nodes):
@@ -96,7 +98,7 @@ def _flows(items: ItemsToPlace, free: Floats, fewest: Ints, most: Ints, counts: 
 
 @inlined
 def _augment(i: int, fewest: Ints, most: Ints, counts: Ints, slots: Ints, came: Ints, line: Ints) -> bool:
-    """Place one more replica of an operator along a shortest path; `came` is by operator and node from where a node is reached."""
+    """Place one more replica of an operator along a shortest path; `came` is the operator and node from which each is reached."""
     operators, nodes = counts.shape
     head, tail = 0, 0
     for v in range(nodes):
@@ -146,6 +148,31 @@ def _next_node(items: ItemsToPlace, block: int, node: int, free: Floats) -> int:
     return items.kind.size
 
 
+@inlined
+def _next_choice(items: ItemsToPlace, level: int, free: Floats, node: Ints, box: Ints) -> int:
+    """Take the next choice of the last level that has one, and give back those after it; returns the level, 0 for none."""
+    blocks, resources = items.load.shape[0], items.unit.size
+    while level > 0:
+        i = level - 1
+        if i < blocks:
+            for m in range(resources if node[i] >= 0 else 0):
+                free[node[i], m] += items.load[i, m]
+            node[i] = _next_node(items, i, node[i], free)
+            if node[i] < items.kind.size:
+                for m in range(resources):
+                    free[node[i], m] -= items.load[i, m]
+                return level
+            node[i] = -1
+        else:
+            i -= blocks
+            box[i] = items.first[i] if box[i] < 0 else box[i] + 1
+            if box[i] < items.first[i + 1]:
+                return level
+            box[i] = -1
+        level -= 1
+    return 0
+
+
 @kernel
 def place(items: ItemsToPlace, most_flows: int, node: Ints, counts: Ints) -> int:
     """Fill in the node of each block and the replicas of each operator and node; returns the outcome."""
@@ -154,34 +181,16 @@ def place(items: ItemsToPlace, most_flows: int, node: Ints, counts: Ints) -> int
     box = np.full(operators, -1)
     fewest, most = np.empty((operators, nodes), np.int64), np.empty((operators, nodes), np.int64)
     slots, came, line = np.empty(nodes, np.int64), np.empty((2, nodes), np.int64), np.empty(nodes, np.int64)
-    node[:] = -1
+    for i in range(blocks):
+        node[i] = -1
     level = 0
-    for flows in range(most_flows):
+    for _ in range(most_flows):
         _bounds(items, box, fewest, most)
         if _flows(items, free, fewest, most, counts, slots, came, line):
             if level == blocks + operators:
                 return PLACED
             level += 1
-        # The next choice of the last level that has one.
-        while level > 0:
-            i = level - 1
-            if i < blocks:
-                if node[i] >= 0:
-                    for m in range(items.unit.size):
-                        free[node[i], m] += items.load[i, m]
-                node[i] = _next_node(items, i, node[i], free)
-                if node[i] < nodes:
-                    for m in range(items.unit.size):
-                        free[node[i], m] -= items.load[i, m]
-                    break
-                node[i] = -1
-            else:
-                i -= blocks
-                box[i] = items.first[i] if box[i] < 0 else box[i] + 1
-                if box[i] < items.first[i + 1]:
-                    break
-                box[i] = -1
-            level -= 1
+        level = _next_choice(items, level, free, node, box)
         if level == 0:
             return NONE
     return GAVE_UP

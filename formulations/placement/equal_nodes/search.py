@@ -86,10 +86,10 @@ class BestOnNodes:
     Attributes
     ----------
     objective : with tie terms; an upper bound on every feasible one at first.
-    offer : realises a placement over classes; whether that could be done.
+    offer : realises a placement over classes, in so many seconds of downtime; whether that could be done.
     close : whether nothing better than the best is a placement over classes, however long it takes; what is, is kept.
     found : whether there is one.
-    programs : placements that programs over nodes have closed.
+    watched : nodes that were too small for what a placement over classes would keep there.
     """
 
     objective: float
@@ -97,7 +97,6 @@ class BestOnNodes:
     close: Callable[[Quotient, Pattern], bool]
     found: bool = False
     watched: list[int] = field(default_factory=list)
-    programs: int = 0
 
 
 @dataclass(eq=False)
@@ -135,6 +134,7 @@ class CaseSearch:
     _share: Floats = field(init=False)
     _downtimes: tuple[Floats, Floats] = field(init=False)
     _late: float | None = None
+    """Downtime with which the best placement over classes that was refused last would find room; None if none was refused."""
 
     def __post_init__(self) -> None:
         self._alive = np.ones(len(self.quotient.choices.operator), bool)
@@ -324,7 +324,6 @@ class CaseSearch:
         best = result.patterns[0].objective if result.patterns else cutoff
         self.bound = max(self.bound, min(result.dropped, best, cutoff))
         return realised or bool(np.isfinite(result.dropped))
-
 
     def _offered(self, pattern: Pattern) -> bool:
         """Whether a placement is realised."""

@@ -1,4 +1,4 @@
-"""Replicas that stay on their nodes in every reconfiguration of their operator within the downtime limit."""
+"""Replicas that stay on their nodes in every reconfiguration of their operator within the downtime limit, and boxes of others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.equal_nodes.boxes import boxes_of_row
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import find_blocks
 from edrp.placement.compiled import NO_NODE
 
@@ -59,9 +59,14 @@ def rows_told_apart(quotient: Quotient, alive: Bools) -> Bools:
     return told_apart
 
 
+def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
+    """The least downtime that a placement over classes could have."""
+    return max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+
+
 def soonest(quotient: Quotient, pattern: Pattern) -> tuple[float, Ints]:
     """The least downtime with which what stays of a placement fits on each node, and the nodes that are too small for less."""
-    promised = max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+    promised = promised_downtime(quotient, pattern)
     room = quotient.capacity[quotient.owner] + QUOTIENT_USE_SLACK
     use, spread = _block_use(quotient, pattern)
     at_once = [_kept_use(quotient, pattern, j, promised) for j in spread]
@@ -128,6 +133,18 @@ def _looked_at(quotient: Quotient) -> Quotient:
         tightened.choices.single == 0
     )
     return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
+
+
+def boxes_of_row(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
+    """Boxes of replicas of an operator on each node, as a row of the choices wants them; in each it takes `longest` at most."""
+    choices, moves = quotient.choices, quotient.moves
+    assert moves is not None
+    replicas = int(choices.replicas[row])
+    inside = (choices.classes[row] >> quotient.owner & 1) == 1
+    room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
+    running_now = moves.times(j, replicas).before.astype(float)
+    stays = running_now.sum() == replicas and choices.downtime[row] == 0.0
+    return [*([(running_now, running_now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
 
 
 def _most(quotient: Quotient, j: int) -> Ints:
