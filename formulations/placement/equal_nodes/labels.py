@@ -51,13 +51,6 @@ class Pattern:
     local: Ints
 
 
-def pattern_key(quotient: Quotient, pattern: Pattern) -> bytes:
-    """Key that identifies a placement over classes, whatever choices the quotient still has."""
-    choices = quotient.choices
-    parts = (choices.classes, choices.single, choices.replicas, choices.anchor)
-    return np.concatenate([*(part[pattern.rows] for part in parts), pattern.local]).tobytes()
-
-
 @dataclass(frozen=True)
 class StateLabelResult:
     """The outcome of a search.

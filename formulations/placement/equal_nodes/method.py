@@ -17,7 +17,7 @@ from edrp.core.tolerances import EQUAL_OBJECTIVES
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
-from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
+from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
@@ -113,7 +113,6 @@ class _EqualNodesSearch:
             for case, used, mirrored in _cases(quotient)
         ]
         self.closed_bound, self.packing_seconds = np.inf, 0.0
-        self.tried: set[bytes] = set()
         self.branches = self.labels = self.states = 0
         self._start()
 
@@ -193,16 +192,12 @@ class _EqualNodesSearch:
         return False
 
     def _offer_moves(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
-        """Place a quotient whose replicas have to move; a placement that was tried before is not tried again."""
+        """Place a quotient whose replicas have to move."""
         later = self.compiled.weight["downtime"] * (seconds - promised_downtime(quotient, pattern))
-        key = pattern_key(quotient, pattern)
-        if key in self.tried or not pattern.objective + later < self.incumbent.objective:
+        if not pattern.objective + later < self.incumbent.objective:
             return False
-        self.tried.add(key)
-        for counts in (realise_moves(quotient, pattern, seconds)[0], realise(quotient, pattern)):
-            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
-                return True
-        return False
+        counts, _ = realise_moves(quotient, pattern, seconds)
+        return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
     @property
     def _packs(self) -> bool:

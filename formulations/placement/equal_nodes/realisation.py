@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import units_left
+from edrp.core.budget import spend, units_left
 from edrp.core.program import Program
 from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
@@ -17,6 +17,9 @@ from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blo
 from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
 from edrp.formulations.placement.equal_nodes.staying_replicas import boxes_of_row
 from edrp.placement.compiled import NO_NODE
+
+PLACING_WORK = 5e-4
+"""Units of work for a placement over classes that is to be placed on nodes."""
 
 NODE_PROGRAM_WORK_LIMIT = 0.5
 """Work limit of one program over nodes, in units of work."""
@@ -33,6 +36,7 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple
     boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free]
     if not all(boxes):
         return None, True
+    spend(PLACING_WORK)
     node, replicas = np.empty(len(blocks), np.int64), np.empty((len(free), quotient.owner.size), np.int64)
     outcome = place(_items(quotient, pattern, blocks, free, boxes), MAX_FLOWS, node, replicas)
     if outcome != PLACED:

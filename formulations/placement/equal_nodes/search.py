@@ -33,15 +33,6 @@ FEW = 3
 SMALL_GAP = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
-SHORTENED = 3
-"""Times that downtimes are split before choices are: few splits say what has to stay, more of them keep others waiting."""
-
-STALLED = 2
-"""Splits of choices in a row that hardly raise the bound, after which downtimes are split again."""
-
-RAISED = 0.05
-"""Part of the gap of a branch by which a split has to raise its bound to count."""
-
 APART_BEAM, MAX_APART = 3_000, 500
 """Labels per layer, and placements, of a search in which placements that nodes may tell apart are not given up for another."""
 
@@ -108,8 +99,6 @@ class CaseSearch:
     quotient : choices of the case.
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
-    shortened : how often downtimes have been split on the way to it.
-    stalled : splits of choices in a row on the way to it that hardly raised the bound.
     tried : choices up to which placements are closed one by one; halved each time.
     bound : proven for the case.
     """
@@ -120,8 +109,6 @@ class CaseSearch:
     incumbent: BestOnNodes
     out_of_time: Callable[[], bool]
     mirrored: bool = False
-    shortened: int = 0
-    stalled: int = 0
     tried: int = sys.maxsize
     bound: float = -np.inf
     labels: int = 0
@@ -265,9 +252,7 @@ class CaseSearch:
 
     def look(self) -> None:
         """Bound, elimination and a search with few labels, for one branch of a case."""
-        before = self.bound
         self._prepare(self.parameters.branch_transitions, self.parameters.branch_rounds)
-        self.stalled = 0 if self.bound - before > RAISED * (self.incumbent.objective - before) else self.stalled + 1
         if not self.done:
             self._eliminate()
             near = self.incumbent.objective - self.bound < SMALL_GAP * abs(self.bound)
@@ -284,15 +269,13 @@ class CaseSearch:
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         if self._closed_one_by_one(allowed):
             return []
-        split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
-        rows = branch(quotient, self._share, self._alive, self.mirrored) if split is None else []
-        if split is None and (not rows or self.stalled >= STALLED):
-            split = split_downtime(quotient, self._downtimes)
+        split = split_downtime(quotient, self._downtimes)
         if split is None:
+            rows = branch(quotient, self._share, self._alive, self.mirrored)
             parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
-        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
+        return [replace(self, quotient=part, mirrored=False) for part in parts]
 
     def _closed_one_by_one(self, allowed: Callable[[float], float]) -> bool:
         """Whether each placement of the branch that nodes may tell apart is closed; only tried where few choices are left."""
