@@ -112,13 +112,14 @@ class _EqualNodesSearch:
             CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
             for case, used, mirrored in _cases(quotient)
         ]
-        self.closed_bound, self.packing_seconds = np.inf, 0.0
+        self.closed_bound, self.packing_seconds, self.trusting = np.inf, 0.0, False
         self.branches = self.labels = self.states = 0
         self._start()
 
     def run(self) -> Answer:
         """Work on the case with the least bound until it is no better than the incumbent."""
-        return self._answer(worked_until_limit(self.options, self._work))
+        answer = self._answer(worked_until_limit(self.options, self._work))
+        return answer.resting_on("solver's word") if self.trusting else answer
 
     def _work(self) -> StoppedBecause:
         for work in (CaseSearch.raise_first, CaseSearch.raise_more):
@@ -196,7 +197,7 @@ class _EqualNodesSearch:
         later = self.compiled.weight["downtime"] * (seconds - promised_downtime(quotient, pattern))
         if not pattern.objective + later < self.incumbent.objective:
             return False
-        counts, _ = realise_moves(quotient, pattern, seconds)
+        counts, *_ = realise_moves(quotient, pattern, seconds)
         return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
     @property
@@ -221,7 +222,8 @@ class _EqualNodesSearch:
         while pattern.objective < self._allowed(self.incumbent.objective):
             spare = self._allowed(self.incumbent.objective) - pattern.objective
             longest = min(limit, promised + spare / weight) if weight else limit
-            (counts, none), best = realise_moves(quotient, pattern, longest), self.incumbent.objective
+            (counts, none, trusting), best = realise_moves(quotient, pattern, longest), self.incumbent.objective
+            self.trusting |= trusting
             if counts is None:
                 return none
             self._hold(self.compiled.deployment(counts))

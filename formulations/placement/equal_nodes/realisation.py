@@ -25,8 +25,8 @@ NODE_PROGRAM_WORK_LIMIT = 0.5
 """Work limit of one program over nodes, in units of work."""
 
 
-def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple[Ints | None, bool]:
-    """Replicas per operator of the compiled problem and node, or None, and whether it is proven that there are none.
+def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple[Ints | None, bool, bool]:
+    """Replicas per operator of the compiled problem and node, or None; whether none are possible; whether a solver says so.
 
     No operator takes longer than `longest` seconds. Blocks choose a node each, the other operators a box each: with the
     replicas that have to stay and those that may come, no operator takes too long. Where replicas differ in what they need,
@@ -35,16 +35,17 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple
     blocks, free = _parts(quotient, pattern)
     boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free]
     if not all(boxes):
-        return None, True
+        return None, True, False
     spend(PLACING_WORK)
     node, replicas = np.empty(len(blocks), np.int64), np.empty((len(free), quotient.owner.size), np.int64)
     outcome = place(_items(quotient, pattern, blocks, free, boxes), MAX_FLOWS, node, replicas)
     if outcome != PLACED:
-        return None, outcome == NONE
+        return None, outcome == NONE, False
     units = quotient.choices.unit[pattern.rows[free]]
     if (units != units[:1]).any():
-        return _placed(quotient, pattern, blocks, free, boxes), False
-    return _counts(quotient, blocks, free, np.vstack([replicas, node[:, None] == np.arange(quotient.owner.size)])), False
+        counts, none = _placed(quotient, pattern, blocks, free, boxes)
+        return counts, none, none
+    return _counts(quotient, blocks, free, np.vstack([replicas, node[:, None] == np.arange(quotient.owner.size)])), False, False
 
 
 def _items(
@@ -76,16 +77,16 @@ def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list
 
 def _placed(
     quotient: Quotient, pattern: Pattern, blocks: list[PackedItem], free: list[int], boxes: list[list[Box]]
-) -> Ints | None:
-    """Solve the program and count the replicas; `boxes` are those of operators that are in no block."""
+) -> tuple[Ints | None, bool]:
+    """Solve the program and count the replicas; whether it has no solution; `boxes` are those of operators that are in no block."""
     choices = quotient.choices
     boxes = [*boxes, *([_block_box(quotient, pattern, block)] for block in blocks)]
     if not all(boxes):
-        return None
+        return None, True
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
     loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
-    solution = _solved(quotient, boxes, totals, loads)
-    return None if solution is None else _counts(quotient, blocks, free, solution)
+    solution, none = _solved(quotient, boxes, totals, loads)
+    return None if solution is None else _counts(quotient, blocks, free, solution), none
 
 
 def _counts(quotient: Quotient, blocks: list[PackedItem], free: list[int], replicas: Ints) -> Ints:
@@ -109,7 +110,7 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     for j in free:
         inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
         boxes.append([(np.zeros(owner.size), np.where(inside, most_on_node(quotient, j)[owner], 0).astype(float))])
-    return _placed(quotient, pattern, blocks, free, boxes)
+    return _placed(quotient, pattern, blocks, free, boxes)[0]
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
@@ -122,8 +123,8 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
     return np.zeros(upper.size), upper
 
 
-def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> Ints | None:
-    """Return replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes)."""
+def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> tuple[Ints | None, bool]:
+    """Replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes); whether there are none."""
     owner = np.repeat(np.arange(len(boxes)), [len(own) for own in boxes])
     fewest, most = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
     program = Program()
@@ -141,4 +142,5 @@ def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Flo
         room = quotient.capacity[quotient.owner, m] + QUOTIENT_USE_SLACK
         program.add_rows(f"room[{m}]", nodes, [(np.arange(nodes), replicas, loads[:, m, None])], upper=room)
     answer = solve_program(program, work_limit=max(0.0, min(NODE_PROGRAM_WORK_LIMIT, units_left())))
-    return None if answer.values is None else np.rint(answer.values[replicas]).astype(np.int64)
+    counts = None if answer.values is None else np.rint(answer.values[replicas]).astype(np.int64)
+    return counts, answer.status == "infeasible"

@@ -33,6 +33,9 @@ FEW = 3
 SMALL_GAP = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
+SHORTENED = 3
+"""Times that downtimes are split where the relaxation mixes them, before choices are."""
+
 APART_BEAM, MAX_APART = 3_000, 500
 """Labels per layer, and placements, of a search in which placements that nodes may tell apart are not given up for another."""
 
@@ -99,6 +102,7 @@ class CaseSearch:
     quotient : choices of the case.
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
+    shortened : how often downtimes have been split on the way to it, where the relaxation mixed them.
     tried : choices up to which placements are closed one by one; halved each time.
     bound : proven for the case.
     """
@@ -109,6 +113,7 @@ class CaseSearch:
     incumbent: BestOnNodes
     out_of_time: Callable[[], bool]
     mirrored: bool = False
+    shortened: int = 0
     tried: int = sys.maxsize
     bound: float = -np.inf
     labels: int = 0
@@ -269,13 +274,13 @@ class CaseSearch:
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         if self._closed_one_by_one(allowed):
             return []
-        split = split_downtime(quotient, self._downtimes)
+        split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
-        return [replace(self, quotient=part, mirrored=False) for part in parts]
+        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
 
     def _closed_one_by_one(self, allowed: Callable[[float], float]) -> bool:
         """Whether each placement of the branch that nodes may tell apart is closed; only tried where few choices are left."""
