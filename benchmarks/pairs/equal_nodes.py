@@ -42,7 +42,6 @@ def prepare_auto(make: Callable[[], edrp.EdrpProblem]) -> Callable[[], Outcome]:
 
 def prepare_scip(make: Callable[[], edrp.EdrpProblem]) -> Callable[[], Outcome]:
     """Prepare the compact program, which each call hands over to SCIP and solves."""
-    from edrp.formulations.placement.compact import build_compact
     from edrp.formulations.placement.formulation import formulate_placement
 
     arrays = formulate_placement(make(), "compact").program.arrays()

@@ -78,7 +78,7 @@ def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list
 def _placed(
     quotient: Quotient, pattern: Pattern, blocks: list[PackedItem], free: list[int], boxes: list[list[Box]]
 ) -> tuple[Ints | None, bool]:
-    """Solve the program and count the replicas; whether it has no solution; `boxes` are those of operators that are in no block."""
+    """Solve the program and count the replicas, by the boxes of operators that are in no block; whether it has no solution."""
     choices = quotient.choices
     boxes = [*boxes, *([_block_box(quotient, pattern, block)] for block in blocks)]
     if not all(boxes):

@@ -39,6 +39,9 @@ SHORTENED = 3
 APART_BEAM, MAX_APART = 3_000, 500
 """Labels per layer, and placements, of a search in which placements that nodes may tell apart are not given up for another."""
 
+LAST_EFFORT = 20
+"""How many times as many there may be where no choice is left to branch on."""
+
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """Numbers of levels of a node's free capacity that states may tell apart; the first one that the budget allows is used."""
 
@@ -277,18 +280,21 @@ class CaseSearch:
         split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
+            if not rows and self._closed_one_by_one(allowed, last=True):
+                return []
             parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
 
-    def _closed_one_by_one(self, allowed: Callable[[float], float]) -> bool:
+    def _closed_one_by_one(self, allowed: Callable[[float], float], *, last: bool = False) -> bool:
         """Whether each placement of the branch that nodes may tell apart is closed; only tried where few choices are left."""
         quotient, alive_count, cutoff = self.quotient, int(self._alive.sum()), allowed(self.incumbent.objective)
-        if quotient.moves is None or quotient.traffic is not None or alive_count > self.tried or self._late is None:
+        if quotient.moves is None or quotient.traffic is not None or not (last or (alive_count <= self.tried and self._late)):
             return False
         told_apart = rows_told_apart(quotient, self._alive)
-        result = self._search().run(cutoff, APART_BEAM, MAX_APART, self.out_of_time, told_apart=told_apart)
+        effort = LAST_EFFORT if last else 1
+        result = self._search().run(cutoff, effort * APART_BEAM, effort * MAX_APART, self.out_of_time, told_apart=told_apart)
         bound = result.dropped
         for pattern in result.patterns:
             if pattern.objective >= min(bound, allowed(self.incumbent.objective)):
