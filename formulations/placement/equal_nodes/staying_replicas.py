@@ -49,12 +49,13 @@ def _watching(quotient: Quotient, watched: Ints) -> Quotient:
 
 def rows_told_apart(quotient: Quotient, alive: Bools) -> Bools:
     """Choices that others cannot stand in for, even with fewer replicas: on one node, or not free to move anywhere at once."""
-    choices = quotient.choices
+    choices, moves = quotient.choices, quotient.moves
+    assert moves is not None
     told_apart = (choices.single == 1) | (np.unique(choices.unit, axis=0).shape[0] > 1)
     for row in np.flatnonzero(alive & ~told_apart):
         boxes = boxes_of_row(quotient, int(choices.operator[row]), int(row), quotient.least_downtime)
         inside = (choices.classes[row] >> quotient.owner & 1) == 1
-        room = np.where(inside, np.minimum(quotient.moves.most[choices.operator[row]][quotient.owner], choices.replicas[row]), 0)
+        room = np.where(inside, np.minimum(moves.most[choices.operator[row]][quotient.owner], choices.replicas[row]), 0)
         told_apart[row] = not any(not fewest.any() and (most >= room).all() for fewest, most in boxes)
     return told_apart
 
