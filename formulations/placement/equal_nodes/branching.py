@@ -53,14 +53,6 @@ def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float 
     return None
 
 
-def halve_downtime(quotient: Quotient, worth: float) -> float | None:
-    """Seconds in the middle between the least downtime and the longest; None where less than `worth` lies between them."""
-    shortest, longest = quotient.least_downtime, quotient.longest_downtime
-    if not _has_downtimes(quotient) or not quotient.model.downtime * (longest - shortest) > worth or not np.isfinite(longest):
-        return None
-    return 0.5 * (shortest + longest)
-
-
 def _has_downtimes(quotient: Quotient) -> bool:
     """Whether something runs that may move, and downtime is part of the objective."""
     return quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
-from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
+from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN, empty_fields
 from edrp.formulations.placement.equal_nodes.label_kernel import (
     BOUND,
     SHARED,
@@ -49,13 +49,6 @@ class Pattern:
     objective: float
     rows: Ints
     local: Ints
-
-
-def pattern_key(quotient: Quotient, pattern: Pattern) -> bytes:
-    """Key that identifies a placement over classes, whatever choices the quotient still has."""
-    choices = quotient.choices
-    parts = (choices.classes, choices.single, choices.replicas, choices.anchor)
-    return np.concatenate([*(part[pattern.rows] for part in parts), pattern.local]).tobytes()
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,13 @@ class StateLabelSearch:
         return (model.downtime - float(view.prices.moves.sum())) * least_downtime if least_downtime else 0.0
 
     def run(
-        self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool], room: float = 1.0
+        self,
+        cutoff: float,
+        beam: int,
+        patterns: int,
+        out_of_time: Callable[[], bool],
+        room: float = 1.0,
+        told_apart: Bools | None = None,
     ) -> StateLabelResult:
         """Search for placements below the cutoff.
 
@@ -156,6 +155,9 @@ class StateLabelSearch:
             Asked between chunks; what is not looked at counts as dropped.
         room
             Share of what is shared that may be used; below 1 the bound of the result holds for no other placements.
+        told_apart
+            Rows of the choices in which one placement must equal another to be given up for it, as in all of its blocks; shape
+            (rows,). None where that does not matter.
         """
         if not self.complete:
             return StateLabelResult([], np.inf, 0)
@@ -165,13 +167,18 @@ class StateLabelSearch:
         )
         layer = _first_label(SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
+        self.told_apart, self.kinds = told_apart, np.zeros(1, np.int64)
         for j in range(quotient.operators):
             layer, lost = self._extended(layer, j, limits, cutoff, beam, out_of_time)
+            self.kinds = self._kinds(layer)
             dropped, width = min(dropped, lost), max(width, layer.code.size)
             history.append(layer)
             if not layer.code.size:
                 return StateLabelResult([], dropped, width)
-        best = np.argsort(layer.values[:, BOUND], kind="stable")[:patterns]
+        best = np.argsort(layer.values[:, BOUND], kind="stable")
+        if told_apart is not None:
+            best = best[np.sort(np.unique(self.kinds[best], return_index=True)[1])]
+        best, dropped = best[:patterns], min(dropped, *layer.values[best[patterns:], BOUND], np.inf)
         return StateLabelResult([self._pattern(history, int(label)) for label in best], dropped, width)
 
     def _scalars(self) -> Floats:
@@ -210,6 +217,9 @@ class StateLabelSearch:
         labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
         if j < self.quotient.operators - 1:
             group = _without_levels(labels.code, opened)
+            if self.told_apart is not None:
+                kinds = self._kinds(labels)
+                group = np.unique(group, return_inverse=True)[1] * (1 + kinds.max(initial=0)) + kinds
             order = np.lexsort((labels.values[:, BOUND], group))
             model, least_downtime = self.quotient.model, self.quotient.least_downtime
             loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
@@ -220,6 +230,14 @@ class StateLabelSearch:
             labels = _take(labels, order[keep])
         labels, more = _trimmed(labels, beam)
         return labels, min(lost, more)
+
+    def _kinds(self, labels: LayerLabels) -> Ints:
+        """Numbers of labels that are equal in the rows that are told apart, and in their blocks."""
+        if self.told_apart is None:
+            return self.kinds
+        rows = np.where(self.told_apart[labels.row], 1 + labels.row, 0)
+        kinds = (self.kinds[labels.parent] * (1 + self.told_apart.size) + rows << MAX_OPEN) + labels.local
+        return np.unique(kinds, return_inverse=True)[1]
 
     def _binding(self, cutoff: float) -> Ints:
         """Mask of the limits that a label could still break, in the form that `undominated` takes."""

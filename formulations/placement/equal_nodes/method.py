@@ -17,18 +17,14 @@ from edrp.core.tolerances import EQUAL_OBJECTIVES
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
-from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
+from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.realisation import (
-    promised_downtime,
-    realise_apart,
-    realise_by_program,
-    realise_moves,
-)
+from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
+from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime
 from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules, rules_left_out
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
 from edrp.placement.compilation import compile_problem
@@ -41,9 +37,6 @@ from edrp.placement.scales import max_objective
 PACKING_SHARE, PACKING_SECONDS = 0.2, 1.0
 """Share of the time, and seconds in any case, for programs that may be of no use: hard packings, moves that take longer."""
 
-LONGER = 6
-"""Programs that are tried for moves that take longer than promised."""
-
 INSTEAD = "use eliminate"
 
 
@@ -52,9 +45,6 @@ MAX_COMPACT_COLUMNS = 1_000
 
 TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact program took over"
 """Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
-
-DECIDED = "branches with few choices left were bounded by programs over nodes"
-"""Note of an answer whose bound rests on programs over nodes."""
 
 
 class EqualNodes(Method):
@@ -117,20 +107,19 @@ class _EqualNodesSearch:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
         self.build_seconds = options.seconds
         self.deployment: Deployment | None = None
-        self.incumbent = BestOnNodes(max_objective(compiled) + 1e-6, self._offer, self._place)
-        leaves = _handed_over(compiled)
+        self.incumbent = BestOnNodes(max_objective(compiled) + 1e-6, self._offer, self._close)
         self.cases = [
-            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored, handed_over=leaves)
+            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
             for case, used, mirrored in _cases(quotient)
         ]
-        self.closed_bound, self.packing_seconds = np.inf, 0.0
-        self.tried: set[bytes] = set()
+        self.closed_bound, self.packing_seconds, self.trusting = np.inf, 0.0, False
         self.branches = self.labels = self.states = 0
         self._start()
 
     def run(self) -> Answer:
         """Work on the case with the least bound until it is no better than the incumbent."""
-        return self._answer(worked_until_limit(self.options, self._work))
+        answer = self._answer(worked_until_limit(self.options, self._work))
+        return answer.resting_on("solver's word") if self.trusting else answer
 
     def _work(self) -> StoppedBecause:
         for work in (CaseSearch.raise_first, CaseSearch.raise_more):
@@ -190,10 +179,10 @@ class _EqualNodesSearch:
             if known is not None:
                 self._hold(known)
 
-    def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
+    def _offer(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
         if quotient.choices.downtime.any():
-            return self._offer_moves(quotient, pattern)
+            return self._offer_moves(quotient, pattern, seconds)
         for way in (realise, realise_by_program):
             if way is realise_by_program and not self._packs:
                 continue
@@ -203,23 +192,13 @@ class _EqualNodesSearch:
                 return True
         return False
 
-    def _offer_moves(self, quotient: Quotient, pattern: Pattern) -> bool:
-        """Place a quotient whose replicas have to move; a placement that was tried before is not tried again."""
-        key = pattern_key(quotient, pattern)
-        if key in self.tried:
+    def _offer_moves(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
+        """Place a quotient whose replicas have to move."""
+        later = self.compiled.weight["downtime"] * (seconds - promised_downtime(quotient, pattern))
+        if not pattern.objective + later < self.incumbent.objective:
             return False
-        self.tried.add(key)
-        for way in (realise_moves, realise):
-            counts = way(quotient, pattern)
-            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
-                return True
-        if self._packs:
-            with self._packing():
-                counts = realise_apart(quotient, pattern)
-                if counts is not None:
-                    self._hold(self.compiled.deployment(counts))
-        self._take_longer(quotient, pattern)
-        return False
+        counts, *_ = realise_moves(quotient, pattern, seconds)
+        return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
     @property
     def _packs(self) -> bool:
@@ -233,29 +212,24 @@ class _EqualNodesSearch:
         yield
         self.packing_seconds += now() - began if counted else 0.0
 
-    def _take_longer(self, quotient: Quotient, pattern: Pattern) -> None:
-        """Realise a placement over classes with more downtime than it promises, as little more as a few programs find."""
-        weight, limit = self.compiled.weight["downtime"], self.compiled.limit["downtime"]
-        promised = least = promised_downtime(quotient, pattern)
-        for attempt in range(LONGER):
-            most = promised + (self.incumbent.objective - pattern.objective) / weight if weight > 0 else limit
-            longest = min(limit, most if attempt == 0 else 0.5 * (least + most))
-            if not promised < longest < np.inf or not self._packs:
-                return
-            with self._packing():
-                counts = realise_moves(quotient, pattern, longest)
-            if counts is not None:
-                self._hold(self.compiled.deployment(counts))
-            elif attempt == 0:
-                return
-            else:
-                least = longest
-
-    def _place(self, counts: Ints) -> tuple[float, float]:
-        """Keep a placement on nodes, if it is better; its objective and downtime, infinite where it is not feasible."""
-        deployment = self.compiled.deployment(counts)
-        objective = self._hold(deployment)
-        return objective, self.problem.evaluate(deployment).metrics["downtime"] if np.isfinite(objective) else np.inf
+    def _close(self, quotient: Quotient, pattern: Pattern) -> bool:
+        """Place a placement over classes on nodes, sooner and sooner; whether nothing better than the best is left of it."""
+        weight, promised, limit = (
+            self.compiled.weight["downtime"],
+            promised_downtime(quotient, pattern),
+            quotient.longest_downtime,
+        )
+        while pattern.objective < self._allowed(self.incumbent.objective):
+            spare = self._allowed(self.incumbent.objective) - pattern.objective
+            longest = min(limit, promised + spare / weight) if weight else limit
+            (counts, none, trusting), best = realise_moves(quotient, pattern, longest), self.incumbent.objective
+            self.trusting |= trusting
+            if counts is None:
+                return none
+            self._hold(self.compiled.deployment(counts))
+            if self.incumbent.objective >= best:
+                return False
+        return True
 
     def _hold(self, deployment: Deployment) -> float:
         """Keep a deployment that is feasible, where it is better than what is held; returns its objective, or infinity."""
@@ -275,11 +249,7 @@ class _EqualNodesSearch:
             self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
-        """The answer, and what it rests on."""
-        answer = self._claimed(stopped)
-        return replace(answer, notes=(DECIDED,)).resting_on("solver's word") if self.incumbent.programs else answer
-
-    def _claimed(self, stopped: StoppedBecause) -> Answer:
+        """The answer, with its bound."""
         size = {
             "classes": len(self.quotient.members),
             "states": max([self.states, *(case.states for case in self.cases)]),

@@ -77,6 +77,7 @@ class Quotient:
     least_downtime, longest_downtime : seconds, that whatever is looked at has at least and at most.
     stays : shape (operators, nodes), replicas that have to stay where they are.
     moves : times of moves; None where nothing runs, or moves do not matter.
+    watched : how many of the shared resources, the last ones, are those of single nodes.
     traffic : what depends on which replicas share nodes; None where nothing does.
     """
 
@@ -92,6 +93,7 @@ class Quotient:
     stays: Ints | None = None
     moves: Moves | None = None
     traffic: Traffic | None = None
+    watched: int = 0
 
     @property
     def operators(self) -> int:
@@ -175,8 +177,8 @@ class Quotient:
         if self.traffic is None:
             return np.zeros((1 + self.shared_capacity.size, 0, MASKS, MASKS))
         table = self.traffic.table(self.model, self.choices.operator, self.choices.replicas)
-        resources = np.zeros((self.shared_capacity.size - len(self.traffic.limits), *table.shape[1:]))
-        return np.concatenate([table[:1], resources, table[1:]])
+        resources = np.zeros((self.shared_capacity.size - self.watched - len(self.traffic.limits), *table.shape[1:]))
+        return np.concatenate([table[:1], resources, table[1:], np.zeros((self.watched, *table.shape[1:]))])
 
 
 def build_quotient(model: EliminationModel, number: Ints) -> Quotient:

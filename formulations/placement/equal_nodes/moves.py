@@ -61,6 +61,7 @@ class Moves:
     def __init__(self, compiled: Compiled, order: Ints, most: Ints) -> None:
         self.compiled, self.order, self.most = compiled, order, most
         self._times: dict[tuple[int, int], MoveTimes] = {}
+        self._breakpoints: dict[tuple[int, int], Floats] = {}
         self._spread: dict[tuple[int, int, bytes], float] = {}
         self._kept: dict[tuple[int, int, bytes, float], tuple[bool, Ints]] = {}
         self._boxes: dict[tuple[int, int, bytes, float], list[Box]] = {}
@@ -71,6 +72,15 @@ class Moves:
             most = int(min(self.most[j].max(), replicas))
             self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)
         return self._times[j, replicas]
+
+    def breakpoints(self, j: int, replicas: int) -> Floats:
+        """All downtimes at which an operator's moves to so many replicas change, in ascending order."""
+        if (j, replicas) not in self._breakpoints:
+            times = self.times(j, replicas)
+            sent = np.unique(times.upload[times.before > 0])
+            seconds = np.maximum(times.code[:, None], sent)[:, :, None] + times.download[:, None, :]
+            _keep(self._breakpoints, (j, replicas), self.compiled.synchronisation_time + np.unique(seconds))
+        return self._breakpoints[j, replicas]
 
     def spread(self, j: int, replicas: int, room: Ints) -> float:
         """Least downtime of an operator's move to so many replicas, at most `room` on each node; infinite where there is none."""

@@ -1,93 +1,102 @@
-"""Small programs that turn a placement over classes into one on nodes, for moves with a given downtime and for hard packings."""
+"""Placements over classes become placements on nodes: moves with a given downtime, and small programs for hard packings."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import units_left
-from edrp.core.program import Linear, Program
-from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
+from edrp.core.budget import spend, units_left
+from edrp.core.program import Program
+from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
+from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
+from edrp.formulations.placement.equal_nodes.staying_replicas import boxes_of_row
 from edrp.placement.compiled import NO_NODE
+
+PLACING_WORK = 5e-4
+"""Units of work for a placement over classes that is to be placed on nodes."""
 
 NODE_PROGRAM_WORK_LIMIT = 0.5
 """Work limit of one program over nodes, in units of work."""
 
 
-def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
-    """The least downtime that a placement over classes could have."""
-    return max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple[Ints | None, bool, bool]:
+    """Replicas per operator of the compiled problem and node, or None; whether none are possible; whether a solver says so.
 
-
-def realise_moves(quotient: Quotient, pattern: Pattern, longest: float | None = None) -> Ints | None:
-    """Replicas per operator of the compiled problem and node, by a small program; None where there are none.
-
-    No operator takes longer than `longest` seconds, by default what the placement promises. Columns are the replicas of each
-    operator that is in no block on each node, whether a block is on a node, and for each of these which box they keep to: with
-    the replicas that have to stay and those that may come, no operator takes too long.
+    No operator takes longer than `longest` seconds. Blocks choose a node each, the other operators a box each: with the
+    replicas that have to stay and those that may come, no operator takes too long. Where replicas differ in what they need,
+    all are first taken to need the least, and then placed by a small program.
     """
     blocks, free = _parts(quotient, pattern)
-    longest = promised_downtime(quotient, pattern) if longest is None else longest
-    return _placed(quotient, pattern, blocks, free, [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free])
+    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free]
+    if not all(boxes):
+        return None, True, False
+    spend(PLACING_WORK)
+    node, replicas = np.empty(len(blocks), np.int64), np.empty((len(free), quotient.owner.size), np.int64)
+    outcome = place(_items(quotient, pattern, blocks, free, boxes), MAX_FLOWS, node, replicas)
+    if outcome != PLACED:
+        return None, outcome == NONE, False
+    units = quotient.choices.unit[pattern.rows[free]]
+    if (units != units[:1]).any():
+        counts, none = _placed(quotient, pattern, blocks, free, boxes)
+        return counts, none, none
+    return _counts(quotient, blocks, free, np.vstack([replicas, node[:, None] == np.arange(quotient.owner.size)])), False, False
 
 
-def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
-    """Replicas as in `realise_moves`, in as many and as soon as a placement over classes promises, not all together as it does.
-
-    Where the blocks find no room next to what has to stay, the program gives up as few of the streams within one node as it can.
-    """
-    longest = promised_downtime(quotient, pattern)
-    operators = range(quotient.operators)
-    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in operators]
-    model = quotient.model
-    local = [
-        (int(model.source[stream]), j)
-        for j in operators
-        for number, stream in enumerate(model.incoming[j])
-        if pattern.local[j] >> number & 1
-    ]
-    return _placed(quotient, pattern, [], list(operators), boxes, local)
+def _items(
+    quotient: Quotient, pattern: Pattern, blocks: list[PackedItem], free: list[int], boxes: list[list[Box]]
+) -> ItemsToPlace:
+    """Arrays for the search; nodes are of one kind where they may be exchanged for one another."""
+    nodes, resources = quotient.owner.size, quotient.capacity.shape[1]
+    allowed = np.array([_block_box(quotient, pattern, block)[1] for block in blocks]).reshape(-1, nodes) > 0
+    fewest, most = (np.array([box[side] for own in boxes for box in own], np.int64).reshape(-1, nodes) for side in (0, 1))
+    return ItemsToPlace(
+        free=quotient.capacity[quotient.owner],
+        unit=quotient.choices.unit[pattern.rows[free]].min(axis=0) if free else np.zeros(resources),
+        kind=np.unique(np.vstack([quotient.owner, allowed, fewest, most]), axis=1, return_inverse=True)[1].ravel(),
+        load=np.array([block.load for block in blocks]).reshape(-1, resources),
+        allowed=allowed,
+        total=quotient.choices.replicas[pattern.rows[free]],
+        first=np.cumsum([0, *(len(own) for own in boxes)]),
+        fewest=fewest,
+        most=most,
+    )
 
 
 def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list[int]]:
-    """The blocks, and the operators that are in none."""
-    blocks = find_blocks(quotient, pattern)
+    """The blocks, the largest first, and the operators that are in none."""
+    blocks = sorted(find_blocks(quotient, pattern), key=lambda block: -float(block.load.sum()))
     inside = {j for block in blocks for j, _ in block.contents}
     return blocks, [j for j in range(quotient.operators) if j not in inside]
 
 
 def _placed(
-    quotient: Quotient,
-    pattern: Pattern,
-    blocks: list[PackedItem],
-    free: list[int],
-    boxes: list[list[Box]],
-    local: Sequence[tuple[int, int]] = (),
-) -> Ints | None:
-    """Solve the program and count the replicas; `boxes` are those of operators that are in no block, `local` as in `_solved`."""
-    choices, model = quotient.choices, quotient.model
+    quotient: Quotient, pattern: Pattern, blocks: list[PackedItem], free: list[int], boxes: list[list[Box]]
+) -> tuple[Ints | None, bool]:
+    """Solve the program and count the replicas, by the boxes of operators that are in no block; whether it has no solution."""
+    choices = quotient.choices
     boxes = [*boxes, *([_block_box(quotient, pattern, block)] for block in blocks)]
     if not all(boxes):
-        return None
+        return None, True
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
     loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
-    solution = _solved(quotient, boxes, totals, loads, local)
-    if solution is None:
-        return None
+    solution, none = _solved(quotient, boxes, totals, loads)
+    return None if solution is None else _counts(quotient, blocks, free, solution), none
+
+
+def _counts(quotient: Quotient, blocks: list[PackedItem], free: list[int], replicas: Ints) -> Ints:
+    """Replicas per operator of the compiled problem and node, from those of the operators in no block and then of blocks."""
+    model = quotient.model
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
-    for j, row in zip(free, solution, strict=False):
-        counts[model.order[j]] += row
-    for block, row in zip(blocks, solution[len(free) :], strict=True):
-        for j, replicas in block.contents:
-            counts[model.order[j]] += replicas * row
+    counts[model.order[free]] = replicas[: len(free)]
+    for block, row in zip(blocks, replicas[len(free) :], strict=True):
+        for j, number in block.contents:
+            counts[model.order[j]] += number * row
     return counts
 
 
@@ -101,7 +110,7 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     for j in free:
         inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
         boxes.append([(np.zeros(owner.size), np.where(inside, most_on_node(quotient, j)[owner], 0).astype(float))])
-    return _placed(quotient, pattern, blocks, free, boxes)
+    return _placed(quotient, pattern, blocks, free, boxes)[0]
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
@@ -114,25 +123,24 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
     return np.zeros(upper.size), upper
 
 
-def _solved(
-    quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats, local: Sequence[tuple[int, int]] = ()
-) -> Ints | None:
-    """Return replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
-
-    As many of the pairs `local` of owners as can be are wholly on one node.
-    """
+def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> tuple[Ints | None, bool]:
+    """Replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes); whether there are none."""
     owner = np.repeat(np.arange(len(boxes)), [len(own) for own in boxes])
     fewest, most = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
     program = Program()
-    add_boxes(program, quotient, Boxes(owner, totals[owner], fewest, most), loads)
-    counts = program["replicas"]
-    joined = program.add_columns("joined", (len(local), counts.shape[1]), upper=1, integer=True)
-    place = np.arange(joined.size).reshape(joined.shape)
-    for name, side in (("sender", 0), ("receiver", 1)):
-        ends = np.array([pair[side] for pair in local], np.int64)
-        wholly = (place, joined, -totals[ends, None].astype(float))
-        program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
-    least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
-    program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
+    owners, nodes = loads.shape[0], most.shape[1]
+    replicas = program.add_columns("replicas", (owners, nodes), upper=totals.max(), integer=True)
+    box = program.add_columns("box", owner.size, upper=1, integer=True)
+    number = np.arange(owners)
+    program.add_rows("one box", owners, [(owner, box, 1.0)], lower=1, upper=1)
+    total = [(number[:, None], replicas, 1.0), (owner, box, -totals[owner].astype(float))]
+    program.add_rows("total", owners, total, lower=0, upper=0)
+    position = np.arange(replicas.size).reshape(replicas.shape)
+    for name, ends, limits in (("fewest", fewest, {"lower": 0.0}), ("most", most, {"upper": 0.0})):
+        program.add_rows(name, replicas.size, [(position, replicas, 1.0), (position[owner], box[:, None], -ends)], **limits)
+    for m in range(loads.shape[1]):
+        room = quotient.capacity[quotient.owner, m] + QUOTIENT_USE_SLACK
+        program.add_rows(f"room[{m}]", nodes, [(np.arange(nodes), replicas, loads[:, m, None])], upper=room)
     answer = solve_program(program, work_limit=max(0.0, min(NODE_PROGRAM_WORK_LIMIT, units_left())))
-    return None if answer.values is None else np.rint(answer.values[counts]).astype(np.int64)
+    counts = None if answer.values is None else np.rint(answer.values[replicas]).astype(np.int64)
+    return counts, answer.status == "infeasible"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -9,14 +10,14 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import refuse_beyond_memory
+from edrp.core.tolerances import DOWNTIME_SLACK
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
-from edrp.formulations.placement.equal_nodes.branching import branch, halve_downtime, split_downtime
+from edrp.formulations.placement.equal_nodes.branching import branch, split_downtime
 from edrp.formulations.placement.equal_nodes.labels import Pattern, StateLabelSearch
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.node_program import NodeProgram, Place
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
-from edrp.formulations.placement.equal_nodes.staying_replicas import with_stays
+from edrp.formulations.placement.equal_nodes.staying_replicas import rows_told_apart, soonest, with_stays
 from edrp.formulations.placement.equal_nodes.values import GraphRelaxations, PricedGraph
 
 FIRST_CUTOFF = 2e-5
@@ -33,22 +34,13 @@ SMALL_GAP = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
 SHORTENED = 3
-"""Times that downtimes are split before choices are: few splits say what has to stay, more of them keep others waiting."""
+"""Times that downtimes are split where the relaxation mixes them, before choices are."""
 
-STALLED = 2
-"""Splits of choices in a row that hardly raise the bound, after which downtimes are split again."""
+APART_BEAM, MAX_APART = 3_000, 500
+"""Labels per layer, and placements, of a search in which placements that nodes may tell apart are not given up for another."""
 
-RAISED = 0.05
-"""Part of the gap of a branch by which a split has to raise its bound to count."""
-
-HALVED = 0.05
-"""Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
-
-MAX_PROGRAM_CHOICES = 400
-"""Choices of all operators together up to which a program over nodes is tried."""
-
-BRANCH_PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
-"""Work limits of the programs of a branch, and of a branch without open choices, in units of work."""
+LAST_EFFORT = 20
+"""How many times as many there may be where no choice is left to branch on."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """Numbers of levels of a node's free capacity that states may tell apart; the first one that the budget allows is used."""
@@ -91,17 +83,17 @@ class BestOnNodes:
     Attributes
     ----------
     objective : with tie terms; an upper bound on every feasible one at first.
-    offer : realises a placement over classes; whether that could be done.
-    place : tries replicas per operator of the problem and node; objective and downtime, infinite where it is not feasible.
+    offer : realises a placement over classes, in so many seconds of downtime; whether that could be done.
+    close : whether nothing better than the best is a placement over classes, however long it takes; what is, is kept.
     found : whether there is one.
-    programs : branches that programs over nodes have bounded.
+    watched : nodes that were too small for what a placement over classes would keep there.
     """
 
     objective: float
-    offer: Callable[[Quotient, Pattern], bool]
-    place: Place
+    offer: Callable[[Quotient, Pattern, float], bool]
+    close: Callable[[Quotient, Pattern], bool]
     found: bool = False
-    programs: int = 0
+    watched: list[int] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -113,9 +105,8 @@ class CaseSearch:
     quotient : choices of the case.
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
-    shortened : how often downtimes have been split on the way to it.
-    stalled : splits of choices in a row on the way to it that hardly raised the bound.
-    handed_over : whether another method takes over where no choice is left, so that downtimes need not be split there.
+    shortened : how often downtimes have been split on the way to it, where the relaxation mixed them.
+    tried : choices up to which placements are closed one by one; halved each time.
     bound : proven for the case.
     """
 
@@ -126,9 +117,7 @@ class CaseSearch:
     out_of_time: Callable[[], bool]
     mirrored: bool = False
     shortened: int = 0
-    stalled: int = 0
-    tried: int = MAX_PROGRAM_CHOICES
-    handed_over: bool = False
+    tried: int = sys.maxsize
     bound: float = -np.inf
     labels: int = 0
     states: int = 0
@@ -139,6 +128,8 @@ class CaseSearch:
     _views: list[PricedGraph] = field(init=False, default_factory=list)
     _share: Floats = field(init=False)
     _downtimes: tuple[Floats, Floats] = field(init=False)
+    _late: float | None = None
+    """Downtime with which the best placement over classes that was refused last would find room; None if none was refused."""
 
     def __post_init__(self) -> None:
         self._alive = np.ones(len(self.quotient.choices.operator), bool)
@@ -150,9 +141,13 @@ class CaseSearch:
 
     def raise_first(self) -> None:
         """A bound on a small graph, and an incumbent by a beam."""
-        self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
+        watched = -1
+        while watched < len(self.incumbent.watched) and not self.done and not self.out_of_time():
+            watched = len(self.incumbent.watched)
+            self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
+            if not self.done:
+                self._labels_below(self.incumbent.objective, self.parameters.first_beam)
         if not self.done:
-            self._labels_below(self.incumbent.objective, self.parameters.first_beam)
             self._leave_room()
 
     def _leave_room(self) -> None:
@@ -162,7 +157,7 @@ class CaseSearch:
                 return
             answer = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
             for pattern in answer.patterns:
-                if self.incumbent.offer(self.quotient, pattern):
+                if self._offered(pattern):
                     break
 
     def raise_more(self) -> None:
@@ -181,6 +176,9 @@ class CaseSearch:
         if remaining is None:
             self.bound = np.inf
             return
+        if self._centre is not None:
+            new = remaining.shared_capacity.size - self.quotient.shared_capacity.size
+            self._centre = np.insert(self._centre, np.full(new, -1 - remaining.operators), 0.0)
         self.quotient = remaining
         self._alive = np.ones(len(remaining.choices.operator), bool)
         graph = self._built(transitions)
@@ -207,7 +205,7 @@ class CaseSearch:
         if np.unique(choices.operator[self._alive]).size < self.quotient.operators:
             return None
         remaining = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
-        remaining = with_stays(remaining)
+        remaining = with_stays(remaining, self.incumbent.watched)
         return remaining if np.unique(remaining.choices.operator).size == remaining.operators else None
 
     def _tilted(self, best: PricedGraph) -> list[PricedGraph]:
@@ -262,9 +260,7 @@ class CaseSearch:
 
     def look(self) -> None:
         """Bound, elimination and a search with few labels, for one branch of a case."""
-        before = self.bound
         self._prepare(self.parameters.branch_transitions, self.parameters.branch_rounds)
-        self.stalled = 0 if self.bound - before > RAISED * (self.incumbent.objective - before) else self.stalled + 1
         if not self.done:
             self._eliminate()
             near = self.incumbent.objective - self.bound < SMALL_GAP * abs(self.bound)
@@ -274,51 +270,64 @@ class CaseSearch:
         """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
         quotient = self.quotient
+        remaining = replace(quotient, choices=quotient.choices.select(self._alive))
+        if self._late is not None and quotient.least_downtime < self._late <= quotient.longest_downtime:
+            sooner = replace(remaining, longest_downtime=self._late - 1.5 * DOWNTIME_SLACK)
+            parts = [sooner, replace(remaining, least_downtime=self._late)]
+            return [replace(self, quotient=part, mirrored=False) for part in parts]
+        if self._closed_one_by_one(allowed):
+            return []
         split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
-            if (not rows or self.stalled >= STALLED) and not self.handed_over:
-                if self._decided(allowed, BRANCH_PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
-                    return []
-                worth = HALVED * (self.incumbent.objective - self.bound)
-                split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
-            if split is None:
-                parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
-                return [replace(self, quotient=part, mirrored=False) for part in parts]
-        remaining = replace(quotient, choices=quotient.choices.select(self._alive))
+            if not rows and self._closed_one_by_one(allowed, last=True):
+                return []
+            parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
+            return [replace(self, quotient=part, mirrored=False) for part in parts]
         parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
-        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
+        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
 
-    def _decided(self, allowed: Callable[[float], float], seconds: float) -> bool:
-        """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
-        quotient, alive_count = self.quotient, int(self._alive.sum())
-        sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1)
-        if (
-            quotient.moves is None
-            or quotient.traffic is not None
-            or (alive_count > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT)
-        ):
+    def _closed_one_by_one(self, allowed: Callable[[float], float], *, last: bool = False) -> bool:
+        """Whether each placement of the branch that nodes may tell apart is closed; only tried where few choices are left."""
+        quotient, alive_count, cutoff = self.quotient, int(self._alive.sum()), allowed(self.incumbent.objective)
+        if quotient.moves is None or quotient.traffic is not None or not (last or (alive_count <= self.tried and self._late)):
             return False
-        if not np.array_equal(sets[0], np.arange(quotient.operators)):  # several sets of classes, or no choice at all
-            return False
-        program = NodeProgram(quotient, self._alive, seconds)
-        self.incumbent.programs += 1
-        self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
-        self.tried = alive_count // 2
-        return self.bound >= allowed(self.incumbent.objective)
+        told_apart = rows_told_apart(quotient, self._alive)
+        effort = LAST_EFFORT if last else 1
+        result = self._search().run(cutoff, effort * APART_BEAM, effort * MAX_APART, self.out_of_time, told_apart=told_apart)
+        bound = result.dropped
+        for pattern in result.patterns:
+            if pattern.objective >= min(bound, allowed(self.incumbent.objective)):
+                break
+            if self.out_of_time() or not self.incumbent.close(quotient, pattern):
+                bound = pattern.objective
+        goal = allowed(self.incumbent.objective)
+        self.bound, self.tried = max(self.bound, min(bound, goal)), max(40, alive_count // 2)
+        return self.bound >= goal
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:
         """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""
         result = self._search().run(cutoff, beam, self.parameters.patterns, self.out_of_time)
         self.labels = max(self.labels, result.width)
         realised = False
+        self._late = None
         for pattern in result.patterns:
-            if pattern.objective >= self.incumbent.objective or self.incumbent.offer(self.quotient, pattern):
+            if pattern.objective >= self.incumbent.objective or self._offered(pattern):
                 realised = True
                 break
         best = result.patterns[0].objective if result.patterns else cutoff
         self.bound = max(self.bound, min(result.dropped, best, cutoff))
         return realised or bool(np.isfinite(result.dropped))
+
+    def _offered(self, pattern: Pattern) -> bool:
+        """Whether a placement is realised."""
+        quotient = self.quotient
+        if not quotient.choices.downtime.any():
+            return self.incumbent.offer(quotient, pattern, 0.0)
+        seconds, nodes = soonest(quotient, pattern)
+        self._late = seconds if self._late is None else self._late
+        self.incumbent.watched += [int(u) for u in nodes if u not in self.incumbent.watched]
+        return self.incumbent.offer(quotient, pattern, seconds)
 
 
 def _level_counts(quotient: Quotient) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
@@ -22,9 +22,11 @@ from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
-from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.staying_replicas import with_stays
+from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
+from edrp.formulations.placement.equal_nodes.realisation import realise_moves
+from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
+from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime, soonest, with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
@@ -423,38 +425,54 @@ def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
                 assert (np.array(counts) >= stays).all()
 
 
+def test_items_are_placed_if_and_only_if_they_can_be():
+    """Against all placements of one block and two operators with boxes on three nodes."""
+    random = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(60):
+        free, load = random.integers(1, 5, (3, 1)), random.integers(1, 4, (1, 1))
+        fewest = random.integers(0, 2, (4, 3))
+        items = ItemsToPlace(
+            free=free.astype(float),
+            unit=np.ones(1),
+            kind=np.arange(3),
+            load=load.astype(float),
+            allowed=random.random((1, 3)) < 0.7,
+            total=random.integers(1, 6, 2),
+            first=np.array([0, 2, 4]),
+            fewest=fewest,
+            most=fewest + random.integers(0, 3, (4, 3)),
+        )
+        node, counts = np.empty(1, np.int64), np.empty((2, 3), np.int64)
+        outcome = place(items, MAX_FLOWS, node, counts)
+        configurations = [
+            [np.array(c) for c in product(range(6), repeat=3) if sum(c) == items.total[i] and any(
+                (items.fewest[b] <= c).all() and (c <= items.most[b]).all() for b in range(items.first[i], items.first[i + 1])
+            )]
+            for i in range(2)
+        ]  # fmt: skip
+        rooms = [free[:, 0] - load[0, 0] * (np.arange(3) == v) for v in np.flatnonzero(items.allowed[0])]
+        possible = any((one + other <= room).all() for one, other in product(*configurations) for room in rooms)
+        assert outcome == (PLACED if possible else NONE)
+        outcomes.add(outcome)
+        if possible:
+            assert items.allowed[0, node[0]]
+            assert (counts.sum(axis=0) + load[0, 0] * (np.arange(3) == node[0]) <= free[:, 0]).all()
+            assert all(any((row == c).all() for c in configurations[i]) for i, row in enumerate(counts))
+    assert outcomes == {PLACED, NONE}
+
+
 @pytest.mark.parametrize("seed", range(19))
-def test_programs_over_nodes_find_the_best_deployment_of_a_branch(seed):
-    """Against all feasible deployments on the same classes, for a middle and the longest of their downtimes."""
+def test_what_nodes_are_too_small_for_takes_longer_in_every_deployment(seed):
+    """No deployment of a placement over classes has less downtime than the soonest, even where classes alone promise it."""
     problem = random_cluster(seed, running=True)
     quotient = compiled_quotient(problem)
-    every = feasible_deployments(problem)
-    if quotient.moves is None or quotient.traffic is not None or not every:
+    if quotient.moves is None or quotient.traffic is not None:
         return
-    compiled = quotient.model.compiled
-    index = {node.name: u for u, node in enumerate(problem.network.nodes)}
-    operators = [problem.application.operators[i].name for i in quotient.model.order]
-    tie = quotient.model.cost - compiled.weight["cost"]
-
-    def objective(evaluation):
-        return evaluation.objective + tie * evaluation.metrics["cost"]
-
-    def classes(deployment):
-        return tuple(sum({1 << int(quotient.owner[index[node]]) for node in deployment[name]}) for name in operators)
-
-    decided = classes(min(every, key=lambda entry: objective(entry.evaluation)).deployment)
-    branch = [entry.evaluation for entry in every if classes(entry.deployment) == decided]
-    alive = quotient.choices.classes == np.array(decided)[quotient.choices.operator]
-    for longest in np.quantile([one.metrics["downtime"] for one in branch], [0.5, 1.0], method="lower"):
-        best = min(objective(one) for one in branch if one.metrics["downtime"] <= longest)
-        found = [1.01 * best + 1e-9]
-
-        def place(counts, found=found):
-            evaluation = problem.evaluate(compiled.deployment(counts))
-            found.append(objective(evaluation) if evaluation.feasible else np.inf)
-            return found[-1], evaluation.metrics["downtime"] if evaluation.feasible else np.inf
-
-        program = NodeProgram(replace(quotient, longest_downtime=float(longest)), alive, 60.0)
-        bound = program.bound(lambda found=found: min(found) * (1 - 1e-9), place)
-        assert min(found) == pytest.approx(best, rel=1e-9)
-        assert bound >= best * (1 - 2e-9)
+    incumbent = BestOnNodes(np.inf, lambda *_: False, lambda *_: False)
+    case = CaseSearch(with_stays(quotient), 0, EqualNodesParameters(), incumbent, lambda: False)
+    case._prepare(60_000, 5)
+    for pattern in case._search().run(np.inf, 200, 20, lambda: False).patterns if np.isfinite(case.bound) else []:
+        seconds, _ = soonest(case.quotient, pattern)
+        counts, *_ = realise_moves(case.quotient, pattern, min(seconds, case.quotient.longest_downtime + 1.0) - 1e-6)
+        assert seconds <= promised_downtime(case.quotient, pattern) or counts is None
