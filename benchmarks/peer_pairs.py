@@ -94,6 +94,8 @@ class Measured:
 
 
 PAIRS: dict[str, Pair] = {}
+MODULES: dict[str, str] = {}
+"""The module that registers each pair: a side's process imports no other, since libraries of two peers may not go together."""
 
 
 def register(pair: Pair) -> None:
@@ -101,6 +103,7 @@ def register(pair: Pair) -> None:
     if pair.name in PAIRS:
         raise ValueError(f"there is a pair named {pair.name!r} already")
     PAIRS[pair.name] = pair
+    MODULES[pair.name] = sys._getframe(1).f_globals["__name__"]
 
 
 def load_pairs() -> dict[str, Pair]:
@@ -140,7 +143,7 @@ def serve(call: Call) -> None:
 @contextmanager
 def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
     """A process that makes the calls of a side, one for each call of what is returned."""
-    words = [sys.executable, str(SCRIPT), "--serve", side, "--only", pair.name]
+    words = [sys.executable, str(SCRIPT), "--serve", side, "--only", pair.name, "--module", MODULES[pair.name]]
     surroundings = os.environ | ONE_THREAD | {"PYTHONPATH": str(SCRIPT.parent)}  # which workers of Spark inherit
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings

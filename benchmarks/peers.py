@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from peer_pairs import Call, Measured, load_pairs, measure, serve
+from peer_pairs import PAIRS, Call, Measured, load_pairs, measure, serve
 from rich.console import Console
 from rich.table import Table
 
@@ -42,14 +43,16 @@ def main(
     out: Annotated[Path | None, typer.Option(help="File for one line of JSON per row.")] = None,
     side: Annotated[str, typer.Option("--serve", hidden=True)] = "",
     only: Annotated[str, typer.Option(hidden=True)] = "",
+    module: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Measure the pairs of `pairs/`."""
-    pairs = load_pairs()
     if side:
-        call = getattr(pairs[only], side)
+        import_module(module)
+        call = getattr(PAIRS[only], side)
         assert isinstance(call, Call)
         serve(call)
         return
+    pairs = load_pairs()
     table = Table(
         "row", "goal", "edrp, s", "peer", "peer, s", "ratio", "edrp, MB", "peer, MB", "answer", "peer's answer", box=None
     )
