@@ -55,7 +55,9 @@ class OperatorStage(NamedTuple):
     source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
     flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
     are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
-    `own_stride` lead into it. `rest_*`
+    `own_stride` lead into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of
+    their sources `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this
+    operator, and `goes_on` whether the bound counts anything out of it. `rest_*`
     are the least objective and money of the operators still to come. `limits`: response, cost, usage.
     """
 
@@ -90,6 +92,11 @@ class OperatorStage(NamedTuple):
     response: float
     weight_downtime: float
     least_downtime: float
+    early_operator: Ints
+    early_start: Ints
+    early: Floats
+    own_early: Floats
+    goes_on: bool
     constants: Floats
     price_cost: float
     price_usage: float
@@ -130,6 +137,7 @@ class Extensions(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
 
+    `flowing` is the cost that open streams bring with them.
     `taken` (nodes, resources) is what a label takes.
     `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`.
     """
@@ -228,14 +236,15 @@ def _cost_to_go(stage: OperatorStage, k: int, base: int, c: int, scratch: Scratc
     cost in the bound, ends at the last.
     """
     pace, last = stage.alpha * stage.own_flow[k], scratch.added[0]
-    if stage.own_stride == 0:
+    if not stage.goes_on:
         return pace * last + stage.tables[k, base]
     best = -np.inf
     for p in range(stage.degree[c]):
         candidate = stage.places[c, p]
         if candidate >= 0:
             finish = last if stage.is_sink or scratch.late.size == 1 else scratch.late[p]
-            best = max(best, pace * finish + stage.tables[k, base + candidate * stage.own_stride])
+            onward = stage.tables[k, base + candidate * stage.own_stride] + stage.own_early[k, candidate]
+            best = max(best, pace * finish + onward)
     return best
 
 
@@ -292,6 +301,12 @@ def expand(
                 latest = max(latest, labels.finish[row, i, p] + configurations.tail[chosen, p])
             for f in range(flowing.size):
                 flowing[f] += stage.open_flow[f, k] * labels.finish[row, i, configurations.anchor_member[chosen]]
+        for f in range(flowing.size):
+            flowing[f] *= stage.alpha
+            for k in range(stage.early_operator.size):
+                i = stage.early_operator[k]
+                candidate = configurations.anchor[configurations.start[i] + labels.chosen[row, i]]
+                flowing[f] += stage.early[f, stage.early_start[k] + candidate]
         for c in range(stage.degree.size):
             _extend(stage, c, scratch)
             bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
@@ -331,7 +346,7 @@ def _bound(
     common += stage.weight_downtime * (late - stage.least_downtime)
     best = simple
     for k in range(flowing.size):
-        best = max(best, common + stage.constants[k] + stage.alpha * flowing[k] + _cost_to_go(stage, k, base, c, scratch))
+        best = max(best, common + stage.constants[k] + flowing[k] + _cost_to_go(stage, k, base, c, scratch))
         if best > cutoff:
             break
     return best

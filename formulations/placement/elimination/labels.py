@@ -130,6 +130,12 @@ class BoxLabelSearch:
             strides[j] = stride
             stride *= self.plan.candidates[j].node.size
         later = range(i + 1, model.operators)
+        ahead = [e for e in self.views[0][1].ahead if model.source[e] <= i < model.target[e]]
+        early = [e for e in ahead if model.source[e] < i]
+        sizes = [self.plan.candidates[model.source[e]].node.size for e in early]
+        own_early = np.zeros((len(self.views), self.plan.candidates[i].node.size))
+        for e in sorted(set(ahead) - set(early)):
+            own_early += np.array([tables.ahead[e] for _, tables in self.views])
         is_sink = not len(model.outgoing[i])
         if is_sink:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
@@ -165,6 +171,11 @@ class BoxLabelSearch:
             response=model.response,
             weight_downtime=model.downtime,
             least_downtime=box.least,
+            early_operator=model.source[early].astype(np.int64),
+            early_start=np.cumsum([0, *sizes])[:-1].astype(np.int64),
+            early=np.array([np.concatenate([np.zeros(0), *(tables.ahead[e] for e in early)]) for _, tables in self.views]),
+            own_early=own_early,
+            goes_on=i in remembered or len(ahead) > len(early),
             constants=np.array([relaxation.constant for relaxation, _ in self.views]),
             price_cost=model.cost,
             price_usage=model.usage,
