@@ -108,7 +108,10 @@ class OperatorStage(NamedTuple):
 
 
 class AllConfigurations(NamedTuple):
-    """Configurations of all operators (global numbering), the network, and what a replica takes, (operators, resources)."""
+    """Configurations of all operators (global numbering), the network, what a replica takes, (operators, resources), and has.
+
+    `tracked` (nodes,): where what an operator takes counts to the end; elsewhere it counts up to the operator `last_use`.
+    """
 
     start: Ints
     members: Ints32
@@ -119,6 +122,9 @@ class AllConfigurations(NamedTuple):
     delay: Floats
     price: Floats
     demand: Floats
+    capacity: Floats
+    tracked: Bools
+    last_use: Ints
 
 
 class Extensions(NamedTuple):
@@ -194,13 +200,30 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: B
 
 @inlined
 def count_taken(configurations: AllConfigurations, labels: BeamLabels, row: int, operators: int, taken: np.ndarray) -> None:
-    """What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
+    """What counts of what the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
     taken[:] = 0.0
     for i in range(operators):
-        c = configurations.start[i] + labels.chosen[row, i]
+        c, counts = configurations.start[i] + labels.chosen[row, i], configurations.last_use[i] >= operators
         for p in range(configurations.degree[c]):
+            u = configurations.members[c, p]
+            if counts or configurations.tracked[u]:
+                for m in range(taken.shape[1]):
+                    taken[u, m] += configurations.demand[i, m]
+
+
+@inner_loop
+def mark_overfull(configurations: AllConfigurations, labels: BeamLabels, taken: np.ndarray, overfull: np.ndarray) -> None:
+    """Mark the nodes that complete labels fill beyond their capacity, shape (labels, nodes)."""
+    for row in range(overfull.shape[0]):
+        taken[:] = 0.0
+        for i in range(labels.chosen.shape[1]):
+            c = configurations.start[i] + labels.chosen[row, i]
+            for p in range(configurations.degree[c]):
+                for m in range(taken.shape[1]):
+                    taken[configurations.members[c, p], m] += configurations.demand[i, m]
+        for u in range(taken.shape[0]):
             for m in range(taken.shape[1]):
-                taken[configurations.members[c, p], m] += configurations.demand[i, m]
+                overfull[row, u] |= taken[u, m] > configurations.capacity[u, m] * (1 + LIMIT_SLACK)
 
 
 @inlined
