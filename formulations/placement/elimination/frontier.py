@@ -228,14 +228,15 @@ def _with_forgotten(
     for i in range(model.operators - 1, -1, -1):
         for e in model.outgoing[i].tolist():
             j = int(model.target[e])
-            share = flow[e] / through[j] * onward[j] if through[j] > 0 else np.zeros(onward[j].size)
+            part = flow[e] / through[j] if through[j] > 0 else 0.0
+            share = part * np.where(np.isfinite(onward[j]), onward[j], 0.0)  # candidates dropped meanwhile cost infinitely much
             costs = stream_costs(model, relaxation, e, float(flow[e]), plan.candidates[i], plan.candidates[j])
             least = (costs + share[None]).min(axis=1, initial=np.inf)
             onward[i] = onward[i] + least
             if e not in remembered:
                 ahead[e] = least
                 unary[i] = unary[i] + least
-                unary[j] = unary[j] - np.where(np.isfinite(share), share, 0.0)
+                unary[j] = unary[j] - share
     return unary, ahead
 
 
