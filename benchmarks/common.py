@@ -1,4 +1,4 @@
-"""What several benchmarks share: rows in files, times, and how answers are compared."""
+"""Parts that several benchmarks share: rows in files, times, and how answers are compared."""
 
 from __future__ import annotations
 

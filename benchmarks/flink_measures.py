@@ -1,4 +1,4 @@
-"""What the benchmarks on Flink share: predictions of latency and moved state, the rule of DS2, and how rows are shown."""
+"""Parts that the benchmarks on Flink share: predictions of latency and moved state, the rule of DS2, and how rows are shown."""
 
 from __future__ import annotations
 

@@ -25,8 +25,10 @@ BENCHMARKS = {
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
     "flink_response_times": ("real systems", "response times after migrations by window and method (state migration, Fig. 13)"),
     "forecast_quality": ("quality", "forecasts of offered rates against the same time a week before, on real series"),
+    "growth": ("speed", "the default method of every kind while sizes double, to a minute or 4 GiB"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
+    "peers": ("speed", "edrp against the programs, solvers and commands that would be used instead"),
     "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
     "sequences": ("quality", "deployments over elastic days: gap, and room closed below the baselines"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
@@ -97,10 +99,15 @@ def register(spec: BenchSpec) -> None:
     SPECS[spec.name] = spec
 
 
+def import_folder(name: str) -> None:
+    """Import all files of a folder beside this one, which register themselves."""
+    for path in sorted((Path(__file__).resolve().parent / name).glob("*.py")):
+        import_module(f"{name}.{path.stem}")
+
+
 def load_specs() -> dict[str, BenchSpec]:
-    """Import all files of `specs/`, which register themselves."""
-    for path in sorted((Path(__file__).resolve().parent / "specs").glob("*.py")):
-        import_module(f"specs.{path.stem}")
+    """Import all files of `specs/`."""
+    import_folder("specs")
     return SPECS
 
 

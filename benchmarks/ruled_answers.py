@@ -71,7 +71,7 @@ def ruled_answers(problem: Any, methods: tuple[str, ...], work_limit: float = 0.
 
 
 def _fault(solution: Solution, optimum: float | None, exact: bool) -> str:
-    """What is wrong with an answer, of which the optimum is known."""
+    """Fault of an answer, of which the optimum is known."""
     proven = "infeasible" if optimum is None else "optimal"
     value, slack = solution.objective, PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(optimum or 0.0))
     wrong_status = solution.status != proven if exact else solution.status in {"optimal", "infeasible"} - {proven}

@@ -1,9 +1,13 @@
 """Benchmarks: none is forgotten or misnamed, answers are compared as they should, no false certificate passes."""
 
+import sys
 from pathlib import Path
 
+import growth
 import pytest
 from common import agrees, timed
+from peer_pairs import Command, Outcome, Pair, load_pairs, measure
+from peers import answer
 from registry import BENCHMARKS, SUBJECTS, BenchSpec, Case
 
 FOLDER = Path(__file__).parent
@@ -45,6 +49,51 @@ def test_an_answer_has_to_bracket_the_optimum(status, objective, bound, consiste
     answer = type("Answer", (), {"status": status, "objective": objective, "bound": bound})
     assert agrees(answer, 2.0) == consistent
     assert agrees(answer, None) == (objective is None)
+
+
+def test_both_sides_of_a_pair_are_measured_with_what_they_start():
+    """A command counts its child processes; a peer that is not installed is left out."""
+    spin = "import time\nwhile time.process_time() < 0.2: pass"
+    child = Command(
+        "child",
+        lambda scratch: [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"],
+    )
+    idle = Command("idle", lambda scratch: [sys.executable, "-c", "pass"])
+    both = measure(Pair("own", "", child, idle), 1)
+    assert both["ours"].processor >= 0.2
+    assert both["peer"].outcome == Outcome()
+    assert measure(Pair("own", "", idle, child, needs=("no_such_module",)), 1)["peer"] is None
+    with pytest.raises(RuntimeError, match="broken: exit code 3"):
+        measure(Pair("own", "", Command("broken", lambda scratch: [sys.executable, "-c", "exit(3)"])), 1)
+
+
+def test_answers_of_a_pair_say_their_gap():
+    """The gap is that of the bound, nothing where a side has no bound."""
+    run = type("Run", (), {"outcome": Outcome(10.0, 9.5, "of 3")})
+    assert answer(run) == "10 (gap 5.00%) of 3"
+    assert answer(type("Run", (), {"outcome": Outcome(10.0)})) == "10"
+    assert answer(None) == ""
+
+
+def test_a_slope_is_that_of_the_last_sizes_and_a_cliff_names_what_is_open():
+    """Cubic times have slope 3; the first size beyond the limit is the cliff, with its gap or its failure."""
+
+    def row(size: int, seconds: float | None, status: str, gap: float | None, stopped: str = "finished") -> dict[str, object]:
+        fixed = {"kind": "mapping", "family": "grid", "seed": 1, "bytes": 2e8}
+        return fixed | {"size": size, "seconds": seconds, "status": status, "gap": gap, "stopped": stopped}
+
+    rows = [row(size, 1e-3 * size**3, "optimal", 0.0) for size in (1, 2, 4, 8, 16)]
+    rows += [row(32, 9.0, "feasible", None), row(64, 60.0, "feasible", 0.25, "time_limit")]
+    cubic, grown = growth.table(rows[:5], 60.0), growth.table(rows, 60.0)
+    assert list(cubic)[-1] == "| `mapping` | `grid` | 16 components | 16 | 4.1 | 200 | 3.0 | none |"
+    assert list(grown)[-1] == "| `mapping` | `grid` | 16 components | 32 | 9 | 200 | 2.4 | 64: feasible, gap 25.00% |"
+    failed = [row(1, None, "failed", None, "MemoryError")]
+    assert list(growth.table(failed, 60.0))[-1] == "| `mapping` | `grid` |  |  |  |  |  | 1: MemoryError |"
+
+
+def test_every_pair_has_a_goal():
+    """Pairs are found in their folder; nothing is prepared when they are."""
+    assert all(pair.goal for pair in load_pairs().values())
 
 
 @pytest.mark.slow

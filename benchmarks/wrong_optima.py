@@ -214,7 +214,7 @@ def under_loads(problem: Any, random: Any) -> Any:
 
 
 def read_or(problem: Any, document: Any) -> Any:
-    """What a document describes, or the problem where it is refused."""
+    """Contents of a document, or the problem where it is refused."""
     try:
         return type(problem).model_validate(document)
     except ValueError:

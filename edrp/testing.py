@@ -112,7 +112,7 @@ def check_work_limit(method: Method) -> None:
 
 
 def _claims(answer: Answer) -> bytes:
-    """What must be the same of two answers."""
+    """Parts of an answer that must be the same in another."""
     parts = (answer.status, answer.stopped_because, answer.decision, answer.objective, answer.bound, answer.notes)
     return pickle.dumps([pickle.dumps(part) for part in parts])
 

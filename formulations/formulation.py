@@ -160,7 +160,7 @@ class MetricFormulation(Formulation):
         self.program.add_row(f"other than deployment {self.program.rows}", others, lower=1.0)
 
     def _not_own(self, make: Callable[[], Made]) -> Made:
-        """What is made with rows that define it, which are not the user's."""
+        """Blocks made with rows that define them, which are not the user's."""
         before = set(self.program.row_blocks)
         made = make()
         self.model_rows.update(self.program.row_blocks.keys() - before)

@@ -51,7 +51,7 @@ migrate = command_group()
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What is asked for.
+    """Options of a migration.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ QUANTITIES: Mapping[str, Callable[[Any], Sequence[Quantity]]] = {
     "enactment-scenario": run_quantities,
     "bimodal-scenario": lambda _: RUN_QUANTITIES,
 }
-"""What is compared, the objective first, by kind of scenario."""
+"""Figures that are compared, the objective first, by kind of scenario."""
 
 
 def simulate(

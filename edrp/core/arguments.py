@@ -59,7 +59,7 @@ def refuse_other_kinds(function: str, problem: Problem, wanted: type[Problem]) -
 
 
 def described(value: object) -> str:
-    """What a value is, in words.
+    """Describe a value in words.
 
     >>> described({}), described(3.5), described(Problem)
     ('a dict', 'a float', 'the class Problem')

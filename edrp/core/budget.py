@@ -27,7 +27,7 @@ from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 T = TypeVar("T")
 
 OVER = 1e15
-"""What the clock says once the time limit has passed: later than any limit, and finite, so that differences are numbers."""
+"""Reading of the clock once the time limit has passed: later than any limit, and finite, so that differences are numbers."""
 
 LOOK = 2e-5
 """Units that a step of a loop costs which looks at the clock, beyond what it says itself: every loop comes to an end."""

@@ -39,7 +39,7 @@ class RawCertificate:
 
 
 class CertificateRequest(NamedTuple):
-    """What is to be certified.
+    """Claim that is to be certified.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ CERTIFIED: Final = "checked certificate"
 
 
 def contradiction(answer: object) -> str:
-    """What is wrong with an answer by itself, or an empty string.
+    """Fault of an answer by itself, or an empty string.
 
     >>> contradiction(None)
     'gives NoneType, which is no Answer'
@@ -119,7 +119,7 @@ def _wrong_record(answer: Answer) -> str:
 
 
 def _contradictory_status(answer: Answer) -> str:
-    """What in an answer does not go with its status, or an empty string.
+    """Part of an answer that contradicts its status, or an empty string.
 
     A method that has settled a problem has finished. A bound without a decision is what a search leaves that was stopped: one
     that went on to its end has found a decision or knows that there is none.

@@ -63,7 +63,7 @@ class Compilation:
     folder: str = ""
 
     def notes_since(self, before: Compilation) -> Iterator[str]:
-        """What there is to say of the time since a copy of this was made.
+        """Report on the time since a copy of this was made.
 
         >>> [note] = Compilation(given_up=1, folder="/cache/edrp").notes_since(Compilation())
         >>> note.endswith("`edrp warm-up` compiles them once and keeps them in /cache/edrp")

@@ -67,7 +67,7 @@ def documentation(document: type) -> str | None:
 
 
 def _field_lines(name: str, field: FieldInfo) -> Iterator[str]:
-    """What numpydoc says of a parameter: type, unit and default in one line, the meaning in the next."""
+    """Description of a parameter as numpydoc has it: type, unit and default in one line, the meaning in the next."""
     extra = field.json_schema_extra
     unit = str(extra.get("unit", "")) if isinstance(extra, dict) else ""
     parts = [type_text(field.annotation, field.metadata), "" if unit == "1" else unit]

@@ -125,7 +125,7 @@ class InvalidInstanceError(EdrpError, ValueError):
     """
 
     of: ClassVar[str] = "input"
-    """What the faults are in, for the message."""
+    """Subject that has the faults, for the message."""
 
     def __init__(self, faults: Sequence[Fault], source: str = "") -> None:
         self.faults = tuple(faults)

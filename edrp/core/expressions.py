@@ -121,7 +121,7 @@ class Expression(Comparable):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the array; () for a single expression."""
+        """Shape of the array; () for a single expression."""
         return self.constant.shape
 
     @property

@@ -39,7 +39,7 @@ WHEEL_RUNS_HERE = WHEEL_TARGET[0] == binding.get_process_triple() and all(map(bi
 
 
 def _made_of(function: Any, options: dict[str, Any], known: set[Any]) -> Iterator[str]:
-    """What a kernel is made of, in whichever files: its code, that of the kernels that it calls, and constants that they name."""
+    """Sources of a kernel, in whichever files: its code, that of the kernels that it calls, and constants that they name."""
     yield f"{options} {function.__defaults__}"
     codes = [function.__code__]
     for code in codes:

@@ -14,7 +14,7 @@ BINARY = {
     b"\xff\xfe": "is UTF-16 text; save the file as UTF-8",
     b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
 }
-"""What files of other formats begin with, and what to do with them."""
+"""First bytes of files of other formats, and advice on them."""
 
 WORKBOOK = "is an Excel workbook; a problem is one JSON document, whose fields `edrp schema KIND` lists"
 

@@ -191,7 +191,7 @@ class Problem(Document):
         """Evaluate a decision with plain code that shares nothing with any method."""
 
     def inconsistency(self, decision: Any) -> str:
-        """What two computations of the same part of an evaluation disagree about, such as the faces of a user's rule; or ""."""
+        """Disagreement of two computations of the same part of an evaluation, such as the faces of a user's rule; or ""."""
         return ""
 
     def read_decision(self, decision: Any, place: str = "decision") -> Any:
@@ -237,7 +237,7 @@ class Problem(Document):
         return ()
 
     def warnings(self) -> tuple[Fault, ...]:
-        """What the problem states without any effect, and numbers that look like those of another unit, with their places.
+        """Statements of the problem without any effect, and numbers that look like those of another unit, with their places.
 
         Such a problem is valid, but probably not what was meant. `edrp.solve` warns of it, and `--strict` refuses it.
 
@@ -256,7 +256,7 @@ class Problem(Document):
 
 
 def warning_texts(problem: Solvable[Any]) -> Iterator[str]:
-    """What a problem states without effect or in an unlikely unit, in words; found when the first one is asked for."""
+    """Statements of a problem without effect or in an unlikely unit, in words; found when the first one is asked for."""
     yield from (fault.sentence for fault in problem.warnings())
 
 
@@ -283,7 +283,7 @@ class Solvable(Protocol[SolutionType]):
         ...
 
     def inconsistency(self, decision: Any) -> str:
-        """What two computations of the same part of an evaluation disagree about, or ""."""
+        """Disagreement of two computations of the same part of an evaluation, or ""."""
         ...
 
     @property
@@ -309,5 +309,5 @@ class Solvable(Protocol[SolutionType]):
         ...
 
     def warnings(self) -> tuple[Fault, ...]:
-        """What the problem states without any effect or in an unlikely unit."""
+        """Statements of the problem without any effect or in an unlikely unit."""
         ...

@@ -13,7 +13,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 
 
 class HardRule(Document):
-    """What every rule says of itself, whatever the kind of problem; a rule narrows its type (`rule`) and adds its fields."""
+    """Base of every rule, whatever the kind of problem; a rule narrows its type (`rule`) and adds its fields."""
 
     rule: str = Field(description="type of the rule, which says which fields follow")
     name: Name = Field(description="unique among the rules; infeasibility, explanations and solutions refer to it")
@@ -21,13 +21,13 @@ class HardRule(Document):
 
     @property
     def scale(self) -> float:
-        """What a violation is compared with before it counts as more than rounding."""
+        """Size below which a violation counts as rounding."""
         return 1.0
 
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
 
     @property
     def demand(self) -> str:

@@ -28,7 +28,7 @@ class HostRule(HardRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         return f"{enumerated(self.operators)} may not share a host"
 
     def shared_hosts(self, hosts: Iterable[Host]) -> int:

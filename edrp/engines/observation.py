@@ -63,7 +63,7 @@ class OperatorWindow:
 
 @dataclass(frozen=True, slots=True)
 class BacklogSample:
-    """What a source says about the input that it has not read, at one time.
+    """Statement of a source about the input that it has not read, at one time.
 
     Attributes
     ----------

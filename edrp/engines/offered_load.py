@@ -10,7 +10,7 @@ from edrp.engines.fit import RECENT, JobFit, OperatorFit
 from edrp.engines.observation import BacklogSample, OperatorObservation
 
 Evidence = Literal["pending records", "event-time lag", "measured rate", "unknown"]
-"""What an offered rate follows from; "unknown" where a source waits and does not tell its backlog."""
+"""Evidence of an offered rate; "unknown" where a source waits and does not tell its backlog."""
 
 ORDER: tuple[Evidence, ...] = ("pending records", "event-time lag", "measured rate", "unknown")
 """From the best evidence to none; of several sources the worst counts."""

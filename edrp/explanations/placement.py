@@ -207,12 +207,20 @@ def explain(
         rescaled = problem.kind == "rescale"
         others = "edrp.explanations.rescale.explain_rescale takes it" if rescaled else "solution.explore shows it"
         raise UnsupportedProblemError(f"placements are explained; this problem is of kind {problem.kind!r}: {others}")
+    second_work, rules_work = work_limit if runner_up else None, work_limit if without_rules else 0.0
+    return _explain_deployment(problem, answer, second_work, alike, rules_work)
+
+
+def _explain_deployment(
+    problem: PlacementProblem, answer: Any, second_work: float | None, alike: bool, rules_work: float
+) -> Explanation:
+    """Explain a solution or a deployment; without work for the second best, it is not looked for."""
     solution = answer if isinstance(answer, (EdrpSolution, LatencyAwareSolution)) else None
     if solution is not None and solution.deployment is None:
         return Explanation(None, None, (), (), (), (), (), (), solution.clashes)
     deployment: Deployment = problem.read_decision(solution.deployment if solution else answer, "deployment")
     evaluation = problem.evaluate(deployment)
-    second = second_best(problem, deployment, work_limit=work_limit) if runner_up else None
+    second = None if second_work is None else second_best(problem, deployment, work_limit=second_work)
     optimal = solution is not None and solution.status == "optimal" and (solution.gap or 0.0) <= OPTIMALITY_GAP
     proven = optimal or (second is not None and second.proven and not second.better)
     method = "auto" if solution is None else solution.method
@@ -230,7 +238,7 @@ def explain(
         _alike(problem) if alike else (),
         _scalings(problem, deployment),
         predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,
-        tuple(rule_states(problem, deployment, evaluation, method, proven, work_limit if without_rules else 0.0)),
+        tuple(rule_states(problem, deployment, evaluation, method, proven, rules_work)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What rules come to in a deployment: whether they are met, what violations cost, and what the optimum is without each."""
+"""Effect of rules in a deployment: whether they are met, what violations cost, and what the optimum is without each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RuleState:
 
     @property
     def price(self) -> float:
-        """What the violation adds to the objective."""
+        """Addition of the violation to the objective."""
         return (self.rule.penalty or 0.0) * self.violation
 
     @property
@@ -53,7 +53,7 @@ class RuleState:
 
     @property
     def worth(self) -> str:
-        """What is known of the optimum without the rule, in words; empty where it was not looked for."""
+        """Optimum without the rule as far as known, in words; empty where it was not looked for."""
         if self.gain is None:
             return ""
         if not self.gain:

@@ -134,7 +134,7 @@ class SequenceExplanation:
 
     @property
     def busiest(self) -> PeriodExplanation:
-        """Of the periods with most replicas, the one that uses most of a limit."""
+        """The one of the periods with most replicas that uses most of a limit."""
         return max(self.periods, key=lambda period: (period.replicas, period.tightest.used if period.tightest else 0.0))
 
     @property

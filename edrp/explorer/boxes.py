@@ -77,7 +77,7 @@ Content = Mapping[str, Sequence[Item]]
 
 
 class Room(NamedTuple):
-    """What the items of a box need: their largest number, and the letters of the longest."""
+    """Needs of the items of a box: their largest number, and the letters of the longest."""
 
     items: int = 0
     letters: int = 0

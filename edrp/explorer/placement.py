@@ -125,7 +125,7 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
 
 
 def second_best_lines(second: SecondBest, evaluation: Evaluation) -> Iterator[str]:
-    """What is known of the best other deployment, as `edrp explain` says it, and how it differs."""
+    """Best other deployment known, as `edrp explain` says it, and how it differs."""
     yield second.sentence(evaluation.feasible) + (":" if second.differences else ".")
     yield from (f"• {difference}" for difference in second.differences[:MAX_DIFFERENCES])
     if len(second.differences) > MAX_DIFFERENCES:

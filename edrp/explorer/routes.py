@@ -20,7 +20,7 @@ CHIP_MIDDLE = 10.0
 """Between the upper side of a chip and its ports, in pixels."""
 
 RADIUS = 8.0
-"""Of the bends of lines along channels, in pixels."""
+"""Radius of the bends of lines along channels, in pixels."""
 
 LANE = 5.0
 """Distance between lines that share a channel, where there is room for it."""
@@ -48,7 +48,7 @@ BERNSTEIN = np.column_stack([(1 - CURVE) ** 3, 3 * CURVE * (1 - CURVE) ** 2, 3 *
 
 
 class End(NamedTuple):
-    """What a line ends at: the number of its box, and the ports that it may take."""
+    """One end of a line: the number of its box, and the ports that it may take."""
 
     box: int
     ports: Sequence[Port]

@@ -73,7 +73,7 @@ def _sentences(explanation: SequenceExplanation) -> Iterator[str]:
 
 
 class _Day:
-    """What is drawn of a sequence, and of a solution of it."""
+    """Contents of the page of a sequence, and of a solution of it."""
 
     def __init__(self, problem: EdrpSequence, solution: EdrpSequenceSolution) -> None:
         self.problem = problem
@@ -178,7 +178,7 @@ class _Day:
         return Series("Cost per hour", lines, self.end, "s per hour", "s")
 
     def details(self, worths: Mapping[int, str]) -> dict[str, Detail]:
-        """What runs in each period, what it costs, what changes at its beginning, and what that is worth, in words."""
+        """Each period in words: its deployment, its cost, the changes at its beginning, and what they are worth."""
         shown = enumerate(self.outcomes[:MAX_BARS])
         return {f"t{number}": self._detail(number, outcome, worths.get(number, "")) for number, outcome in shown}
 

@@ -29,7 +29,7 @@ class ComponentRule(HardRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         return f"{enumerated(self.components)} must be on {'different servers' if self.rule == 'apart' else 'one server'}"
 
     def violation(self, servers: Mapping[str, str]) -> int:

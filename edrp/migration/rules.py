@@ -36,7 +36,7 @@ class TaskRule(HardRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         several = len(self.tasks) > 1 or self.tasks[0][1] - self.tasks[0][0] > 1
         tasks = f"task{'s' * several} {enumerated([task_numbers(*interval) for interval in self.tasks])}"
         nodes = f"node{'s' * (len(self.nodes) > 1)} {enumerated([str(node) for node in self.nodes])}"

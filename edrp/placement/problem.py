@@ -279,7 +279,7 @@ class StreamPlacement(Problem):
         return Evaluation(objective, values, tuple(broken))
 
     def inconsistency(self, deployment: Any) -> str:
-        """What `evaluate` and the rows of a rule in Python disagree about, or ""."""
+        """Disagreement of `evaluate` and the rows of a rule in Python, or ""."""
         placed = self.read_decision(deployment, "deployment")
         return next(filter(None, (rule.contradiction(self, placed) for rule in self.rules)), "")
 

@@ -1,4 +1,4 @@
-"""What a placement states without any effect, such as weights, limits and operators that no load reaches, and odd times."""
+"""Statements of a placement without any effect, such as weights, limits and operators that no load reaches, and odd times."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class PlacementColumns(Protocol):
 
 
 class PlacementBlocks:
-    """What own rows are written over: every operator on every node of the network, by name; a cell without columns is 0."""
+    """Expressions that own rows are written over: every operator on every node of the network, by name; 0 without columns."""
 
     def __init__(self, expressions: PlacementColumns) -> None:
         self.expressions, self.program = expressions, expressions.program

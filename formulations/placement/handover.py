@@ -76,7 +76,7 @@ def leaving_out_rules(run: Callable[[Any, Any, Options], Answer]) -> Callable[[A
 
 
 def _as_bound(method: Method, problem: PlacementProblem, options: Options) -> Answer:
-    """What the answer to the problem without rules says of that with them, and the best known decision that meets them."""
+    """Derive bounds of a problem with rules from the answer to that without them, and the best known decision that meets them."""
     report = options.progress
     quiet = None if report is None else lambda seconds, incumbent, bound: report(options.seconds, None, bound)
     patience = RELAXATION_WORK * estimated_columns(compile_problem(problem))

@@ -83,7 +83,7 @@ def _inside(branches: Branches, tables: OperatorTables, tree: int, t: int, work:
 
 @inlined
 def _level_cost(branches: Branches, tree: int, t: int, r: int, work: Work) -> float:
-    """What a longest path of so many ticks costs, infinite where it is not allowed."""
+    """Cost of a longest path of so many ticks, infinite where it is not allowed."""
     if r > branches.allowed[t, tree]:
         return np.inf
     return branches.last[t, tree] if r == work.inner.shape[1] - 1 else branches.price[t, tree] * r

@@ -43,7 +43,7 @@ class Course:
 
 
 NO_COURSE = Course(np.inf, np.zeros(0, np.int64))
-"""What is known before any course is."""
+"""State of knowledge before there is any course."""
 
 
 class CourseProgram:

@@ -31,7 +31,7 @@ SolveUnderLoads = Callable[..., Any]
 """`edrp.formulations.placement.priced.solve_under_loads`."""
 
 LOSS_SHARE = 1.5e-3
-"""What an interval loses by means, relative to the cost of the best course, from which on its periods are told apart."""
+"""Loss of an interval by means, relative to the cost of the best course, from which on its periods are told apart."""
 
 MAX_REFINED = 10
 """Intervals at most whose periods are told apart in one pass."""
@@ -140,7 +140,7 @@ class IntervalBounds:
         return self._averages[start, end]
 
     def known(self, multipliers: Floats) -> Floats:
-        """What bounds under other multipliers imply under these ones, shape (periods + 1, periods + 1), by start and end."""
+        """Bounds under these multipliers that those under others imply, shape (periods + 1, periods + 1), by start and end."""
         count = len(multipliers)
         low = np.full((count, count), -np.inf)
         for t in range(count - 1):

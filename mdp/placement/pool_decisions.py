@@ -60,7 +60,7 @@ class PoolDecision:
 
 
 NO_DECISION = PoolDecision(np.inf, np.inf, -1, None, 0)
-"""What a pool without a policy decides."""
+"""Decision of a pool without a policy."""
 
 
 class PoolDecisions:

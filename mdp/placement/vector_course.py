@@ -115,6 +115,12 @@ class VectorProgram:
         value = float(values.pop()[course[-1]])
         if value == inf:
             return self._nothing
+        self._walk_back(begins, values, changed, work, course)
+        return VectorCourse(value, self._numbers(course))
+
+    def _walk_back(self, begins: range, values: list[Floats], changed: np.ndarray, work: Floats, course: Ints) -> None:
+        """Fill in the vectors of all periods from that of the last, block by block from the end."""
+        periods, block, axes = self.change.size, self._block, self._axes
         for begin, before in zip(begins[::-1], values[::-1], strict=True):
             end = min(begin + block, periods)
             last = last_change(changed, begin, end - 1, int(course[end - 1]))
@@ -122,7 +128,6 @@ class VectorProgram:
             if last >= begin:
                 stages = self._forward(axes, before, begin, last, work, changed)
                 walk_back(axes, before, stages, changed[begin : last + 1], work[0], course[begin - 1 : last + 1])
-        return VectorCourse(value, self._numbers(course))
 
     def _forward(self, axes: Axes, before: Floats, begin: int, end: int, work: Floats, changed: np.ndarray) -> Floats:
         """Values of the periods from one up to before another."""

@@ -84,7 +84,7 @@ class CourseRelaxation:
 
     @property
     def constant(self) -> float:
-        """What the bound contains besides the operators' courses: constant costs, less what limits are worth under the prices."""
+        """Parts of the bound besides the operators' courses: constant costs, less what limits are worth under the prices."""
         costs = self.costs
         rooms, moneys = np.isfinite(costs.room), np.isfinite(costs.money_limit)
         paid = (self.room_price[:, rooms] * costs.room[rooms]).sum() + self.money_price[moneys] @ costs.money_limit[moneys]

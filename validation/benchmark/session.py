@@ -186,8 +186,7 @@ def benchmark(
         raise InvalidInstanceError([Fault("out", "", "is missing; on Spark, name a folder that all workers see")])
     suite, folder = _suite(instances), None if out is None else Path(out)
     names = [method] if isinstance(method, str) else method
-    rows_folder = None if folder is None else folder / ROWS
-    solved = solve_suite(suite, rows_folder, data=data, methods=names, spark=spark, **options)
+    solved = solve_suite(suite, None if folder is None else folder / ROWS, data=data, methods=names, spark=spark, **options)
     return BenchmarkResult(solved.rows, solved, suite, folder)
 
 

@@ -57,7 +57,7 @@ LEAD_MS = 300
 
 @dataclass(frozen=True, slots=True)
 class ResponseSettings:
-    """What is measured.
+    """Setting of a measurement.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def flight_course() -> tuple[list[int], TransitionMatrix]:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What was measured of each task over both operators, shape (tasks,): microseconds of work, and bytes."""
+    """Measurements of each task over both operators, shape (tasks,): microseconds of work, and bytes."""
 
     work: Floats
     size: Floats

@@ -87,7 +87,7 @@ def read_rules(problem: dict[str, Any]) -> list[Rule]:
 
 
 def penalties(rules: Iterable[Rule], decision: dict[str, Any]) -> Fraction:
-    """What violated rules add to the objective of a deployment; `Refused` where one that must be met is violated."""
+    """Addition of violated rules to the objective of a deployment; `Refused` where one that must be met is violated."""
     total = Fraction(0)
     for rule in rules:
         violation = rule.violation(decision)
@@ -181,4 +181,4 @@ GROUPS = {
     "required": _forbidden,
     "linear": _linear,
 }
-"""What rules are violated by, by type."""
+"""Functions that give the violation of a rule, by type."""

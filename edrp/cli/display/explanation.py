@@ -159,7 +159,7 @@ def margin_table(margins: Sequence[Margin]) -> Table:
 
 
 def second_best_parts(second: SecondBest, evaluation: Evaluation) -> Iterator[Part]:
-    """What is known of the best other deployment, and how it differs."""
+    """Best other deployment known, and its differences."""
     yield Text(second.sentence(evaluation.feasible), "bold red" if second.better and evaluation.feasible else "bold")
     yield from (f"• {difference}" for difference in second.differences)
 

@@ -25,7 +25,7 @@ def job_line(job: LiveJob) -> str:
 
 
 def step_parts(steps: Steps, planned: Sequence[StepForecast], job: LiveJob, pace: int) -> Iterator[Table | str]:
-    """What each step moves, and what it is expected to take."""
+    """Table of steps: what each moves, and its expected time."""
     if not steps:
         yield "nothing moves: every task is where the plan leads it"
         return
@@ -58,7 +58,7 @@ def _moves(step: Sequence[TaskMove], job: LiveJob) -> Iterator[str]:
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """What was done."""
+    """Table of the steps that were taken."""
     if not outcome.plan:
         return "nothing moves: every task is where it is to be"
     what = f"{numbered(outcome.tasks, 'task')} in {numbered(outcome.steps, 'step')}"

@@ -44,7 +44,7 @@ EVIDENCE: dict[Proof | None, str] = {
     "solver's word": "the solver's word; a certificate makes it a proof",
     "own algorithm, not certified": "by an exact algorithm of edrp, not certified",
 }
-"""What an optimum or infeasibility rests on, in words."""
+"""Foundation of an optimum or of infeasibility, in words."""
 STOPS = {
     "time_limit": "the time limit",
     "work_limit": "the work limit",

@@ -187,7 +187,7 @@ def _rescale(observation: Observation, plan: Deployment, address: str) -> Iterat
 
 
 def _change_slots(observation: Observation, plan: Deployment) -> Iterator[str]:
-    """What to do in reactive mode, in which slots are shared out evenly among the slot-sharing groups."""
+    """Advice for reactive mode, in which slots are shared out evenly among the slot-sharing groups."""
     needed = reactive_slots(observation, plan)
     yield "reactive mode: every operator has as many replicas as there are slots for its slot-sharing group; Flink refuses"
     yield "(HTTP 500) to be asked for other numbers. To have as many as the busiest operator needs, start or stop TaskManagers"

@@ -62,7 +62,7 @@ def _patch(observation: Observation, plan: Deployment) -> list[str]:
 
 
 def _conditions(observation: Observation, plan: Deployment) -> list[str]:
-    """What has to hold so that a patch does what it says."""
+    """Conditions under which a patch has its effect."""
     if observation.follows_slots:
         return ["Reactive mode needs spec.mode: standalone, in which the operator starts and stops TaskManagers."]
     needed, largest = needed_slots(observation, plan), max(node.slots for node in observation.nodes)

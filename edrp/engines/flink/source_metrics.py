@@ -1,4 +1,4 @@
-"""What sources of Flink say about their backlog: `pendingRecords` and `currentEmitEventTimeLag`, as connectors report them."""
+"""Backlog as sources of Flink report it: `pendingRecords` and `currentEmitEventTimeLag`, as connectors report them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Downtime(PlainMetric):
         return expressions.downtime()
 
     def carriers(self, problem: Any) -> Iterator[Carrier]:
-        """What a reconfiguration may move: state, by Storm's also through the disks of nodes, and code."""
+        """Bytes that a reconfiguration may move: state, by Storm's also through the disks of nodes, and code."""
         store = problem.network.store
         rates = [node.store_bandwidth or store.bandwidth for node in problem.network.nodes]
         rate = max(filter(None, rates), default=None)

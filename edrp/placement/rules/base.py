@@ -1,4 +1,4 @@
-"""What rules about placement share: places, choices of nodes, and the blocks of expressions that rows are written over."""
+"""Base of rules about placement: places, choices of nodes, and the blocks of expressions that rows are written over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from edrp.placement.application import StreamGraph
 from edrp.placement.network import Network, Node
 
 NODE, ZONE = "node", "zone"
-"""What a place is, unless it is the value of a label: the node itself, or its zone."""
+"""Places that are no values of a label: the node itself, or its zone."""
 
 Place = tuple[bool, str]
 """Whether a place is a node that has no zone or label, and the name of the place or of that node, which may be equal."""
@@ -78,7 +78,7 @@ def places(network: Network, per: str, *, alone: bool) -> dict[Place, list[str]]
 
 
 class RuleModel:
-    """What the rows of a rule are written over: every operator on every node of the network, by name.
+    """Expressions that the rows of a rule are written over: every operator on every node of the network, by name.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ class Apart(_GroupingRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         what = "" if self.between == "operators" else "replicas of "
         return f"{what}{self._words} run {_at(self.per, 'different {}s', 'on nodes that differ in {}')}"
 
@@ -110,7 +110,7 @@ class Together(_GroupingRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         if self.beside:
             where = _at(self.per, "the same {}", "on a node with the same {}")
             return f"wherever {listed(self.operators, ' or ')} runs, {enumerated(self.beside)} {_run(self.beside)} {where}"
@@ -187,7 +187,7 @@ class Spread(_GroupingRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         operators = f"{self._words}{' together' if len(self.operators) > 1 else ''}"
         if self.max_skew is not None:
             where = f"between {self.per}s" if self.per in (NODE, ZONE) else f"between nodes that differ in {self.per}"
@@ -254,7 +254,7 @@ class AtLeastZones(_GroupingRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         together = " together" if len(self.operators) > 1 else ""
         where = "on" if self.per == NODE else "in" if self.per == ZONE else "on nodes with"
         return f"{self._words}{together} {_run(self.operators)} {where} at least {_counted(self.zones, self.per)}"

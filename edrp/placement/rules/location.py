@@ -64,7 +64,7 @@ class Forbidden(_LocationRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         return f"no replicas{f' of {enumerated(self.operators)}' if self.operators else ''} on {self.words}"
 
     def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
@@ -84,7 +84,7 @@ class Required(_LocationRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         return f"replicas of {enumerated(self.operators) if self.operators else 'all operators'} only on {self.words}"
 
     def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
@@ -141,7 +141,7 @@ class LinearRule(Rule):
 
     @property
     def sentence(self) -> str:
-        """What the rule demands, in words."""
+        """Demand of the rule in words."""
         total = " ".join(f"{'−' if term.coefficient < 0 else '+'} {term.sentence}" for term in self.terms).removeprefix("+ ")
         if self.lower == self.upper or self.upper is None:
             return f"{total} {'=' if self.lower == self.upper else '≥'} {self.lower:g}"

@@ -18,7 +18,7 @@ from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
 
 
 class RuleDefinition(Protocol):
-    """What a rule in Python has to offer; an attribute `sentence` says in words what it demands."""
+    """Interface of a rule in Python; an attribute `sentence` says in words what it demands."""
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """By how much a deployment violates the rule, in plain code; 0 where it is met."""
@@ -85,7 +85,7 @@ class PythonRule(Rule):
 
     @property
     def sentence(self) -> str:
-        """What the class says of it, else its type."""
+        """Sentence of the class, else its type."""
         return str(getattr(self.definition(), "sentence", None) or self.type)
 
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
@@ -104,11 +104,11 @@ class PythonRule(Rule):
             faults.add((*place, "parameters"), self.parameters, f"do not fit this problem: {error}")
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
-        """What the class says."""
+        """Value that the class gives."""
         return float(self.definition().evaluate(problem, deployment))
 
     def linearise(self, model: RuleModel) -> Rows | list[Rows]:
-        """What the class says.
+        """Value that the class gives.
 
         Raises
         ------

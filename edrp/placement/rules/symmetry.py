@@ -33,7 +33,7 @@ class RuleSymmetry:
         return Counter(self._demand(group, same) for group in groups) == Counter(self._demand(group, swap) for group in groups)
 
     def _demand(self, group: int, swap: Ints) -> tuple[Any, ...]:
-        """What a group of rows demands, with other nodes in place of each."""
+        """Demand of a group of rows, with other nodes in place of each."""
         rows = range(*np.searchsorted(self.rules.group, (group, group + 1)).tolist())
         return self.rules.penalty[group], self.rules.slack[group], *sorted(self._row(row, swap) for row in rows)
 

@@ -108,7 +108,7 @@ class BoxRelaxation:
         return np.where(box.anchor, unary, np.inf), replicas
 
     def replica_charge(self, replicas: int) -> Floats:
-        """What one of so many replicas pays by itself, shape (operators, nodes): for resources, and by its price."""
+        """Price of one of so many replicas by itself, shape (operators, nodes): for resources, and by its price."""
         return np.asarray(self.rent.T + self.model.replica_price(replicas))
 
     def _cheapest(self, charge: Floats) -> tuple[Floats, Floats]:

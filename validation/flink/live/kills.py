@@ -25,7 +25,7 @@ SETTINGS = LiveJobSettings(keys=240, state_bytes=2000, tasks=48, workers=3, used
 BACKENDS = ("hashmap", "rocksdb")
 
 WHAT = ("TaskManager", "JobManager", "TaskManager", "command")
-"""What is killed, in turn."""
+"""Processes that are killed, in turn."""
 
 WAITED_MS = 300
 """A checkpoint that took longer has waited for states on their way, or for a machine that did much else."""

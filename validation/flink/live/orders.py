@@ -121,7 +121,7 @@ def greedy(transfers: Sequence[TaskTransfer], held: Sequence[int]) -> Steps:
 
 
 def subscales(transfers: Iterable[TaskTransfer]) -> dict[tuple[int, int], Steps]:
-    """What moves between each two workers, in parts of about half of what it is on the mean, and of at least seven tasks."""
+    """Tasks that move between each two workers, in parts of about half of what it is on the mean, and of at least seven tasks."""
     moves: dict[tuple[int, int], list[TaskTransfer]] = {}
     for transfer in transfers:
         moves.setdefault((transfer.source, transfer.target), []).append(transfer)

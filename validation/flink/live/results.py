@@ -1,4 +1,4 @@
-"""What the writer of a live job has seen: arrivals and latencies of tuples, silences, and tuples that are missing."""
+"""Results that the writer of a live job has seen: arrivals and latencies of tuples, silences, and tuples that are missing."""
 
 from __future__ import annotations
 

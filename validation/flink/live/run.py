@@ -260,7 +260,7 @@ class LiveRun:
         return verdict
 
     def judge(self, sent: dict[int, int] | None = None) -> Verdict:
-        """What the judge says now."""
+        """Verdict of the judge by now."""
         return judge_file(self.results, sent) if self.results.exists() else Verdict()
 
     def wait_for_results(self, more: int) -> None:

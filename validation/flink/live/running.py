@@ -122,7 +122,7 @@ class LiveRun(ScheduledJob):
         self.job.rescale({COUNTER: workers})
 
     def reader(self) -> LiveReader:
-        """What asks the job where its tasks are."""
+        """Client that asks the job where its tasks are."""
         return LiveReader(self._flink.address, self.job.key, SystemClock())
 
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""What a job whose tasks may move costs at rest: tuples/s of a burst, against plain Flink, in turn."""
+"""Cost at rest of a job whose tasks may move: tuples/s of a burst, against plain Flink, in turn."""
 
 from __future__ import annotations
 

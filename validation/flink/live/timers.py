@@ -1,4 +1,4 @@
-"""What the timers of the lab's `TimerJob` have to say, computed from its input alone, and what they have said."""
+"""Results due from the timers of the lab's `TimerJob`, computed from its input alone, and those that came."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def every_window(results: Path, keys: int, rounds: int) -> bool | None:
 
 
 class Fired:
-    """What the timers of a run have said: different results of each window and tick, over all repetitions after restarts."""
+    """Results of the timers of a run: different results of each window and tick, over all repetitions after restarts."""
 
     def __init__(self, results: Path) -> None:
         self.windows: dict[tuple[int, int], set[int]] = defaultdict(set)

@@ -20,7 +20,7 @@ INVERSE = pow(MULTIPLIER, -1, MASK + 1)
 
 @dataclass(slots=True)
 class Verdict:
-    """What a file of results says.
+    """Contents of a file of results.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Key:
-    """What is known of a key: the right chains by number, and the chains that lines showed with their numbers."""
+    """Knowledge of a key: the right chains by number, and the chains that lines showed with their numbers."""
 
     right: list[int] = field(default_factory=lambda: [0])
     shown: dict[int, set[int]] = field(default_factory=dict)

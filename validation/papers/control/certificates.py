@@ -67,7 +67,7 @@ CLAIMS: Claims = (
         _lost_to_forecasts,
     ),
 )
-"""What is expected of each data set and silence."""
+"""Expectations of each data set and silence."""
 
 
 def statements(rows: Rows) -> tuple[Statement, ...]:

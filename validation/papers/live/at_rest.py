@@ -1,4 +1,4 @@
-"""What live operators cost at rest, and Fig. 15: response times by minute around a change."""
+"""Cost of live operators at rest, and Fig. 15: response times by minute around a change."""
 
 from __future__ import annotations
 

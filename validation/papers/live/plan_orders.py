@@ -1,4 +1,4 @@
-"""What the order of moves is worth: peaks of latency and durations of the same moves in the paper's order and in others'."""
+"""Worth of the order of moves: peaks of latency and durations of the same moves in the paper's order and in others'."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ KEYS = {
     "response": ("round", "method"),
     "windows": ("round", "window", "method", "mode"),
 }
-"""What tells a row from others, by experiment."""
+"""Fields that tell a row from others, by experiment."""
 
 NEEDED = {
     "against": ("change", *CHANGED),
@@ -47,7 +47,7 @@ class LiveRows:
         return [row for kind in fields(self) for row in getattr(self, kind.name)]
 
     def done(self, experiment: str, names: Iterable[str]) -> set[tuple[Any, ...]]:
-        """What was measured in an experiment, by fields of its rows."""
+        """Measurements of an experiment, by fields of its rows."""
         return {tuple(row[name] for name in names) for row in getattr(self, experiment)}
 
 

@@ -194,7 +194,7 @@ def _prepared(known: Sequence[PolicyRow]) -> dict[tuple[str, float, int, float |
 
 
 class _Setting(NamedTuple):
-    """What the rows of a course have in common."""
+    """Values that the rows of a course have in common."""
 
     history: MigrationSeries
     tolerance: float

@@ -117,7 +117,7 @@ def discount_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
 
 
 def pattern_statements(streams: Mapping[str, PatternStreams]) -> Iterator[Statement]:
-    """What the text says of patterns to explain Fig. 9."""
+    """Statements of the text about patterns that explain Fig. 9."""
     if streams:
         shares = {name: of.frequent / of.counters for name, of in streams.items()}
         found = ", ".join(f"{name} {of.counters - of.frequent:.0f} of {of.counters:.0f}" for name, of in streams.items())
@@ -200,7 +200,7 @@ def _monotone(sentence: str, curves: Curves, unit: str = " %", *, rising: bool =
 
 
 def _gaps(rows: Sequence[PolicyRow], policy: str) -> Curves:
-    """What SSM saves of a rule, or MTM-aware migration of SSM, relative to SSM's cost, against τ."""
+    """Saving of SSM over a rule, or of MTM-aware migration of SSM, relative to SSM's cost, against τ."""
     gaps: Curves = {}
     for (series, tolerance), costs in _costs(rows).items():
         if policy in costs and costs[SINGLE_STEP] > 0:

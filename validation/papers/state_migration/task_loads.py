@@ -165,7 +165,7 @@ class WordLoads:
 
 @dataclass(frozen=True)
 class PatternLoads(ABC):
-    """What the frequent-pattern application does by hour and slot; the total is the mean over the hours looked at."""
+    """Work of the frequent-pattern application by hour and slot; the total is the mean over the hours looked at."""
 
     costly: ClassVar[bool] = False
     _measured: dict[int, tuple[Floats, Floats, PatternStreams]] = field(

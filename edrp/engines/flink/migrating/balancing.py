@@ -208,7 +208,7 @@ def _work(live: LiveOperator, table: Iterable[int], seconds: float) -> list[floa
 
 
 def _faults(name: str, live: LiveOperator, seconds: float, busy_limit: float) -> Iterator[str]:
-    """What is wrong with where the tasks of an operator are."""
+    """Faults in the places of the tasks of an operator."""
     work = _work(live, live.table, seconds)
     busiest, mean = max(work), sum(work) / len(work)
     if busiest > (1 + TOLERANCE) * mean:

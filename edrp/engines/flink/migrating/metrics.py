@@ -25,7 +25,7 @@ Metrics = dict[str, dict[str, dict[int, str]]]
 
 
 class TaskLoad(NamedTuple):
-    """What is counted of a task.
+    """Counters of a task.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class PlanState:
 
 
 class ControlState(NamedTuple):
-    """What the control source of a job tells.
+    """State of the control source of a job.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def read_loads(text: str) -> dict[int, TaskLoad]:
 
 
 def read_control(values: dict[str, dict[int, str]]) -> ControlState:
-    """What the metrics of a control source say.
+    """Read the state of a control source from its metrics.
 
     >>> read_control({"offset": {0: "120"}, "plan": {0: ""}, "steps": {0: ""}})
     ControlState(offset=120, plan=None, steps={})

@@ -37,7 +37,7 @@ Steps = tuple[tuple[TaskMove, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class StepForecast:
-    """What a step is expected to take.
+    """Expected time and bytes of a step.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class _Table:
 
 
 def forecasts(steps: Steps, job: LiveJob, pace: float) -> tuple[StepForecast, ...]:
-    """What each step is expected to take at a pace of each sender in bytes/s, 0 for none.
+    """Expected time and bytes of each step at a pace of each sender in bytes/s, 0 for none.
 
     A sender sends its tasks one after the other. It waits for its pace after a piece, and so delays its next task and not the
     one that it has sent.

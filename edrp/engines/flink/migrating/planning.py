@@ -37,7 +37,7 @@ TIME_LIMIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PlanWish:
-    """What a plan is to reach.
+    """Goal of a plan.
 
     Attributes
     ----------

@@ -1,0 +1,1 @@
+"""The pairs that `peers.py` measures, one file for each subject."""

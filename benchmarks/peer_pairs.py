@@ -1,0 +1,207 @@
+"""A pair of calls or of whole commands that answer the same question: `edrp` and a peer, measured in turn.
+
+Each side of calls has a process of its own, which prepares once and then makes one call after the other; each command is a new
+process. The files of `pairs/` register the pairs, and `peers.py` measures them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from registry import import_folder
+
+SCRIPT = Path(__file__).resolve().parent / "peers.py"
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "POLARS")}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer of a side, as far as it has one: objective, proven bound, and anything else worth a word."""
+
+    objective: float | None = None
+    bound: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call inside a process that stays: `prepare` makes it and is not timed."""
+
+    name: str
+    prepare: Callable[[], Callable[[], Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A whole process from start to end, with all processes that it starts; its words may name files in a scratch folder."""
+
+    name: str
+    words: Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name
+        Name of the row.
+    goal
+        The figure that `edrp` has to reach, in words.
+    ours, peer
+        The sides; without a peer, `edrp` is measured alone.
+    needs
+        Modules without which the peer is left out.
+    """
+
+    name: str
+    goal: str
+    ours: Call | Command
+    peer: Call | Command | None = None
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run: seconds of the processor (with child processes) and of the clock, peak memory in bytes, and the answer."""
+
+    processor: float
+    clock: float
+    memory: float
+    outcome: Outcome
+
+
+PAIRS: dict[str, Pair] = {}
+
+
+def register(pair: Pair) -> None:
+    """Add a pair, under a name that is free."""
+    if pair.name in PAIRS:
+        raise ValueError(f"there is a pair named {pair.name!r} already")
+    PAIRS[pair.name] = pair
+
+
+def load_pairs() -> dict[str, Pair]:
+    """Import all files of `pairs/`, which register themselves."""
+    import_folder("pairs")
+    return PAIRS
+
+
+def used() -> float:
+    """Seconds of the processor that this process and all below it have used: children that ended, and those that run, as Java."""
+    ended = sum(part.ru_utime + part.ru_stime for part in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+    ticks, parents = {}, {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = file.read_text().rpartition(") ")[2].split()
+            parents[int(file.parent.name)] = int(fields[1])
+            ticks[int(file.parent.name)] = sum(map(int, fields[11:15]))
+    below = [os.getpid()]
+    for process in below:
+        below += [child for child, parent in parents.items() if parent == process]
+    return ended + sum(ticks.get(process, 0) for process in below[1:]) / os.sysconf("SC_CLK_TCK")
+
+
+def serve(call: Call) -> None:
+    """Prepare, and make one call for each line that is read; standard output carries the measurements alone."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # solvers print there
+    run = call.prepare()
+    for _ in sys.stdin:
+        before, begin = used(), perf_counter()
+        outcome = run()
+        processor, clock = used() - before, perf_counter() - begin
+        memory = 1024 * max(getrusage(RUSAGE_SELF).ru_maxrss, getrusage(RUSAGE_CHILDREN).ru_maxrss)
+        print(json.dumps([processor, clock, memory, asdict(outcome)]), file=answers, flush=True)
+
+
+@contextmanager
+def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
+    """A process that makes the calls of a side, one for each call of what is returned."""
+    words = [sys.executable, str(SCRIPT), "--serve", side, "--only", pair.name]
+    surroundings = os.environ | ONE_THREAD | {"PYTHONPATH": str(SCRIPT.parent)}  # which workers of Spark inherit
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+
+    def run() -> Measured:
+        print("run", file=process.stdin, flush=True)
+        line = process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{pair.name}, {side}: {process.stderr.read()[-2000:]}")
+        processor, clock, memory, outcome = json.loads(line)
+        return Measured(processor, clock, memory, Outcome(**outcome))
+
+    try:
+        yield run
+    finally:
+        process.stdin.close()
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+@contextmanager
+def commands(command: Command) -> Iterator[Callable[[], Measured]]:
+    """Whole processes of a command, one for each call of what is returned."""
+    with TemporaryDirectory() as scratch:
+        words = list(command.words(Path(scratch)))
+
+        def run() -> Measured:
+            begin = perf_counter()
+            process = subprocess.Popen(
+                words, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ | ONE_THREAD
+            )
+            assert process.stdout
+            printed = process.stdout.read().decode(errors="replace")
+            process.stdout.close()
+            _, status, use = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                raise RuntimeError(f"{command.name}: exit code {process.returncode}: {printed[-2000:]}")
+            return Measured(use.ru_utime + use.ru_stime, perf_counter() - begin, 1024 * use.ru_maxrss, Outcome())
+
+        yield run
+
+
+def runs(pair: Pair, side: str) -> Any:
+    """The context in which a side of a pair is run."""
+    subject = getattr(pair, side)
+    return commands(subject) if isinstance(subject, Command) else calls(pair, side)
+
+
+def median_run(measured: Sequence[Measured]) -> Measured:
+    """Medians of all figures, with the last answer."""
+    figures = (median(getattr(run, name) for run in measured) for name in ("processor", "clock", "memory"))
+    return Measured(*figures, measured[-1].outcome)
+
+
+def measure(pair: Pair, repeats: int) -> Mapping[str, Measured | None]:
+    """Run both sides in turn after one run that is not counted, and take medians; a peer that is not installed is None."""
+    lacks = pair.peer is None or not all(map(find_spec, pair.needs))
+    with runs(pair, "ours") as ours:
+        if lacks:
+            ours()
+            return {"ours": median_run([ours() for _ in range(repeats)]), "peer": None}
+        with runs(pair, "peer") as peer:
+            ours(), peer()
+            turns = [(ours(), peer()) for _ in range(repeats)]
+    return {"ours": median_run([turn[0] for turn in turns]), "peer": median_run([turn[1] for turn in turns])}
