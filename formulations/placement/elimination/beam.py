@@ -51,15 +51,15 @@ FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
-    Configuration arrays are those of `Configurations`, cut to the operator. `candidate_*` (own candidates,) are the nodes of its
-    candidates, and the least latency and cost at prices of any configuration with such a member. `tail_*` describe the streams into it:
-    source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
-    flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
-    are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
-    `own_stride` lead into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of
-    their sources `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this
-    operator, and `goes_on` whether the bound counts anything out of it. `rest_*`
-    are the least objective and money of the operators still to come. `limits`: response, cost, usage.
+    Configuration arrays are those of `Configurations`, cut to the operator. `candidate_*` (own candidates,) are the nodes of
+    its candidates, and the least latency and cost at prices of any configuration with such a member. `tail_*` describe the
+    streams into it: source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
+    flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states) are the
+    backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and `own_stride` lead
+    into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of their sources
+    `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this operator, and
+    `goes_on` whether the bound counts anything out of it. `rest_*` are the least objective and money of the operators still
+    to come. `limits`: response, cost, usage.
     """
 
     operator: int

@@ -244,7 +244,10 @@ class BoxLabelSearch:
         count = len(labels.chosen)
         room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
         arrivals, candidates = self.choices.tail.shape[1], stage.candidate_node.size
-        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views), candidates)
+        extensions, scratch = (
+            Extensions.empty(room),
+            Scratch.empty(self.model.capacity.shape, arrivals, len(self.views), candidates),
+        )
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
@@ -284,7 +287,7 @@ class BoxLabelSearch:
         return labels.take(rows)
 
     def _most_taken(self, first: int) -> Floats:
-        """The most that operators from `first` on can take of each node in configurations that are left, shape (nodes, resources)."""
+        """The most that operators from `first` on can take of each node, as configured, shape (nodes, resources)."""
         model, choices = self.model, self.choices
         taken = np.zeros_like(model.capacity)
         for i in range(first, model.operators):
