@@ -51,8 +51,7 @@ FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
-    Configuration arrays are those of `Configurations`, cut to the operator. `candidate_*` (own candidates,) are the nodes of
-    its candidates, and the least latency and cost at prices of any configuration with such a member. `tail_*` describe the
+    Configuration arrays are those of `Configurations`, cut to the operator. `tail_*` describe the
     streams into it: source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
     flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states) are the
     backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and `own_stride` lead
@@ -72,9 +71,6 @@ class OperatorStage(NamedTuple):
     downtime: Floats
     tail: Floats
     places: Ints32
-    candidate_node: Ints
-    candidate_latency: Floats
-    candidate_cost: Floats
     tail_source: Ints
     tail_rate: Floats
     open_operator: Ints
@@ -147,8 +143,7 @@ class Extensions(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
 
-    `flowing` is the cost that open streams bring with them; `hopeless` are the candidates that no configuration of the operator
-    may contain.
+    `flowing` is the cost that open streams bring with them.
     `taken` (nodes, resources) is what a label takes.
     `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`.
     """
@@ -160,14 +155,12 @@ class Scratch(NamedTuple):
     flowing: Floats
     added: Floats
     late: Floats
-    hopeless: Bools
 
     @classmethod
-    def empty(cls, shape: tuple[int, ...], arrivals: int, flows: int, candidates: int) -> Scratch:
-        """Scratch for so many (nodes, resources), arrivals per operator, flows, and candidates of the operator."""
+    def empty(cls, shape: tuple[int, ...], arrivals: int, flows: int) -> Scratch:
+        """Scratch for so many (nodes, resources), arrivals per operator, and flows."""
         ready, pay, use = np.zeros((3, shape[0]))
-        taken, flowing, hopeless = np.zeros(shape), np.zeros(flows), np.zeros(candidates, np.bool_)
-        return cls(ready, pay, use, taken, flowing, np.zeros(3), np.zeros(arrivals), hopeless)
+        return cls(ready, pay, use, np.zeros(shape), np.zeros(flows), np.zeros(3), np.zeros(arrivals))
 
 
 @inlined
@@ -296,29 +289,6 @@ def _extend(stage: OperatorStage, c: int, scratch: Scratch) -> None:
     scratch.added[2] = usage / stage.degree[c]
 
 
-@inlined
-def _mark_hopeless(stage: OperatorStage, labels: BeamLabels, row: int, scratch: Scratch, base: int, cutoff: float) -> None:
-    """Mark candidates that a configuration cannot contain within the cutoff, whatever its other members are."""
-    common = labels.sums[row, FIXED] + (stage.money_price - stage.price_cost) * labels.sums[row, MONEY] + labels.sums[row, RENT]
-    for a in range(scratch.hopeless.size):
-        finish = scratch.ready[stage.candidate_node[a]] + stage.candidate_latency[a]
-        scratch.hopeless[a] = False
-        for k in range(scratch.flowing.size):
-            onward = stage.tables[k, base + a * stage.own_stride] + stage.own_early[k, a]
-            cost = stage.constants[k] + scratch.flowing[k] + stage.alpha * stage.own_flow[k] * finish + onward
-            if common + stage.candidate_cost[a] + cost > cutoff:
-                scratch.hopeless[a] = True
-                break
-
-
-@inlined
-def _contains_hopeless(stage: OperatorStage, c: int, scratch: Scratch) -> bool:
-    for p in range(stage.degree[c]):
-        if stage.places[c, p] >= 0 and scratch.hopeless[stage.places[c, p]]:
-            return True
-    return False
-
-
 @inner_loop
 def expand(
     stage: OperatorStage,
@@ -360,10 +330,7 @@ def expand(
                 i = stage.early_operator[k]
                 candidate = configurations.anchor[configurations.start[i] + labels.chosen[row, i]]
                 flowing[f] += stage.early[f, stage.early_start[k] + candidate]
-        _mark_hopeless(stage, labels, row, scratch, base, cutoff)
         for c in range(stage.degree.size):
-            if _contains_hopeless(stage, c, scratch):
-                continue
             _extend(stage, c, scratch)
             bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
             if bound <= cutoff and _has_room(stage, scratch.taken, c):

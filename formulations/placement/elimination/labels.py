@@ -139,7 +139,7 @@ class BoxLabelSearch:
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
         labels = BeamLabels.empty(1, model.operators, arrivals, sums, len(self.views))
         result = BoxLabelResult([], np.inf, 0, np.zeros(0, np.int64))
-        scratch = Scratch.empty(model.capacity.shape, arrivals, len(self.views), 0)
+        scratch = Scratch.empty(model.capacity.shape, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
             extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
@@ -167,12 +167,10 @@ class BoxLabelSearch:
             strides[j] = stride
             stride *= self.plan.candidates[j].node.size
         later = range(i + 1, model.operators)
-        own_nodes = self.plan.candidates[i].node
-        own_cost = choices.fixed[cut] + (self.relaxation.money - model.cost) * choices.cost[cut] + choices.rent[cut]
         ahead = [e for e in self.views[0][1].ahead if model.source[e] <= i < model.target[e]]
         early = [e for e in ahead if model.source[e] < i]
         sizes = [self.plan.candidates[model.source[e]].node.size for e in early]
-        own_early = np.zeros((len(self.views), own_nodes.size))
+        own_early = np.zeros((len(self.views), self.plan.candidates[i].node.size))
         for e in sorted(set(ahead) - set(early)):
             own_early += np.array([tables.ahead[e] for _, tables in self.views])
         is_sink = not len(model.outgoing[i])
@@ -189,9 +187,6 @@ class BoxLabelSearch:
             downtime=choices.downtime[cut],
             tail=choices.tail[cut],
             places=choices.places[cut],
-            candidate_node=own_nodes,
-            candidate_latency=_least_by_place(choices.latency[cut], choices.places[cut], own_nodes.size),
-            candidate_cost=_least_by_place(own_cost, choices.places[cut], own_nodes.size),
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
             open_operator=np.array(open_now, np.int64),
@@ -243,10 +238,10 @@ class BoxLabelSearch:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
-        arrivals, candidates = self.choices.tail.shape[1], stage.candidate_node.size
+        arrivals = self.choices.tail.shape[1]
         extensions, scratch = (
             Extensions.empty(room),
-            Scratch.empty(self.model.capacity.shape, arrivals, len(self.views), candidates),
+            Scratch.empty(self.model.capacity.shape, arrivals, len(self.views)),
         )
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
@@ -314,11 +309,3 @@ class BoxLabelSearch:
         if not fits.all():
             result.excess = float(total[order[~fits][0]])
             result.overfull = np.flatnonzero(overfull[~fits][:MAX_COMPLETE].any(axis=0))
-
-
-def _least_by_place(values: Floats, places: Ints32, candidates: int) -> Floats:
-    """The least value of any configuration with a member at each candidate, shape (candidates,)."""
-    least = np.full(candidates + 1, np.inf)  # the last for members that stand for none
-    for column in places.T:
-        np.minimum.at(least, column, values)
-    return least[:-1]
