@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.rules import RuleStage
@@ -51,14 +51,14 @@ FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
-    Configuration arrays are those of `Configurations`, cut to the operator. `tail_*` describe the
-    streams into it: source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
-    flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states) are the
-    backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and `own_stride` lead
-    into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of their sources
-    `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this operator, and
-    `goes_on` whether the bound counts anything out of it. `rest_*` are the least objective and money of the operators still
-    to come. `limits`: response, cost, usage.
+    Configuration arrays are those of `Configurations`, cut to the operator. `tail_*` describe the streams into it:
+    source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
+    flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
+    are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
+    `own_stride` lead into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of
+    their sources `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this
+    operator, and `goes_on` whether the bound counts anything out of it. `rest_*`
+    are the least objective and money of the operators still to come. `limits`: response, cost, usage.
     """
 
     operator: int
@@ -104,10 +104,7 @@ class OperatorStage(NamedTuple):
 
 
 class AllConfigurations(NamedTuple):
-    """Configurations of all operators (global numbering), the network, what a replica takes, (operators, resources), and has.
-
-    `tracked` (nodes,): where what an operator takes counts to the end; elsewhere it counts up to the operator `last_use`.
-    """
+    """Configurations of all operators (global numbering), the network, and what a replica takes, (operators, resources)."""
 
     start: Ints
     members: Ints32
@@ -118,9 +115,6 @@ class AllConfigurations(NamedTuple):
     delay: Floats
     price: Floats
     demand: Floats
-    capacity: Floats
-    tracked: Bools
-    last_use: Ints
 
 
 class Extensions(NamedTuple):
@@ -193,30 +187,13 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: B
 
 @inlined
 def count_taken(configurations: AllConfigurations, labels: BeamLabels, row: int, operators: int, taken: np.ndarray) -> None:
-    """What counts of what the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
+    """What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
     taken[:] = 0.0
     for i in range(operators):
-        c, counts = configurations.start[i] + labels.chosen[row, i], configurations.last_use[i] >= operators
+        c = configurations.start[i] + labels.chosen[row, i]
         for p in range(configurations.degree[c]):
-            u = configurations.members[c, p]
-            if counts or configurations.tracked[u]:
-                for m in range(taken.shape[1]):
-                    taken[u, m] += configurations.demand[i, m]
-
-
-@inner_loop
-def mark_overfull(configurations: AllConfigurations, labels: BeamLabels, taken: np.ndarray, overfull: np.ndarray) -> None:
-    """Mark the nodes that complete labels fill beyond their capacity, shape (labels, nodes)."""
-    for row in range(overfull.shape[0]):
-        taken[:] = 0.0
-        for i in range(labels.chosen.shape[1]):
-            c = configurations.start[i] + labels.chosen[row, i]
-            for p in range(configurations.degree[c]):
-                for m in range(taken.shape[1]):
-                    taken[configurations.members[c, p], m] += configurations.demand[i, m]
-        for u in range(taken.shape[0]):
             for m in range(taken.shape[1]):
-                overfull[row, u] |= taken[u, m] > configurations.capacity[u, m] * (1 + LIMIT_SLACK)
+                taken[configurations.members[c, p], m] += configurations.demand[i, m]
 
 
 @inlined

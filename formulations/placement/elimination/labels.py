@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import spend
 from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
@@ -24,7 +24,6 @@ from edrp.formulations.placement.elimination.beam import (
     Scratch,
     expand,
     gather,
-    mark_overfull,
 )
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.choices import Configurations
@@ -43,11 +42,6 @@ SUMS_PER_ARRIVAL = 32
 MAX_COMPLETE = 20
 """Complete deployments of a search that are kept."""
 
-MAX_ATTEMPTS = 8
-"""Searches with more and more tracked nodes; in the last one all are tracked."""
-MAX_NARROW_BEAM = 20_000
-"""Width of the beam up to which a search that gives up labels is repeated with all nodes tracked."""
-
 EXTENSION_ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
 BATCH = 2_000_000
@@ -59,15 +53,12 @@ class BoxLabelResult:
     """Result of a label search.
 
     `complete`: the best deployments, best first, each with its objective and one configuration per operator, in search
-    order. `dropped`: a bound on what stays open; infinite when nothing does. `width`: most labels alive at once. `overfull`:
-    nodes that complete labels overfill, the best of which has the objective `excess`.
+    order. `dropped`: smallest bound that the beam gave up; infinite when nothing was. `width`: most labels alive at once.
     """
 
     complete: list[tuple[float, list[Ints32]]]
     dropped: float
     width: int
-    overfull: Ints
-    excess: float = np.inf
 
 
 @dataclass(slots=True)
@@ -90,34 +81,9 @@ class BoxLabelSearch:
         """Relaxation under the best prices found."""
         return self.views[0][0]
 
-    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool], tracked: Bools) -> BoxLabelResult:
-        """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large.
-
-        What operators without open streams take of a node counts only where the node is `tracked`, shape (nodes,): fewer labels
-        differ then. Nodes that complete labels overfill are added to these, and the search is repeated. Where a narrow beam
-        gives up labels, one more search with all nodes looks for deployments.
-        """
-        complete, width, floor = list[tuple[float, list[Ints32]]](), 0, -np.inf
-        for attempt in range(MAX_ATTEMPTS):
-            last = attempt == MAX_ATTEMPTS - 1
-            result = self._run(incumbent, beam, out_of_time, tracked | last)
-            complete, width = [*complete, *result.complete], max(width, result.width)
-            floor = max(floor, min(result.dropped, result.excess))
-            tracked[result.overfull] = True
-            if not result.overfull.size or out_of_time():
-                break
-            if np.isfinite(result.dropped):
-                if beam > MAX_NARROW_BEAM:
-                    break
-                result = self._run(incumbent, beam, out_of_time, np.ones_like(tracked))
-                complete, width, floor = [*complete, *result.complete], max(width, result.width), max(floor, result.dropped)
-                break
-        complete.sort(key=lambda known: known[0])
-        return BoxLabelResult(complete[:MAX_COMPLETE], floor, width, result.overfull)
-
-    def _run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool], tracked: Bools) -> BoxLabelResult:
+    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
+        """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
         model, choices = self.model, self.choices
-        ends = [max((int(model.target[e]) for e in model.outgoing[i]), default=-1) for i in range(model.operators)]
         configurations = AllConfigurations(
             choices.start,
             choices.members,
@@ -128,9 +94,6 @@ class BoxLabelSearch:
             model.delay,
             model.price,
             model.demand,
-            model.capacity,
-            tracked,
-            np.array(ends, np.int64),
         )
         arrivals = choices.tail.shape[1]
         starts = choices.start
@@ -138,7 +101,7 @@ class BoxLabelSearch:
         sums = rules[0].added.shape[1]
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
         labels = BeamLabels.empty(1, model.operators, arrivals, sums, len(self.views))
-        result = BoxLabelResult([], np.inf, 0, np.zeros(0, np.int64))
+        result = BoxLabelResult([], np.inf, 0)
         scratch = Scratch.empty(model.capacity.shape, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
@@ -153,7 +116,7 @@ class BoxLabelSearch:
             gather(stage, configurations, labels, extensions, target, scratch)
             labels = self._thin(i, configurations, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
             result.width = max(result.width, len(labels.chosen))
-        self._judge(configurations, labels, result)
+        result.complete = self._best(labels)
         return result
 
     def _stage(self, i: int, rules: RuleStage) -> OperatorStage:
@@ -239,10 +202,7 @@ class BoxLabelSearch:
         count = len(labels.chosen)
         room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
         arrivals = self.choices.tail.shape[1]
-        extensions, scratch = (
-            Extensions.empty(room),
-            Scratch.empty(self.model.capacity.shape, arrivals, len(self.views)),
-        )
+        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
@@ -293,19 +253,9 @@ class BoxLabelSearch:
             taken += most[:-1, None] * model.demand[i]
         return taken
 
-    def _judge(self, configurations: AllConfigurations, labels: BeamLabels, result: BoxLabelResult) -> None:
-        """Note the best of the complete labels that fit, and the nodes that the best of the others overfill."""
+    def _best(self, labels: BeamLabels) -> list[tuple[float, list[Ints32]]]:
         model, choices = self.model, self.choices
         total = labels.sums[:, FIXED] + model.response * labels.sums[:, SINK] + model.downtime * labels.sums[:, DOWNTIME]
-        order = np.argsort(total, kind="stable")
-        overfull = np.zeros((len(total), model.nodes), np.bool_)
-        mark_overfull(configurations, labels.take(order), np.zeros_like(model.capacity), overfull)
-        fits = ~overfull.any(axis=1)
-        best = order[fits][:MAX_COMPLETE]
+        best = np.argsort(total, kind="stable")[:MAX_COMPLETE]
         rows = choices.start[:-1] + labels.chosen[best]
-        result.complete = [
-            (float(total[k]), [choices.members[row].copy() for row in places]) for k, places in zip(best, rows, strict=True)
-        ]
-        if not fits.all():
-            result.excess = float(total[order[~fits][0]])
-            result.overfull = np.flatnonzero(overfull[~fits][:MAX_COMPLETE].any(axis=0))
+        return [(float(total[k]), [choices.members[row].copy() for row in places]) for k, places in zip(best, rows, strict=True)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints32
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import look
 from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import LIMIT_SLACK, TIED_OBJECTIVE
@@ -123,11 +123,6 @@ class BoxTree:
     ties: bool = False
     ties_open: bool = False
     raised: list[Box] = field(default_factory=list)
-    tracked: Bools = field(init=False)
-
-    def __post_init__(self) -> None:
-        """No node is tracked before a complete label overfills it."""
-        self.tracked = np.zeros(self.model.nodes, np.bool_)
 
     def run(self, roots: list[Box]) -> float:
         """Process boxes, most promising first; return the proven bound."""
@@ -241,7 +236,7 @@ class BoxTree:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
             search = BoxLabelSearch(self.model, box, plan, views, choices)
-            result = search.run(self.reach, beam, self.out_of_time, self.tracked)
+            result = search.run(self.reach, beam, self.out_of_time)
             self._learn(result)
             if self._closed(result.dropped):
                 return True

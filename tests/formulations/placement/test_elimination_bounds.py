@@ -17,12 +17,7 @@ from edrp.formulations.placement.elimination.incumbents import best_known
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, operator_flow, path_flow
-from edrp.formulations.placement.elimination.tree import (
-    BestConfigurations,
-    BoxTree,
-    EliminationParameters,
-    eliminate_by_response,
-)
+from edrp.formulations.placement.elimination.tree import eliminate_by_response
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import multisets
 from edrp.placement.deployment import Deployment
@@ -181,23 +176,3 @@ def test_streams_that_no_table_remembers_still_count(seed: int) -> None:
         assert bool(tables.ahead) == (states == 40)
         bounds.append(tables.bound)
     assert 0.97 * bounds[1] <= bounds[0] <= bounds[1] + 1e-12
-
-
-def test_few_nodes_are_tracked_where_capacity_binds_on_few() -> None:
-    """The optimum is that of a search in which labels differ in their use of every node."""
-    model = build_model(compile_problem(layered(7, 5, nodes=8, resources=3.0)))
-    found = []
-    for everywhere in (False, True):
-        search = BoxTree(
-            model=model,
-            parameters=EliminationParameters(),
-            incumbent=BestConfigurations(0.8),
-            gap=0.0,
-            out_of_time=lambda: False,
-            report=lambda incumbent, bound: None,
-        )
-        search.tracked[:] = everywhere
-        search.run(roots(model))
-        found.append(search.incumbent.objective)
-        assert everywhere or search.tracked.sum() < model.nodes
-    assert found[0] == pytest.approx(found[1], abs=1e-12)
