@@ -16,10 +16,16 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 
-SEEDS = {"24": (24, 1), "48": (48, 1), "48-wide": (48, 5), "96": (96, 1)}
+SEEDS = {"24": (24, 1), "48": (48, 1), "48-wide": (48, 5), "96": (96, 1), "96-wide": (96, 5)}
 """Nodes and seed by the end of the row's name; of seed 5, the three paths that meet compete for the same nodes."""
 
-GOALS = {"24": "not slower than before", "48": "3 s, proven", "48-wide": "3 s, proven", "96": "30 s and 1 GB, proven"}
+GOALS = {
+    "24": "not slower than before",
+    "48": "3 s, proven",
+    "48-wide": "3 s, proven",
+    "96": "30 s and 1 GB, proven",
+    "96-wide": "30 s and 1 GB, proven",
+}
 MICROSECONDS, OBJECTIVE_UNITS = 10**6, 10**12
 MAX_PEER_TIME = 60.0
 """Deterministic seconds that CP-SAT gets."""
@@ -33,12 +39,12 @@ def problem_of(nodes: int, seed: int) -> EdrpProblem:
 
 
 def prepare_ours(nodes: int, seed: int) -> Callable[[], Outcome]:
-    """`eliminate` to its own end."""
+    """`eliminate` to its own end, or to the goal's 30 units of work."""
     problem = problem_of(nodes, seed)
     edrp.solve(problem_of(8, seed), "eliminate")  # loads the kernels
 
     def call() -> Outcome:
-        solution = edrp.solve(problem, "eliminate")
+        solution = edrp.solve(problem, "eliminate", work_limit=30.0)
         return Outcome(solution.objective, solution.bound, solution.status)
 
     return call
