@@ -169,8 +169,12 @@ def read_instances(source: Any) -> list[Instance]:
 def _copied(instances: Iterable[Instance]) -> Callable[[], Iterator[Instance]]:
     """Copy instances, which can be read only once or at great cost, to a temporary file; returns what reads them from there."""
     file = TemporaryFile()  # noqa: SIM115 - closed when nobody can read it any more
-    for instance in instances:
-        pickle.dump(tuple(instance), file)
+    try:
+        for instance in instances:
+            pickle.dump(tuple(instance), file)
+    except BaseException:
+        file.close()
+        raise
 
     def read() -> Iterator[Instance]:
         end = file.seek(0, os.SEEK_END)

@@ -107,6 +107,9 @@ improves an incumbent.
 INTEGRALITY = 1e-6
 """Distance of a value to an integer in the solution of a linear program that still counts as whole; solvers' usual one."""
 
+CENTRED_DECREMENT = 1e-6
+"""Newton's decrement at which a point counts as the analytic centre of its limits; it begins a search and proves nothing."""
+
 UNCOVERED_OPERATORS = 1e-6
 """Sum of the artificial columns of a master program below which patterns cover all operators; as `INTEGRALITY`."""
 
