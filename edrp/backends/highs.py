@@ -159,8 +159,8 @@ def second_look(
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, then the linear relaxation (`relaxed` where it has been solved already). If the limit `until`, on the clock of `now`, passes before
-    the search has ended, a point that was called optimal is an incumbent.
+    the columns are looked at first, then the linear relaxation, which may have been solved already (`relaxed`). If the limit
+    `until`, on the clock of `now`, passes before the search has ended, a point that was called optimal is an incumbent.
     """
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
         return first
