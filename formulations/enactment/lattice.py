@@ -39,7 +39,7 @@ def reduced(basis: Floats) -> ReducedBasis:
     """Reduce a basis, one vector a row; the vectors have to be independent.
 
     >>> reduced(np.array([[1.0, 0.0, 40.0], [0.0, 1.0, 30.0]])).vectors.tolist()
-    [[1.0, -1.0, 10.0], [-3.0, 4.0, 0.0]]
+    [[-3.0, 4.0, 0.0], [-1.0, 1.0, -10.0]]
     """
     vectors, count = basis.astype(float), len(basis)
     factors, orthogonal, lengths = np.zeros((count, count)), np.zeros_like(vectors), np.zeros(count)
