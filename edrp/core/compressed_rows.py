@@ -61,7 +61,7 @@ def stacked(parts: Sequence[Any], kind: type, shapes: Sequence[tuple[int, ...]] 
     """One flat array of all parts, each broadcast to its shape and converted as it is copied."""
     shapes = [np.shape(part) for part in parts] if shapes is None else shapes
     ends = list(accumulate(map(prod, shapes), initial=0))
-    result = np.empty(ends[-1], kind)
+    result: NDArray[Any] = np.empty(ends[-1], kind)
     for part, shape, (start, end) in zip(parts, shapes, pairwise(ends), strict=True):
         result[start:end].reshape(shape)[...] = part
     return result
