@@ -116,6 +116,9 @@ SMALL_REDUCED_COST = 1e-9
 REFINED_REDUCED_COST = 1e-24
 """Reduced cost that is 0 once multipliers have been refined with fractions: others, for which it is 0, are as near as that."""
 
+CENTRED = 1e-6
+"""Newton's decrement at which a point is as far from all limits as need be: it only aims a search at whole points near it."""
+
 IMPLIED_BOUND_ROOM = 1e-6
 """Share, absolute below 1, by which bounds that rows imply are widened: far more than rounding makes, so that nothing is lost."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import CENTRED, LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.lattice import ReducedBasis, reduced
 from edrp.formulations.enactment.packing import Contents
@@ -25,9 +25,6 @@ MAX_DIMENSION = 100
 
 MAX_STEPS = 100
 """Newton steps to the point far from all limits; twenty mostly do."""
-
-CENTRED = 1e-6
-"""Newton's decrement at which the point is as far from all limits as need be."""
 
 TRIALS, MAX_TURNS = 500, 60
 """Targets that are drawn at a time, and turns without success before the search gives up."""
