@@ -112,9 +112,13 @@ def load_pairs() -> dict[str, Pair]:
     return PAIRS
 
 
-def used() -> float:
-    """Seconds of the processor that this process and all below it have used: children that ended, and those that run, as Java."""
-    ended = sum(part.ru_utime + part.ru_stime for part in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+def used_here() -> float:
+    """Seconds of the processor that this process and its children that have ended have used."""
+    return sum(part.ru_utime + part.ru_stime for part in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+
+
+def used_below() -> float:
+    """Seconds that processes below this one have used which still run, as Java; to look them up takes milliseconds itself."""
     ticks, parents = {}, {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -124,7 +128,7 @@ def used() -> float:
     below = [os.getpid()]
     for process in below:
         below += [child for child, parent in parents.items() if parent == process]
-    return ended + sum(ticks.get(process, 0) for process in below[1:]) / os.sysconf("SC_CLK_TCK")
+    return sum(ticks.get(process, 0) for process in below[1:]) / os.sysconf("SC_CLK_TCK")
 
 
 def serve(call: Call) -> None:
@@ -133,9 +137,10 @@ def serve(call: Call) -> None:
     os.dup2(2, 1)  # solvers print there
     run = call.prepare()
     for _ in sys.stdin:
-        before, begin = used(), perf_counter()
+        below, here, begin = used_below(), used_here(), perf_counter()
         outcome = run()
-        processor, clock = used() - before, perf_counter() - begin
+        clock, processor = perf_counter() - begin, used_here() - here
+        processor += used_below() - below
         memory = 1024 * max(getrusage(RUSAGE_SELF).ru_maxrss, getrusage(RUSAGE_CHILDREN).ru_maxrss)
         print(json.dumps([processor, clock, memory, asdict(outcome)]), file=answers, flush=True)
 

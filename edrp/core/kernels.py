@@ -2,8 +2,9 @@
 
 A kernel is plain Python. Where a problem is small it is interpreted in milliseconds; Numba takes a third of a second to import
 and seconds to compile. Whether it is small is known at the latest when as much work has been counted as small problems take:
-then it begins again with compiled kernels, which do the same in the same order. A process that solves many small problems
-loads the compiler, too, once it has interpreted for about as long as that takes; kernels that are loaded are run compiled.
+then it begins again with compiled kernels, which do the same in the same order. Kernels whose machine code is kept are run
+compiled from the start, since they take no Numba; for the others a process that solves many small problems loads the compiler,
+too, once it has interpreted for about as long as that takes.
 """
 
 from __future__ import annotations
@@ -94,26 +95,21 @@ class Kernel:
         update_wrapper(self, function)
         self.function = function
         self.options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
-        self._compiled: dict[str | None, Callable[..., Any]] = {}
+        self._compiled: dict[str | None, Callable[..., Any] | None] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it, compiled unless it is to be interpreted; raises `InterpretationError` when Python fails at it."""
-        if not _interpreted.get():
-            return self._run_compiled(arguments)
-        if not _may_be_compiled.get():
+        if _interpreted.get() and not _may_be_compiled.get():
             return self._interpreted(arguments)
-        if self._compiled or (interpretation.units > REPEATED and clock().seconds_left() == inf):
-            return self._run_compiled(arguments)
-        with setting(_may_be_compiled, False):
-            return self._interpreted(arguments)
-
-    def _run_compiled(self, arguments: tuple[Any, ...]) -> Any:
         from edrp.core.kernel_store import types_of  # and NumPy
 
         types = types_of(arguments)
-        run = self._compiled.get(types)
+        run = self._compiled[types] if types in self._compiled else self._kept(types)
         if run is None:
-            run = self._compiled[types] = self._kept(types) or self.dispatcher
+            if _interpreted.get() and (interpretation.units <= REPEATED or clock().seconds_left() < inf):
+                with setting(_may_be_compiled, False):
+                    return self._interpreted(arguments)
+            run = self._compiled[types] = self.dispatcher
         return run(*arguments)
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
@@ -123,10 +119,11 @@ class Kernel:
             raise InterpretationError(f"{self.function.__qualname__}: {error}") from error
 
     def _kept(self, types: str | None) -> Callable[..., Any] | None:
-        """The function as it was compiled by an earlier process, for arguments of some types; Numba is not imported for it."""
+        """The function as it was compiled by an earlier process, for arguments of some types, looked for once; without Numba."""
         from edrp.core.kernel_store import compiled_before
 
-        return None if types is None else compiled_before(self.function, self.options, types)
+        kept = self._compiled[types] = None if types is None else compiled_before(self.function, self.options, types)
+        return kept
 
     @cached_property
     def dispatcher(self) -> Any:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate
 from math import prod
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.compressed_rows import CompressedRows, common_shape, stacked
 from edrp.core.errors import EdrpError
 from edrp.core.expressions import CHAINED, Comparable, Expression, Rows
 from edrp.core.late_imports import sparse
@@ -68,7 +69,7 @@ class Linear(Comparable):
         if len(used) == 1:  # nothing to concatenate; arrays of expressions are never written to
             return cls(used[0].columns, used[0].coefficients, constant)
         columns, coefficients = [term.columns for term in used], [term.coefficients for term in used]
-        return cls(_stack(columns, np.int64), _stack(coefficients, np.float64), constant)
+        return cls(stacked(columns, np.int64), stacked(coefficients, np.float64), constant)
 
     def __add__(self, other: Linear | float) -> Linear:
         if isinstance(other, Linear):
@@ -170,7 +171,7 @@ class Program:
     _bounds: list[tuple[Floats, Floats, Bools]] = field(default_factory=list)
     _fixed: list[tuple[Ints, float]] = field(default_factory=list)
     _row_bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
-    _matrices: list[sparse.csr_array] = field(default_factory=list)
+    _matrices: list[CompressedRows] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Ints:
         """Indices of a block of columns, in the block's shape."""
@@ -236,13 +237,13 @@ class Program:
         look("the program")
         if name in self.row_blocks:
             raise ValueError(f"the program already has rows named {name!r}")
-        shapes = [np.broadcast_shapes(*(np.shape(part) for part in entry)) for entry in entries]
+        shapes = [common_shape(entry) for entry in entries]
         self._refuse_beyond_memory(name, rows=count, nonzeros=sum(prod(shape) for shape in shapes))
-        rows, columns = (_stack([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
-        values = _stack([entry[2] for entry in entries], np.float64, shapes)
-        self._matrices.append(_compressed(rows, columns, values, (count, self.columns)))
+        rows, columns = (stacked([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
+        values = stacked([entry[2] for entry in entries], np.float64, shapes)
+        self._matrices.append(CompressedRows.of(rows, columns, values, (count, self.columns)))
         self.nonzeros += values.size
-        self._row_bounds.append((_stack([lower], np.float64, [(count,)]), _stack([upper], np.float64, [(count,)])))
+        self._row_bounds.append((stacked([lower], np.float64, [(count,)]), stacked([upper], np.float64, [(count,)])))
         self.row_blocks[name] = RowBlock(name, self.rows, count)
         self.rows += count
 
@@ -351,19 +352,19 @@ class Program:
         """Stack all blocks; cells are merged and hold no zeros. Calls of `fix` at these positions are left out."""
         look("the program")
         objective = np.bincount(self.objective.columns, self.objective.coefficients, minlength=self.columns)
-        first = np.cumsum([0, *(block.nnz for block in self._matrices)])
-        starts = [block.indptr[:-1] + offset for block, offset in zip(self._matrices, first, strict=False)]
+        *first, end = accumulate((block.values.size for block in self._matrices), initial=0)
+        starts = [block.starts[:-1] + offset for block, offset in zip(self._matrices, first, strict=True)]
         parts = (
-            _stack([block.data for block in self._matrices], np.float64),
-            _stack([block.indices for block in self._matrices], np.int32),
-            _stack([*starts, first[-1:]], np.int32),
+            stacked([block.values for block in self._matrices], np.float64),
+            stacked([block.columns for block in self._matrices], np.int32),
+            stacked([*starts, [end]], np.int32),
         )
-        lower, upper = (_stack([bounds[part] for bounds in self._bounds], np.float64) for part in range(2))
+        lower, upper = (stacked([bounds[part] for bounds in self._bounds], np.float64) for part in range(2))
         for position, (index, value) in enumerate(self._fixed):
             if position not in without_fixes:
                 lower[index] = upper[index] = value
-        integer = _stack([bounds[2] for bounds in self._bounds], np.bool_)
-        row_lower, row_upper = (_stack([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
+        integer = stacked([bounds[2] for bounds in self._bounds], np.bool_)
+        row_lower, row_upper = (stacked([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
         return Arrays(
             objective.astype(float, copy=False),
             self.objective.constant,
@@ -380,25 +381,3 @@ def _refuse_unbounded(name: str, lower: Floats | float, upper: Floats | float) -
     """Refuse rows none of which has any bound."""
     if np.size(lower) and np.isneginf(lower).all() and np.isposinf(upper).all():
         raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
-
-
-def _compressed(rows: Ints32, columns: Ints32, values: Floats, shape: tuple[int, int]) -> sparse.csr_array:
-    """Rows compressed, cells merged, zeros dropped."""
-    if (rows[1:] >= rows[:-1]).all():  # already in order: nothing has to be moved
-        starts = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=np.int32)).astype(np.int32)
-        matrix = sparse.csr_array((values, columns, starts), shape=shape)
-        matrix.sum_duplicates()
-    else:
-        matrix = sparse.csr_array((values, (rows, columns)), shape=shape)
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _stack(parts: Sequence[Any], kind: type, shapes: Sequence[tuple[int, ...]] | None = None) -> NDArray[Any]:
-    """One flat array of all parts, each broadcast to its shape and converted as it is copied."""
-    shapes = [np.shape(part) for part in parts] if shapes is None else shapes
-    ends = np.cumsum([0, *(prod(shape) for shape in shapes)])
-    result = np.empty(ends[-1], kind)
-    for part, shape, (start, end) in zip(parts, shapes, pairwise(ends), strict=True):
-        result[start:end].reshape(shape)[...] = part
-    return result

@@ -107,9 +107,6 @@ improves an incumbent.
 INTEGRALITY = 1e-6
 """Distance of a value to an integer in the solution of a linear program that still counts as whole; solvers' usual one."""
 
-CENTRED_DECREMENT = 1e-6
-"""Newton's decrement at which a point counts as the analytic centre of its limits; it begins a search and proves nothing."""
-
 UNCOVERED_OPERATORS = 1e-6
 """Sum of the artificial columns of a master program below which patterns cover all operators; as `INTEGRALITY`."""
 
@@ -118,6 +115,9 @@ SMALL_REDUCED_COST = 1e-9
 
 REFINED_REDUCED_COST = 1e-24
 """Reduced cost that is 0 once multipliers have been refined with fractions: others, for which it is 0, are as near as that."""
+
+CENTRED = 1e-6
+"""Newton's decrement at which a point is as far from all limits as need be: it only aims a search at whole points near it."""
 
 IMPLIED_BOUND_ROOM = 1e-6
 """Share, absolute below 1, by which bounds that rows imply are widened: far more than rounding makes, so that nothing is lost."""

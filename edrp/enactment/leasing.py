@@ -185,11 +185,12 @@ class LeasingProblem(Problem):
         return tuple(leftovers)
 
     def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
+        known = self.application.by_name.keys()
         for index, host in enumerate(decision):
             if host.type not in self.types:
                 faults.add_unknown((place, index, "type"), host.type, "host type", self.types)
             for period, instances in enumerate(host.instances):
-                for operator in instances.keys() - self.application.by_name.keys():
+                for operator in () if instances.keys() <= known else instances.keys() - known:
                     location = (place, index, "instances", period, operator)
                     faults.add_unknown(location, operator, "operator of the application", self.application.by_name)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
-from edrp.core.tolerances import CENTRED_DECREMENT, LIMIT_SLACK
+from edrp.core.tolerances import CENTRED, LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.lattice import ReducedBasis, reduced
 from edrp.formulations.enactment.packing import Contents
@@ -97,7 +97,7 @@ def _target(sizes: Sizes, kinds: Ints, needed: Ints) -> _Target | None:
         step = point - squared * (rows.T @ multipliers)
         length = min(1.0, 0.95 / max((-step / point).max(), 0.95))
         point = point + length * step
-        if length == 1.0 and float(((step / point) ** 2).sum()) < CENTRED_DECREMENT:
+        if length == 1.0 and float(((step / point) ** 2).sum()) < CENTRED:
             contents = np.zeros((kinds.size, operators))
             contents[host, operator] = point[:count]
             return _Target(contents, point[count:])

@@ -80,14 +80,15 @@ def test_kernels_are_loaded_once_a_process_has_interpreted_for_long(monkeypatch)
     assert interpretation.units == pytest.approx(1.8 * REPEATED)
 
 
-def test_a_kernel_that_is_loaded_is_run_compiled():
-    vars(halves)["dispatcher"] = lambda values: "compiled"
-    try:
-        assert interpreted_first(lambda: halves(np.array([1.0]))) == "compiled"
-        with interpreting():
-            assert halves(np.array([1.0])) == 0.5
-    finally:
-        del vars(halves)["dispatcher"]
+def test_a_kernel_whose_machine_code_is_kept_is_run_compiled(monkeypatch):
+    @kernel
+    def ways(values):
+        return "interpreted"
+
+    monkeypatch.setattr("edrp.core.kernel_store.compiled_before", lambda *_: lambda values: "compiled")
+    assert interpreted_first(lambda: ways(np.array([1.0]))) == "compiled"
+    with interpreting():
+        assert ways(np.array([1.0])) == "interpreted"
 
 
 def test_a_kernel_that_python_refuses_is_compiled():

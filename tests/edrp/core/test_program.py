@@ -39,6 +39,15 @@ def test_entries_of_one_cell_add_up(entries):
     assert np.all(matrix.data != 0)
 
 
+@pytest.mark.parametrize("row", [-1, 3])
+@pytest.mark.parametrize("others", [[0, 1], [1, 0]])
+def test_a_row_beyond_its_block_is_refused(row, others):
+    program = Program()
+    x = program.add_columns("x", 3)
+    with pytest.raises(ValueError, match="of a block of 3"):
+        program.add_rows("r", 3, [([*others, row], x, 1.0)])
+
+
 def test_blocks_keep_their_shape_and_follow_one_another():
     program = Program()
     first = program.add_columns("first", (2, 3), upper=[1, 2, 3])
