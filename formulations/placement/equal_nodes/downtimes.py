@@ -78,7 +78,7 @@ class _Rows:
             if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[running_nodes]) == choices.classes[row]:
                 self._add(int(row), 0.0, NO_NODE)  # the replicas may stay as they are
             else:
-                self._add(int(row), self.moves.spread(j, replicas, self.quotient.room(row, most)), NO_NODE)
+                self._add(int(row), self.moves.spread(j, replicas, self.quotient.room(int(row), most)), NO_NODE)
 
     def _add(self, row: int, downtime: float, anchor: int) -> None:
         if np.isfinite(downtime):
