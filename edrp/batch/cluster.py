@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from edrp.batch.crew import solved
-from edrp.batch.folder import TASKS, Fingerprint, ResultFolder
+from edrp.batch.folder import TASKS, ResultFolder
+from edrp.batch.instances import Fingerprint, fingerprint
 from edrp.batch.journal import ROWS_PER_PART, Journal, new_run, result_table
 from edrp.batch.keys import Keys
 from edrp.batch.parts import part_paths
 from edrp.batch.progress import BatchProgress, FolderWatch, Report
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.batch.source import fingerprint, instances_of_columns, open_instances, refuse_missing_columns
+from edrp.batch.source import instances_of_columns, open_instances, refuse_missing_columns
 from edrp.batch.stored import SORTED_BY
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task, Tasks
 from edrp.batch.worker import Place, Worker
@@ -180,9 +181,9 @@ def _sizes(count: int, slots: int) -> Iterator[int]:
     >>> list(_sizes(100, 2))
     [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 2, 1, 1, 1, 1, 1, 1, 1]
     """
-    most = max(1, min(ROWS_PER_PART, -(-count // (PARTITIONS_PER_SLOT * slots))))
+    max_size = max(1, min(ROWS_PER_PART, -(-count // (PARTITIONS_PER_SLOT * slots))))
     while count:
-        size = max(1, min(most, count // (2 * slots)))
+        size = max(1, min(max_size, count // (2 * slots)))
         yield size
         count -= size
 

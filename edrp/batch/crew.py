@@ -1,4 +1,4 @@
-"""Workers side by side: chunks of tasks go to whoever is idle, and answers come back as they are found."""
+"""Workers side by side: chunks of tasks go to any that is idle, and answers come back as they are found."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class _Queue:
         self._returned.extend(returned)
         self.count += len(returned)
 
-    def take(self, most: int) -> list[Task]:
+    def take(self, max_tasks: int) -> list[Task]:
         chunk: list[Task] = []
         characters = 0
-        while len(chunk) < most and characters < CHUNK_CHARACTERS:
+        while len(chunk) < max_tasks and characters < CHUNK_CHARACTERS:
             task = self._returned.popleft() if self._returned else next(self._tasks, None)
             if task is None:
                 break
@@ -100,7 +100,7 @@ def _heard(workers: Sequence[Worker]) -> Iterator[Received]:
 
 
 class _Pace:
-    """How many tasks a worker gets at once, by the time that its last chunk took."""
+    """Chooses how many tasks a worker gets at once, by the time that its last chunk took."""
 
     def __init__(self) -> None:
         self._size, self._since = 0, 0.0

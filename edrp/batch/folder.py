@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from edrp.batch.instances import Fingerprint
 from edrp.batch.journal import JOURNAL, settle
 from edrp.batch.keys import Keys
 from edrp.batch.parts import part_name, read_part, sound_parts, write_part
@@ -35,20 +36,6 @@ from edrp.core.folders import refuse_folder
 LOCK = ".lock"
 TASKS = "_tasks-{}"
 """Folder of tasks for Spark's workers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """Identity of a set of instances, which does not depend on their order.
-
-    Attributes
-    ----------
-    digest
-        Sum of their hashes, modulo 2⁶⁴.
-    """
-
-    count: int
-    digest: int
 
 
 @dataclass(frozen=True, slots=True)

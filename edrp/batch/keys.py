@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 DIGEST_BYTES = 16
 """Bytes kept of a key: two of 10⁹ keys agree in them with a probability of 10⁻²¹."""
 
-LEAST_MERGED = 4096
-"""Keys that are sorted in at once, at least."""
+MIN_MERGED = 4096
+"""New keys that are collected, at least, before they are sorted in: sorting copies all keys."""
 
 
 class Keys:
@@ -52,7 +52,7 @@ class Keys:
             fresh.append(not is_known and digest not in self._recent)
             if fresh[-1]:
                 self._recent.add(digest)
-        if len(self._recent) > max(LEAST_MERGED, len(self._sorted) // 4):
+        if len(self._recent) > max(MIN_MERGED, len(self._sorted) // 4):
             self._sorted = np.sort(np.concatenate([self._sorted, np.array(list(self._recent), self._sorted.dtype)]))
             self._recent = set()
         return fresh

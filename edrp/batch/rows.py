@@ -1,6 +1,6 @@
 """One row of results per instance and method: the fixed schema that every path writes.
 
-The columns are described in `COLUMNS`, from which `docs/results.md` is generated.
+The columns are described in `COLUMNS`, from which `docs/reference/results.md` is generated.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ RESULT_SCHEMA = pa.schema(
 
 TIMING = ("build_seconds", "solve_seconds", "wall_seconds", "trace", "host", "finished_at")
 """Columns that differ from run to run; within `solution` it is the field `seconds`."""
-
 
 STOPS = {
     "finished": "nothing found: ",

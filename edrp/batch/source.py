@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import pickle
 import weakref
-from array import array
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from edrp.batch.folder import Fingerprint
-from edrp.batch.tasks import SEPARATOR, Instance, text_hash
-from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, encodable
+from edrp.batch.instances import Instances
+from edrp.batch.tasks import Instance
+from edrp.core.errors import Fault, InvalidInstanceError, encodable
 from edrp.core.files import decode_text, opened, read_regular, refuse_missing
 from edrp.core.instances import Scan
 from edrp.core.problem import Problem
@@ -34,92 +28,6 @@ READ_ROWS, READ_BYTES = 64, 2**20
 """Rows and bytes of a table that are read at once: few, as an instance may be of 40 MB."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class Instances:
-    """Instances of a source, read again whenever they are needed: none is kept.
-
-    Parameters
-    ----------
-    read
-        Begins at the first instance each time that it is called.
-
-    Attributes
-    ----------
-    fingerprint
-        Of all instances, as they were when the source was opened.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When an id names several instances that can be read. Broken ones whose name is that of another one, as what we call
-        them may be, are numbered.
-
-    Examples
-    --------
-    >>> list(Instances(lambda: iter([Instance("line 2", "{}"), Instance("line 2", "", "is not JSON")])))[1].id
-    'line 2 (2)'
-    """
-
-    def __init__(self, read: Callable[[], Iterator[Instance]]) -> None:
-        self._read = read
-        total, names = _Sum(), array("q")
-        for instance in read():
-            total.add(instance)
-            names.append(hash(instance.id))
-        self.fingerprint = total.fingerprint
-        self._names: NDArray[np.int64] = np.frombuffer(names, np.int64) if names else np.empty(0, np.int64)
-        self._names.sort()
-        repeated = set(self._names[1:][self._names[1:] == self._names[:-1]].tolist())
-        alike = [instance[::2] for instance in read() if hash(instance.id) in repeated] if repeated else []
-        self._occurrences = Counter(name for name, _ in alike)
-        faults = [
-            Fault("id", repr(name), "names several instances; ids must be unique")
-            for name, count in Counter(name for name, fault in alike if not fault).items()
-            if count > 1
-        ]
-        if faults:
-            raise InvalidInstanceError(faults)
-        if repeated:
-            self.fingerprint = fingerprint(self._named())
-
-    def __len__(self) -> int:
-        return self.fingerprint.count
-
-    def __iter__(self) -> Iterator[Instance]:
-        """Yield the instances.
-
-        Raises
-        ------
-        EdrpError
-            At the end, when they are not those that the source held when it was opened.
-        """
-        total = _Sum()
-        for instance in self._named():
-            total.add(instance)
-            yield instance
-        if total.fingerprint != self.fingerprint:
-            raise EdrpError("the instances have changed since the batch began; rows of those that were solved are kept")
-
-    def _named(self) -> Iterator[Instance]:
-        """Yield the instances under names of their own."""
-        left, taken = Counter(self._occurrences), set[str]()
-        numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
-        for instance in self._read():
-            name = instance.id
-            if instance.fault and left[name] > 1:
-                left[name] -= 1
-                own_names = (f"{name} ({number})" for number in numbers[name])
-                own_name = next(own for own in own_names if own not in taken and not self._names_one(own))
-                taken.add(own_name)
-                yield instance._replace(id=own_name)
-            else:
-                yield instance
-
-    def _names_one(self, name: str) -> bool:
-        sought = hash(name)
-        place = int(np.searchsorted(self._names, sought))
-        return place < len(self._names) and int(self._names[place]) == sought
 
 
 def open_instances(source: Any) -> Instances:
@@ -149,7 +57,7 @@ def open_instances(source: Any) -> Instances:
     elif hasattr(source, "__arrow_c_stream__"):
         table = _arrow(source)
         refuse_missing_columns(table.column_names, "the table")
-        instances = Instances(lambda: _of_batches(table.to_batches(max_chunksize=READ_ROWS)))
+        instances = Instances(lambda: _from_batches(table.to_batches(max_chunksize=READ_ROWS)))
     elif isinstance(source, Mapping):
         instances = Instances(lambda: (_from_value(index, pair) for index, pair in enumerate(source.items())))
     elif isinstance(source, Iterator):  # can be gone through once only
@@ -167,7 +75,7 @@ def read_instances(source: Any) -> list[Instance]:
 
 
 def _copied(instances: Iterable[Instance]) -> Callable[[], Iterator[Instance]]:
-    """Copy instances, which can be read only once or at great cost, to a temporary file; returns what reads them from there."""
+    """Copy instances, which can be read only once or at great cost, to a temporary file; returns the function that reads them."""
     file = TemporaryFile()  # noqa: SIM115 - closed when nobody can read it any more
     try:
         for instance in instances:
@@ -189,41 +97,8 @@ def _copied(instances: Iterable[Instance]) -> Callable[[], Iterator[Instance]]:
     return read
 
 
-class _Sum:
-    """Sums up instances to their fingerprint."""
-
-    def __init__(self) -> None:
-        self._count, self._digest = 0, 0
-
-    def add(self, instance: Instance) -> None:
-        self._count += 1
-        self._digest = (self._digest + _short_hash(instance)) % 2**64
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint(self._count, self._digest)
-
-
-def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
-    """Fingerprint of a set of instances, which does not depend on their order.
-
-    >>> a, b = Instance("a", "{}"), Instance("b", "{}")
-    >>> fingerprint([a, b]) == fingerprint([b, a]) != fingerprint([a])
-    True
-    """
-    total = _Sum()
-    for instance in instances:
-        total.add(instance)
-    return total.fingerprint
-
-
-def _short_hash(instance: Instance) -> int:
-    named = f"{instance.id}{SEPARATOR}{text_hash(instance.text)}"
-    return int.from_bytes(sha256(named.encode()).digest()[:8], "big")
-
-
 def _reader(path: Path) -> Callable[[], Iterator[Instance]]:
-    """What reads the instances of a file or folder from the first one."""
+    """The function that reads the instances of a file or folder, from the first one each time."""
     refuse_missing(path)
     if path.is_dir():
         return lambda: _from_folder(path)
@@ -241,13 +116,13 @@ def _from_parquet(path: Path) -> Iterator[Instance]:
     try:
         with pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
             refuse_missing_columns(file.schema_arrow.names, str(path))
-            yield from _of_batches(file.iter_batches(READ_ROWS, columns=list(COLUMNS), use_threads=False))
+            yield from _from_batches(file.iter_batches(READ_ROWS, columns=list(COLUMNS), use_threads=False))
     except (OSError, pa.ArrowInvalid) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInstanceError([Fault("source", str(path), f"cannot be read as Parquet: {reason}")]) from None
 
 
-def _of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Instance]:
+def _from_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Instance]:
     first = 0
     for batch in batches:
         yield from instances_of_columns(batch["id"], batch["instance"], first=first)

@@ -173,7 +173,7 @@ class Countable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Instances × methods × seeds, made anew whenever they are gone through."""
+    """Instances × methods × seeds, made again each time that they are gone through."""
 
     instances: Countable
     choices: Sequence[Choice]

@@ -57,7 +57,7 @@ UPLINK, DOWNLINK = -1, -2
 
 
 class RouteChoices(NamedTuple):
-    """What is left to be decided of F flows.
+    """The choices that are left for F flows.
 
     Attributes
     ----------

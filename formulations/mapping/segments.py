@@ -58,7 +58,7 @@ def segment(tables: MappingArrays, moves: Sequence[int], number: int, size: int)
 
 
 class _Uses:
-    """What parts of a map use.
+    """Use of servers and links by parts of a map.
 
     Attributes
     ----------

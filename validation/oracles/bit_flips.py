@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.folder import ResultFolder
+from edrp.batch.instances import Fingerprint
 from edrp.batch.journal import Journal
 from edrp.batch.solving import solve_task
 from edrp.batch.stored import read_rows

@@ -8,9 +8,9 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Ints
 from edrp.core.problem import derived
-from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.model import build_model
-from edrp.formulations.placement.equal_nodes.model import OperatorChoices, Quotient, build_quotient
+from edrp.formulations.placement.equal_nodes.model import OperatorChoices, Quotient, build_quotient, fitting_replicas
 from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE, Compiled
@@ -67,18 +67,18 @@ class _Rows:
 
     def add_operator(self, j: int) -> None:
         """Add the choices of one operator."""
-        choices, room = self.quotient.choices, self.moves.most[j][self.owner]
+        choices, most = self.quotient.choices, self.moves.most[j][self.owner]
         for row in np.flatnonzero(choices.operator == j):
-            replicas, inside = int(choices.replicas[row]), (choices.classes[row] >> self.owner & 1) == 1
+            replicas = int(choices.replicas[row])
             times = self.moves.times(j, replicas)
             if choices.single[row]:
-                self._add_single(int(row), times, inside)
+                self._add_single(int(row), times, self.quotient.within(choices.classes[row]))
                 continue
             running_nodes = np.flatnonzero(times.before)
             if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[running_nodes]) == choices.classes[row]:
                 self._add(int(row), 0.0, NO_NODE)  # the replicas may stay as they are
             else:
-                self._add(int(row), self.moves.spread(j, replicas, np.where(inside, np.minimum(room, replicas), 0)), NO_NODE)
+                self._add(int(row), self.moves.spread(j, replicas, self.quotient.room(int(row), most)), NO_NODE)
 
     def _add(self, row: int, downtime: float, anchor: int) -> None:
         if np.isfinite(downtime):
@@ -101,12 +101,7 @@ class _Rows:
 
 def most_on_node(quotient: Quotient, j: int) -> Ints:
     """Replicas of an operator that a node of each class holds at most, shape (classes,)."""
-    demand = quotient.demand[j]
-    max_count = np.full(len(quotient.members), int(quotient.model.degrees[j]))
-    for m in np.flatnonzero(demand > 0):
-        fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
-        max_count = np.minimum(max_count, np.floor(fitting + WHOLE_NUMBER_SLACK).astype(np.int64))
-    return max_count
+    return fitting_replicas(quotient.demand[j], quotient.capacity, np.full(len(quotient.members), int(quotient.model.degrees[j])))
 
 
 @derived

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
@@ -22,6 +22,9 @@ from edrp.formulations.placement.equal_nodes.traffic import Traffic, build_traff
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import delays_between_sets
+
+UNLIMITED = 1e9
+"""Capacity of a node that does not limit a resource, in demands of one replica."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,14 @@ class Quotient:
             owner[nodes] = k
         return owner
 
+    def within(self, classes: int) -> Bools:
+        """Whether each node is of one of a set of classes, shape (nodes,)."""
+        return (classes >> self.owner & 1) == 1
+
+    def room(self, row: int, most: Ints) -> Ints:
+        """Replicas that a row of the choices may have on each node that holds at most so many, shape (nodes,)."""
+        return np.where(self.within(self.choices.classes[row]), np.minimum(most, self.choices.replicas[row]), 0)
+
     @cached_property
     def free(self) -> Floats:
         """The part of each node that is left by what has to stay there, shape (nodes, resources)."""
@@ -209,6 +220,14 @@ def build_quotient(model: EliminationModel, number: Ints) -> Quotient:
         choices=choices,
         traffic=traffic,
     )
+
+
+def fitting_replicas(demand: Floats, free: Floats, most: Ints) -> Ints:
+    """Replicas, at most so many, that fit into what nodes have `free`, shape (nodes, resources); shape (nodes,)."""
+    for m in np.flatnonzero(demand > 0):
+        fitting = np.floor(np.where(np.isfinite(free[:, m]), free[:, m], UNLIMITED) / demand[m] + WHOLE_NUMBER_SLACK)
+        most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
+    return most
 
 
 def _with_traffic(

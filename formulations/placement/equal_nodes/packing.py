@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 
 MAX_TRIALS = 2_000
 """Nodes that an exact search for a packing tries before it gives up."""
+
+Contents = tuple[tuple[int, int], ...]
+"""Operators, and how many replicas of each."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class PackedItem:
 
     load: Floats
     classes: int
-    contents: tuple[tuple[int, int], ...]
+    contents: Contents
 
 
 def find_blocks(quotient: Quotient, pattern: Pattern) -> list[PackedItem]:
@@ -64,12 +68,13 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
         if j not in in_blocks:
             item = PackedItem(choices.unit[row], int(choices.classes[row]), ((j, 1),))
             items += [item] * int(choices.replicas[row])
-    owner = np.concatenate([np.full(nodes.size, k) for k, nodes in enumerate(quotient.members)])
+    node = np.concatenate(quotient.members)
+    owner = quotient.owner[node]
     room = quotient.capacity[owner]
     for order in _orders(quotient, items):
         places = _packed(order, owner, room)
         if places is not None:
-            return _counts(quotient, order, places)
+            return count_replicas(quotient, [item.contents for item in order], node[places][:, None] == np.arange(node.size))
     return None
 
 
@@ -121,11 +126,11 @@ def _candidates(nodes: Ints, free: Floats, owner: Ints) -> list[int]:
     return sorted(positions.values(), key=lambda node: (float(room[node].sum()), node))
 
 
-def _counts(quotient: Quotient, items: list[PackedItem], places: Ints) -> Ints:
+def count_replicas(quotient: Quotient, contents: Sequence[Contents], placed: Ints | Bools) -> Ints:
+    """Replicas per operator of the compiled problem and node, with items of these contents `placed`, shape (items, nodes)."""
     model = quotient.model
-    node = np.concatenate(quotient.members)
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
-    for item, place in zip(items, places, strict=True):
-        for j, replicas in item.contents:
-            counts[model.order[j], node[place]] += replicas
+    for content, row in zip(contents, placed, strict=True):
+        for j, replicas in content:
+            counts[model.order[j]] += replicas * row
     return counts

@@ -13,7 +13,7 @@ from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import Box
-from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
+from edrp.formulations.placement.equal_nodes.packing import Contents, PackedItem, count_replicas, find_blocks
 from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
 from edrp.formulations.placement.equal_nodes.staying_replicas import boxes_of_row
 from edrp.placement.compiled import NO_NODE
@@ -33,7 +33,7 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple
     all are first taken to need the least, and then placed by a small program.
     """
     blocks, free = _parts(quotient, pattern)
-    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free]
+    boxes = [boxes_of_row(quotient, int(pattern.rows[j]), longest) for j in free]
     if not all(boxes):
         return None, True, False
     spend(PLACING_WORK)
@@ -45,7 +45,8 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float) -> tuple
     if (units != units[:1]).any():
         counts, none = _placed(quotient, pattern, blocks, free, boxes)
         return counts, none, none
-    return _counts(quotient, blocks, free, np.vstack([replicas, node[:, None] == np.arange(quotient.owner.size)])), False, False
+    placed = np.vstack([replicas, node[:, None] == np.arange(quotient.owner.size)])
+    return count_replicas(quotient, _contents(blocks, free), placed), False, False
 
 
 def _items(
@@ -75,6 +76,11 @@ def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list
     return blocks, [j for j in range(quotient.operators) if j not in inside]
 
 
+def _contents(blocks: list[PackedItem], free: list[int]) -> list[Contents]:
+    """Contents of single replicas of the operators in no block, and then of the blocks."""
+    return [*(((j, 1),) for j in free), *(block.contents for block in blocks)]
+
+
 def _placed(
     quotient: Quotient, pattern: Pattern, blocks: list[PackedItem], free: list[int], boxes: list[list[Box]]
 ) -> tuple[Ints | None, bool]:
@@ -86,18 +92,7 @@ def _placed(
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
     loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
     solution, none = _solved(quotient, boxes, totals, loads)
-    return None if solution is None else _counts(quotient, blocks, free, solution), none
-
-
-def _counts(quotient: Quotient, blocks: list[PackedItem], free: list[int], replicas: Ints) -> Ints:
-    """Replicas per operator of the compiled problem and node, from those of the operators in no block and then of blocks."""
-    model = quotient.model
-    counts = np.zeros(model.compiled.candidate.shape, np.int64)
-    counts[model.order[free]] = replicas[: len(free)]
-    for block, row in zip(blocks, replicas[len(free) :], strict=True):
-        for j, number in block.contents:
-            counts[model.order[j]] += number * row
-    return counts
+    return None if solution is None else count_replicas(quotient, _contents(blocks, free), solution), none
 
 
 def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
@@ -105,11 +100,10 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     if not len(np.unique(quotient.choices.unit[pattern.rows], axis=0)) > 1:
         return None
     blocks, free = _parts(quotient, pattern)
-    owner, choices = quotient.owner, quotient.choices
     boxes = []
     for j in free:
-        inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
-        boxes.append([(np.zeros(owner.size), np.where(inside, most_on_node(quotient, j)[owner], 0).astype(float))])
+        most = quotient.room(pattern.rows[j], most_on_node(quotient, j)[quotient.owner])
+        boxes.append([(np.zeros(most.size), most.astype(float))])
     return _placed(quotient, pattern, blocks, free, boxes)[0]
 
 
@@ -117,10 +111,10 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
     """Nodes that a block may be on: the one that one of its operators stays on, or all nodes of its classes."""
     members = [j for j, _ in block.contents]
     anchors = {int(anchor) for anchor in quotient.choices.anchor[pattern.rows[members]]} - {NO_NODE}
-    upper = ((block.classes >> quotient.owner & 1) == 1).astype(float)
+    upper = quotient.within(block.classes)
     if anchors:
-        upper[[u for u in range(upper.size) if u not in anchors]] = 0.0
-    return np.zeros(upper.size), upper
+        upper &= np.isin(np.arange(upper.size), list(anchors))
+    return np.zeros(upper.size), upper.astype(float)
 
 
 def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> tuple[Ints | None, bool]:

@@ -8,18 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.labels import Pattern
-from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.model import Quotient, fitting_replicas
 from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import find_blocks
 from edrp.placement.compiled import NO_NODE
 
 MAX_TIGHTENINGS = 4
 """Maximum number of times that staying replicas are computed, each time with the capacity that the earlier ones leave."""
-
-UNLIMITED = 1e9
-"""Capacity of a node that does not limit a resource."""
 
 
 def with_stays(quotient: Quotient, watched: Sequence[int] = ()) -> Quotient:
@@ -53,9 +50,8 @@ def rows_told_apart(quotient: Quotient, alive: Bools) -> Bools:
     assert moves is not None
     told_apart = (choices.single == 1) | (np.unique(choices.unit, axis=0).shape[0] > 1)
     for row in np.flatnonzero(alive & ~told_apart):
-        boxes = boxes_of_row(quotient, int(choices.operator[row]), int(row), quotient.least_downtime)
-        inside = (choices.classes[row] >> quotient.owner & 1) == 1
-        room = np.where(inside, np.minimum(moves.most[choices.operator[row]][quotient.owner], choices.replicas[row]), 0)
+        boxes = boxes_of_row(quotient, int(row), quotient.least_downtime)
+        room = quotient.room(int(row), moves.most[choices.operator[row]][quotient.owner])
         told_apart[row] = not any(not fewest.any() and (most >= room).all() for fewest, most in boxes)
     return told_apart
 
@@ -136,13 +132,12 @@ def _looked_at(quotient: Quotient) -> Quotient:
     return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
 
 
-def boxes_of_row(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
-    """Boxes of replicas of an operator on each node, as a row of the choices wants them; in each it takes `longest` at most."""
+def boxes_of_row(quotient: Quotient, row: int, longest: float) -> list[Box]:
+    """Boxes of replicas of an operator on each node that a row of the choices allows; in each it takes `longest` at most."""
     choices, moves = quotient.choices, quotient.moves
     assert moves is not None
-    replicas = int(choices.replicas[row])
-    inside = (choices.classes[row] >> quotient.owner & 1) == 1
-    room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
+    j, replicas = int(choices.operator[row]), int(choices.replicas[row])
+    room = quotient.room(row, moves.most[j][quotient.owner])
     running_now = moves.times(j, replicas).before.astype(float)
     stays = running_now.sum() == replicas and choices.downtime[row] == 0.0
     return [*([(running_now, running_now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
@@ -152,12 +147,8 @@ def _most(quotient: Quotient, j: int) -> Ints:
     """Replicas of an operator that each node holds at most next to what has to stay of others."""
     assert quotient.moves is not None
     assert quotient.stays is not None
-    max_count = quotient.moves.most[j][quotient.owner]
-    for m in np.flatnonzero(quotient.demand[j] > 0):
-        free = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
-        fitting = np.floor(np.where(np.isfinite(free), free, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
-        max_count = np.minimum(max_count, np.maximum(fitting, 0).astype(np.int64))
-    return max_count
+    free = quotient.free + quotient.stays[j][:, None] * quotient.demand[j]
+    return fitting_replicas(quotient.demand[j], free, quotient.moves.most[j][quotient.owner])
 
 
 def _row(quotient: Quotient, row: int, most: Ints) -> tuple[Ints, float]:
@@ -170,8 +161,7 @@ def _row(quotient: Quotient, row: int, most: Ints) -> tuple[Ints, float]:
         if anchor >= 0:
             kept[anchor] = replicas
         return kept, float(choices.downtime[row])
-    inside = (choices.classes[row] >> quotient.owner & 1) == 1
-    room, j = np.where(inside, np.minimum(most, replicas), 0), int(choices.operator[row])
+    room, j = quotient.room(row, most), int(choices.operator[row])
     seconds, now = moves.spread(j, replicas, room), moves.times(j, replicas).before
     some, kept = moves.kept(j, replicas, room, quotient.longest_downtime)
     if choices.downtime[row] == 0.0:

@@ -16,7 +16,7 @@ from edrp.placement.fixed_tasks import FixedTasks, leaving_shares
 ROW_WORK = 2e-7
 """Units of work for a partial pattern."""
 
-FIRST_BLOCK, LARGEST_BLOCK = 1_000, 30_000
+FIRST_BLOCK, MAX_BLOCK = 1_000, 30_000
 """Partial patterns that are made at once: few at first, since the listing may soon be given up."""
 
 SMALL_TABLE, MAX_TABLE = 10_000, 4_000_000
@@ -222,7 +222,7 @@ class PatternJoin:
         while start < ends.size:
             look("patterns")
             stop = max(start + 1, int(np.searchsorted(ends, done + self.size, side="right")))
-            self.size = min(2 * self.size, LARGEST_BLOCK)
+            self.size = min(2 * self.size, MAX_BLOCK)
             chosen = np.repeat(np.arange(start, stop), number[start:stop])
             entry = np.arange(done, done + chosen.size) + (first - ends + number)[chosen]
             spend(ROW_WORK * (stop - start + chosen.size))

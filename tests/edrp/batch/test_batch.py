@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.batch import RESULT_SCHEMA, read_rows
-from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.folder import ResultFolder
+from edrp.batch.instances import Fingerprint, fingerprint
 from edrp.batch.journal import Journal
 from edrp.batch.keys import Keys
-from edrp.batch.source import fingerprint, read_instances
+from edrp.batch.source import read_instances
 from edrp.batch.tasks import Choice, Instance, Task, instance_seed, read_choices
 from edrp.core.errors import EdrpError, InvalidInstanceError, RecoveryWarning
 

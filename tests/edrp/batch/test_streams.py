@@ -14,10 +14,11 @@ from edrp.batch import StoredRows, read_rows
 from edrp.batch import keys as module
 from edrp.batch.cluster import _sizes, _task_files, _tasks_of_file
 from edrp.batch.crew import _Queue
-from edrp.batch.folder import Fingerprint, ResultFolder
+from edrp.batch.folder import ResultFolder
+from edrp.batch.instances import Fingerprint, fingerprint
 from edrp.batch.journal import Journal, RollingJournal
 from edrp.batch.keys import Keys
-from edrp.batch.source import fingerprint, open_instances, read_instances
+from edrp.batch.source import open_instances, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Instance, Task, Tasks
 from edrp.batch.worker import Place, Worker
 from edrp.core.errors import EdrpError, RecoveryWarning
@@ -38,7 +39,7 @@ def row_of(task, outcome="solved"):
 def test_keys_are_a_set(chunks, merged):
     keys, known = Keys(), set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LEAST_MERGED", merged)
+        patch.setattr(module, "MIN_MERGED", merged)
         for chunk in chunks:
             assert keys.contains(chunk) == [key in known for key in chunk]
             fresh = keys.add(chunk)
