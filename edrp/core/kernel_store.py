@@ -2,7 +2,7 @@
 
 Numba keeps what it has compiled in files of its own, which take Numba to be read. Next to each of them lies the machine code
 alone, with its entry (`edrp/core/machine_code.py`). Its name says for which kernel, types of arguments, Python and processor it
-is, and its stamp what the kernel and Numba were made of; code that does not fit is left to Numba.
+is, and its seal vouches for what the kernel and Numba were made of, and for each byte; code that does not fit is left to Numba.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha1, sha256
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from inspect import getfile
 from pathlib import Path
@@ -185,6 +186,9 @@ def tuple_text(kind: type, inner: str) -> str:
     return f"{name}({inner}) "
 
 
+SEAL_LENGTH = sha256().digest_size
+"""Bytes of a seal, with which the file of a kernel begins."""
+
 NUMBA_SETTINGS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}
 """Settings of Numba that change no code; where there are others, Numba decides."""
 
@@ -206,27 +210,45 @@ def entry_file(function: Callable[..., Any], types: str, processor: str) -> str:
 
 
 def save_entry(folder: Path, function: Callable[..., Any], own_stamp: str, types: str, processor: str, entry: Entry) -> None:
-    """Keep machine code for later processes.
+    """Keep machine code for later processes, behind a seal; not where it names Python objects that only this process has.
 
     Raises
     ------
     UnwritableError
         When it cannot be written.
     """
-    write_whole(folder / entry_file(function, types, processor), pickle.dumps((own_stamp, _numba_version(), types, entry)))
+    with suppress(pickle.PicklingError, AttributeError, TypeError):
+        content = pickle.dumps(entry)
+        write_whole(folder / entry_file(function, types, processor), _seal(own_stamp, types, processor, content) + content)
+
+
+def _seal(own_stamp: str, types: str, processor: str, content: bytes) -> bytes:
+    """Hash of what machine code was made of and for, and of the code itself: a byte that differs would end the process."""
+    made_for = repr((own_stamp, _numba_version(), EXTENSION_SUFFIXES[0], types, processor))
+    return sha256(made_for.encode() + content).digest()
+
+
+def _kept_entry(path: Path, own_stamp: str, types: str, processor: str) -> Entry | None:
+    """Machine code out of a file; None where it was made for something else, or the file is damaged."""
+    whole = memoryview(path.read_bytes())
+    seal, content = whole[:SEAL_LENGTH], whole[SEAL_LENGTH:]
+    if seal != _seal(own_stamp, types, processor, content):
+        return None
+    entry: Entry = pickle.loads(content)
+    return entry
 
 
 def compiled_before(function: Callable[..., Any], options: dict[str, Any], types: str) -> Callable[..., Any] | None:
     """A kernel whose machine code is kept, for arguments of some types; None where Numba has to be asked."""
     told = {name for name in os.environ if name.startswith("NUMBA_")}
-    if not machine_code.RUNS_HERE or told - NUMBA_SETTINGS:
+    if not machine_code.RUNS_HERE or not _processor() or told - NUMBA_SETTINGS:
         return None
     own_stamp = stamp(function, options)
     places = [(place.folder, this_processor()) for place in kernel_places(Path(getfile(function)))]
     for folder, processor in [*places, *[(WHEEL_FOLDER, WHEEL_LEVEL)] * WHEEL_RUNS_HERE]:
-        # The file may be missing, half of it lost, or of another time.
-        with suppress(OSError, ValueError, EOFError, ImportError, AttributeError, pickle.UnpicklingError, UnlinkableError):
-            *made_for, entry = pickle.loads((folder / entry_file(function, types, processor)).read_bytes())
-            if made_for == [own_stamp, _numba_version(), types]:
+        # There may be no such file, none that can be read, or types have been moved or renamed since.
+        with suppress(OSError, ImportError, AttributeError, UnlinkableError):
+            entry = _kept_entry(folder / entry_file(function, types, processor), own_stamp, types, processor)
+            if entry is not None:
                 return linked(entry)
     return None
