@@ -6,10 +6,8 @@ of the problem. A row with a number of tasks has the second query with so many t
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +119,10 @@ class CountProgram:
         return Outcome(value * UNIT, bound * UNIT, ", ".join(words))
 
 
-def solve_counts(content: dict[str, Any]) -> Outcome:
-    """Build the program and solve it."""
-    return CountProgram(content).run()
-
-
 def prepare_peer(query: str, tasks: int | None) -> Any:
-    """A program that is built and solved in each call, in a process without highspy, with which OR-Tools cannot be loaded."""
-    content, pool = document(query, tasks), ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-    return lambda: pool.submit(solve_counts, content).result()
+    """A program that is built and solved in each call; without `highspy`, with which OR-Tools cannot be loaded."""
+    content = document(query, tasks)
+    return lambda: CountProgram(content).run()
 
 
 ROWS = [(f"capsys-q{number}", f"Q{number}", None, "0.03 s, proven") for number in range(1, 7)]

@@ -1,7 +1,7 @@
-"""Kernels of the label search: expand, gather, and remove dominated labels.
+"""Kernels of the label search: expand and gather.
 
-A label is a choice of configurations for the first operators, with its exact arrival times, costs and use
-of resources.
+A label is a choice of configurations for the first operators, with its exact arrival times and costs. What it takes of the
+nodes follows from its configurations; it is counted where a label is looked at, not kept with it.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ class BeamLabels(NamedTuple):
     """Labels as arrays, one row each.
 
     `chosen` (labels, operators) configurations; `finish` (labels, operators, arrivals) seconds, one for all replicas of an
-    operator or, where paths run through instances, for each member of its configuration; `used` (labels, nodes ×
-    resources + sums of rules); `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight,
-    rent, downtime, latest finish of a sink, and for each flow the weighted finish of the sinks.
+    operator or, where paths run through instances, for each member of its configuration; `rules` (labels, sums of rules);
+    `sums` (labels, 6 + flows): objective without response and downtime, money/h, tuples in flight, rent, downtime, latest
+    finish of a sink, and for each flow the weighted finish of the sinks.
     """
 
     chosen: Ints32
     finish: Floats
-    used: Floats
+    rules: Floats
     sums: Floats
 
     @classmethod
-    def empty(cls, count: int, operators: int, arrivals: int, uses: int, flows: int) -> BeamLabels:
+    def empty(cls, count: int, operators: int, arrivals: int, rules: int, flows: int) -> BeamLabels:
         """Room for `count` labels."""
         return cls(
             np.zeros((count, operators), np.int32),
             np.zeros((count, operators, arrivals)),
-            np.zeros((count, uses)),
+            np.zeros((count, rules)),
             np.zeros((count, SINK_FLOW + flows)),
         )
 
     def take(self, rows: Ints) -> BeamLabels:
         """The labels of these rows."""
-        return BeamLabels(self.chosen[rows], self.finish[rows], self.used[rows], self.sums[rows])
+        return BeamLabels(self.chosen[rows], self.finish[rows], self.rules[rows], self.sums[rows])
 
 
 FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
@@ -55,7 +55,9 @@ class OperatorStage(NamedTuple):
     source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
     flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
     are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
-    `own_stride` lead into it. `rest_*`
+    `own_stride` lead into it. `early` (flows, …) are the parts of open streams that the tables do not remember, by candidate of
+    their sources `early_operator` from `early_start` on; `own_early` (flows, own candidates) those of streams out of this
+    operator, and `goes_on` whether the bound counts anything out of it. `rest_*`
     are the least objective and money of the operators still to come. `limits`: response, cost, usage.
     """
 
@@ -90,6 +92,11 @@ class OperatorStage(NamedTuple):
     response: float
     weight_downtime: float
     least_downtime: float
+    early_operator: Ints
+    early_start: Ints
+    early: Floats
+    own_early: Floats
+    goes_on: bool
     constants: Floats
     price_cost: float
     price_usage: float
@@ -97,7 +104,7 @@ class OperatorStage(NamedTuple):
 
 
 class AllConfigurations(NamedTuple):
-    """Configurations of all operators (global numbering) and the network."""
+    """Configurations of all operators (global numbering), the network, and what a replica takes, (operators, resources)."""
 
     start: Ints
     members: Ints32
@@ -107,6 +114,7 @@ class AllConfigurations(NamedTuple):
     anchor_member: Ints
     delay: Floats
     price: Floats
+    demand: Floats
 
 
 class Extensions(NamedTuple):
@@ -129,20 +137,24 @@ class Extensions(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
 
+    `flowing` is the cost that open streams bring with them.
+    `taken` (nodes, resources) is what a label takes.
     `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`.
     """
 
     ready: Floats
     pay: Floats
     use: Floats
+    taken: Floats
     flowing: Floats
     added: Floats
     late: Floats
 
     @classmethod
-    def empty(cls, nodes: int, arrivals: int, flows: int) -> Scratch:
-        """Scratch for so many nodes, arrivals per operator, and flows."""
-        return cls(np.zeros(nodes), np.zeros(nodes), np.zeros(nodes), np.zeros(flows), np.zeros(3), np.zeros(arrivals))
+    def empty(cls, shape: tuple[int, ...], arrivals: int, flows: int) -> Scratch:
+        """Scratch for so many (nodes, resources), arrivals per operator, and flows."""
+        ready, pay, use = np.zeros((3, shape[0]))
+        return cls(ready, pay, use, np.zeros(shape), np.zeros(flows), np.zeros(3), np.zeros(arrivals))
 
 
 @inlined
@@ -174,14 +186,25 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: B
 
 
 @inlined
-def _has_room(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> bool:
+def count_taken(configurations: AllConfigurations, labels: BeamLabels, row: int, operators: int, taken: np.ndarray) -> None:
+    """What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
+    taken[:] = 0.0
+    for i in range(operators):
+        c = configurations.start[i] + labels.chosen[row, i]
+        for p in range(configurations.degree[c]):
+            for m in range(taken.shape[1]):
+                taken[configurations.members[c, p], m] += configurations.demand[i, m]
+
+
+@inlined
+def _has_room(stage: OperatorStage, taken: np.ndarray, c: int) -> bool:
     resources = stage.demand.size
     run = 0
     for p in range(stage.degree[c]):
         u = stage.members[c, p]
         run = run + 1 if p > 0 and stage.members[c, p - 1] == u else 1
         for m in range(resources):
-            if labels.used[row, u * resources + m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + LIMIT_SLACK):
+            if taken[u, m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + LIMIT_SLACK):
                 return False
     return True
 
@@ -189,12 +212,12 @@ def _has_room(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> boo
 @inlined
 def _rule_price(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> float:
     """Penalty of rules whose last operator this is; infinite where a rule that must be met no longer can be."""
-    rules, start = stage.rules, stage.capacity.size
+    rules = stage.rules
     total, worst, group = 0.0, 0.0, -1
     for k in range(rules.row.size):
-        value = labels.used[row, start + rules.row[k]] + rules.added[c, rules.row[k]]
+        value = labels.rules[row, rules.row[k]] + rules.added[c, rules.row[k]]
         for a in range(rules.first[k], rules.first[k + 1]):
-            if labels.used[row, start + rules.join[a]] + rules.added[c, rules.join[a]] > 0.0:
+            if labels.rules[row, rules.join[a]] + rules.added[c, rules.join[a]] > 0.0:
                 value += rules.coefficient[a]
         outside = max(rules.lower[k] - value, value - rules.upper[k])
         if rules.group[k] != group:
@@ -213,14 +236,15 @@ def _cost_to_go(stage: OperatorStage, k: int, base: int, c: int, scratch: Scratc
     cost in the bound, ends at the last.
     """
     pace, last = stage.alpha * stage.own_flow[k], scratch.added[0]
-    if stage.own_stride == 0:
+    if not stage.goes_on:
         return pace * last + stage.tables[k, base]
     best = -np.inf
     for p in range(stage.degree[c]):
         candidate = stage.places[c, p]
         if candidate >= 0:
             finish = last if stage.is_sink or scratch.late.size == 1 else scratch.late[p]
-            best = max(best, pace * finish + stage.tables[k, base + candidate * stage.own_stride])
+            onward = stage.tables[k, base + candidate * stage.own_stride] + stage.own_early[k, candidate]
+            best = max(best, pace * finish + onward)
     return best
 
 
@@ -262,6 +286,7 @@ def expand(
     row, last = rows
     while row < last and filled + stage.degree.size <= extensions.parent.size:
         _arrivals(stage, configurations, labels, row, scratch)
+        count_taken(configurations, labels, row, stage.operator, scratch.taken)
         base = 0
         for k in range(stage.remembered.size):
             i = stage.remembered[k]
@@ -276,10 +301,16 @@ def expand(
                 latest = max(latest, labels.finish[row, i, p] + configurations.tail[chosen, p])
             for f in range(flowing.size):
                 flowing[f] += stage.open_flow[f, k] * labels.finish[row, i, configurations.anchor_member[chosen]]
+        for f in range(flowing.size):
+            flowing[f] *= stage.alpha
+            for k in range(stage.early_operator.size):
+                i = stage.early_operator[k]
+                candidate = configurations.anchor[configurations.start[i] + labels.chosen[row, i]]
+                flowing[f] += stage.early[f, stage.early_start[k] + candidate]
         for c in range(stage.degree.size):
             _extend(stage, c, scratch)
             bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
-            if bound <= cutoff and _has_room(stage, labels, row, c):
+            if bound <= cutoff and _has_room(stage, scratch.taken, c):
                 extensions.parent[filled] = row
                 extensions.choice[filled] = c
                 extensions.bounds[filled] = bound
@@ -315,7 +346,7 @@ def _bound(
     common += stage.weight_downtime * (late - stage.least_downtime)
     best = simple
     for k in range(flowing.size):
-        best = max(best, common + stage.constants[k] + stage.alpha * flowing[k] + _cost_to_go(stage, k, base, c, scratch))
+        best = max(best, common + stage.constants[k] + flowing[k] + _cost_to_go(stage, k, base, c, scratch))
         if best > cutoff:
             break
     return best
@@ -332,7 +363,6 @@ def gather(
 ) -> None:
     """Write the extended labels (sorted by parent) to `target`."""
     parent, choice, out = extensions.parent, extensions.choice, scratch.added
-    resources = stage.demand.size
     for k in range(parent.size):
         row, c = parent[k], choice[k]
         if k == 0 or parent[k - 1] != row:
@@ -341,19 +371,14 @@ def gather(
             target.chosen[k, i] = labels.chosen[row, i]
             for p in range(labels.finish.shape[2]):
                 target.finish[k, i, p] = labels.finish[row, i, p]
-        for a in range(labels.used.shape[1]):
-            target.used[k, a] = labels.used[row, a]
+        for a in range(stage.rules.added.shape[1]):
+            target.rules[k, a] = labels.rules[row, a] + stage.rules.added[c, a]
         for a in range(labels.sums.shape[1]):
             target.sums[k, a] = labels.sums[row, a]
         _extend(stage, c, scratch)
         target.chosen[k, stage.operator] = c
         for p in range(_arrival_count(labels, stage.degree[c])):
             target.finish[k, stage.operator, p] = scratch.late[p]
-        for p in range(stage.degree[c]):
-            for m in range(resources):
-                target.used[k, stage.members[c, p] * resources + m] += stage.demand[m]
-        for a in range(stage.rules.added.shape[1]):
-            target.used[k, stage.capacity.size + a] += stage.rules.added[c, a]
         target.sums[k, FIXED] += stage.fixed[c] + stage.price_cost * out[1] + stage.price_usage * out[2]
         target.sums[k, FIXED] += _rule_price(stage, labels, row, c)
         target.sums[k, MONEY] += stage.cost[c] + out[1]
@@ -364,56 +389,3 @@ def gather(
             target.sums[k, SINK] = max(target.sums[k, SINK], out[0])
             for f in range(stage.own_flow.size):
                 target.sums[k, SINK_FLOW + f] += stage.own_flow[f] * out[0]
-
-
-@inner_loop
-def hash_labels(labels: BeamLabels, frontier: np.ndarray, useful: np.ndarray, keys: np.ndarray) -> None:
-    """One number per label from its frontier configurations and its use of the nodes that still matter."""
-    for row in range(keys.size):
-        key = np.uint64(1469598103934665603)
-        for k in range(frontier.size):
-            key = (key ^ np.uint64(labels.chosen[row, frontier[k]] + 1)) * np.uint64(1099511628211)
-        for a in range(useful.size):
-            key = (key ^ np.uint64(np.int64(labels.used[row, useful[a]] * 1e6 + 0.5))) * np.uint64(1099511628211)
-        keys[row] = key
-
-
-@inlined
-def _same(labels: BeamLabels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
-    for k in range(frontier.size):
-        if labels.chosen[a, frontier[k]] != labels.chosen[b, frontier[k]]:
-            return False
-    for k in range(useful.size):
-        if abs(labels.used[a, useful[k]] - labels.used[b, useful[k]]) > 1e-9:
-            return False
-    return True
-
-
-@inlined
-def _dominates(labels: BeamLabels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
-    for k in (FIXED, MONEY, USAGE, DOWNTIME, SINK):
-        if labels.sums[a, k] > labels.sums[b, k]:
-            return False
-    for k in range(frontier.size):
-        for p in range(labels.finish.shape[2]):
-            if labels.finish[a, frontier[k], p] > labels.finish[b, frontier[k], p]:
-                return False
-    return _same(labels, a, b, frontier, useful)
-
-
-@inner_loop
-def mark_dominated(
-    labels: BeamLabels, order: np.ndarray, keys: np.ndarray, frontier: np.ndarray, useful: np.ndarray, dominated: np.ndarray
-) -> None:
-    """Mark labels that another of equal key is nowhere worse than; `order` sorts by key, then objective.
-
-    Each label is compared with at most 50 before it: marking fewer is slower later, never wrong.
-    """
-    begin = 0
-    for k in range(order.size):
-        if keys[order[k]] != keys[order[begin]]:
-            begin = k
-        for other in range(max(begin, k - 50), k):
-            if not dominated[order[other]] and _dominates(labels, order[other], order[k], frontier, useful):
-                dominated[order[k]] = True
-                break

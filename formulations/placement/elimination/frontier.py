@@ -21,7 +21,7 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.model import EliminationModel
-from edrp.formulations.placement.elimination.paths import stream_costs
+from edrp.formulations.placement.elimination.paths import operator_flow, stream_costs
 from edrp.formulations.placement.elimination.seats import SeatGroups, grouped_unary, seat_candidates, seat_groups, seat_marginals
 
 BACKWARD_WORK, FORWARD_WORK = 1.5e-9, 4e-9
@@ -71,8 +71,8 @@ def memory_plan(model: EliminationModel, box: Box, budget: int) -> MemoryPlan:
     """Choose what to remember within `budget` states and lay out the steps.
 
     Where the frontier alone exceeds the budget, all seats of a node are grouped; if that is not enough, the
-    operator with most candidates is forgotten early: its later streams then cost nothing in the bound, which
-    stays valid.
+    operator with most candidates is forgotten early: of each of its later streams the bound then counts a part for its source
+    and one for its target.
     """
     groups = seat_groups(model, box, model.response + box.prices.response, model.cost)
     candidates = [seat_candidates(box, i, groups[i]) for i in range(model.operators)]
@@ -135,11 +135,17 @@ def _step(
 
 @dataclass(slots=True)
 class Tables:
-    """Backward tables of one relaxation: `after[i]` is the least cost of placing the operators behind i."""
+    """Backward tables of one relaxation: `after[i]` is the least cost of placing the operators behind i.
+
+    `own` are the costs of the candidates of each operator, `unary` with their parts of the streams that are forgotten early:
+    `ahead[e]`, by candidate of its source, is what such a stream counts for in `after` while its target is not placed.
+    """
 
     after: list[Floats]
+    own: list[Floats]
     unary: list[Floats]
     pair: list[Floats]
+    ahead: dict[int, Floats]
     bound: float
 
 
@@ -151,7 +157,8 @@ def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxatio
     OutOfTimeError
         Between two operators.
     """
-    unary = [grouped_unary(relaxation.unary[i], plan.candidates[i], plan.groups[i]) for i in range(model.operators)]
+    own = [grouped_unary(relaxation.unary[i], plan.candidates[i], plan.groups[i]) for i in range(model.operators)]
+    unary, ahead = _with_forgotten(model, plan, relaxation, own)
     pair = [_pair_costs(model, plan, relaxation, i) for i in range(model.operators)]
     after = [np.zeros(1)] * model.operators
     states = [1, *plan.states]
@@ -163,7 +170,7 @@ def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxatio
         after[i] = table
         table = np.empty(states[i])
         _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
-    return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
+    return Tables(after, own, unary, pair, ahead, float(table[0]) + relaxation.constant)
 
 
 def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, out_of_time: Callable[[], bool]) -> Floats:
@@ -184,7 +191,7 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, o
         marginal = np.full(plan.candidates[i].node.size, np.inf)
         scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
         _fill_forward(plan.steps[i], tables.unary[i], tables.pair[i], before, tables.after[i], forward, marginal, scratch)
-        marginals[i] = seat_marginals(relaxation.unary[i], plan.candidates[i], plan.groups[i], tables.unary[i], marginal)
+        marginals[i] = seat_marginals(relaxation.unary[i], plan.candidates[i], plan.groups[i], tables.own[i], marginal)
         before = forward
     return marginals + relaxation.constant
 
@@ -201,6 +208,36 @@ def relaxed_optimum(model: EliminationModel, plan: MemoryPlan, tables: Tables, r
         seats[i] = relaxation.best_seat(i, int(own_choices.node[chosen[i]]), members)
     nodes = np.array([plan.candidates[i].node[chosen[i]] for i in range(model.operators)], np.int64)
     return nodes, seats
+
+
+def _with_forgotten(
+    model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxation, own: list[Floats]
+) -> tuple[list[Floats], dict[int, Floats]]:
+    """Costs of candidates with their parts of the streams that no table remembers, and the parts of the sources.
+
+    A sum a(u) + b(v) that is nowhere above the cost of a stream may stand for it. Let b(v) be minus the share of the stream in
+    what its target and all that follows cost by themselves; then a(u) is the least that the stream costs from u on.
+    """
+    unary, ahead = [costs.copy() for costs in own], dict[int, Floats]()
+    remembered = {e for streams in plan.pairs for e in streams}
+    if len(remembered) == model.source.size:
+        return unary, ahead
+    flow = relaxation.prices.flow
+    through = operator_flow(model, flow)
+    onward = [costs.copy() for costs in own]
+    for i in range(model.operators - 1, -1, -1):
+        for e in model.outgoing[i].tolist():
+            j = int(model.target[e])
+            part = flow[e] / through[j] if through[j] > 0 else 0.0
+            share = part * np.where(np.isfinite(onward[j]), onward[j], 0.0)  # candidates dropped meanwhile cost infinitely much
+            costs = stream_costs(model, relaxation, e, float(flow[e]), plan.candidates[i], plan.candidates[j])
+            least = (costs + share[None]).min(axis=1, initial=np.inf)
+            onward[i] = onward[i] + least
+            if e not in remembered:
+                ahead[e] = least
+                unary[i] = unary[i] + least
+                unary[j] = unary[j] - share
+    return unary, ahead
 
 
 def _pair_costs(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxation, i: int) -> Floats:

@@ -24,11 +24,10 @@ from edrp.formulations.placement.elimination.beam import (
     Scratch,
     expand,
     gather,
-    hash_labels,
-    mark_dominated,
 )
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.choices import Configurations
+from edrp.formulations.placement.elimination.dominance import Comparison, hash_labels, mark_dominated
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
@@ -94,16 +93,16 @@ class BoxLabelSearch:
             choices.anchor_member,
             model.delay,
             model.price,
+            model.demand,
         )
         arrivals = choices.tail.shape[1]
         starts = choices.start
         rules = model.rules.stages([choices.members[starts[i] : starts[i + 1]] for i in range(model.operators)])
         sums = rules[0].added.shape[1]
-        uses = model.capacity.size + sums
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
-        labels = BeamLabels.empty(1, model.operators, arrivals, uses, len(self.views))
+        labels = BeamLabels.empty(1, model.operators, arrivals, sums, len(self.views))
         result = BoxLabelResult([], np.inf, 0)
-        scratch = Scratch.empty(model.nodes, arrivals, len(self.views))
+        scratch = Scratch.empty(model.capacity.shape, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
             extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
@@ -113,9 +112,9 @@ class BoxLabelSearch:
             if not extensions.parent.size:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
-            target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, uses, len(self.views))
+            target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, sums, len(self.views))
             gather(stage, configurations, labels, extensions, target, scratch)
-            labels = self._thin(i, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
+            labels = self._thin(i, configurations, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
             result.width = max(result.width, len(labels.chosen))
         result.complete = self._best(labels)
         return result
@@ -131,6 +130,12 @@ class BoxLabelSearch:
             strides[j] = stride
             stride *= self.plan.candidates[j].node.size
         later = range(i + 1, model.operators)
+        ahead = [e for e in self.views[0][1].ahead if model.source[e] <= i < model.target[e]]
+        early = [e for e in ahead if model.source[e] < i]
+        sizes = [self.plan.candidates[model.source[e]].node.size for e in early]
+        own_early = np.zeros((len(self.views), self.plan.candidates[i].node.size))
+        for e in sorted(set(ahead) - set(early)):
+            own_early += np.array([tables.ahead[e] for _, tables in self.views])
         is_sink = not len(model.outgoing[i])
         if is_sink:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
@@ -166,6 +171,11 @@ class BoxLabelSearch:
             response=model.response,
             weight_downtime=model.downtime,
             least_downtime=box.least,
+            early_operator=model.source[early].astype(np.int64),
+            early_start=np.cumsum([0, *sizes])[:-1].astype(np.int64),
+            early=np.array([np.concatenate([np.zeros(0), *(tables.ahead[e] for e in early)]) for _, tables in self.views]),
+            own_early=own_early,
+            goes_on=i in remembered or len(ahead) > len(early),
             constants=np.array([relaxation.constant for relaxation, _ in self.views]),
             price_cost=model.cost,
             price_usage=model.usage,
@@ -191,7 +201,8 @@ class BoxLabelSearch:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
-        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.nodes, self.choices.tail.shape[1], len(self.views))
+        arrivals = self.choices.tail.shape[1]
+        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
@@ -209,25 +220,38 @@ class BoxLabelSearch:
                 result.dropped = min(result.dropped, cutoff) if row < count else result.dropped
         return extensions.take(slice(filled))
 
-    def _thin(self, i: int, labels: BeamLabels, bounds: Floats, beam: int, result: BoxLabelResult) -> BeamLabels:
+    def _thin(
+        self, i: int, configurations: AllConfigurations, labels: BeamLabels, bounds: Floats, beam: int, result: BoxLabelResult
+    ) -> BeamLabels:
         """Remove dominated labels, then all but the best `beam`."""
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
-        still_needed = np.asarray(self.box.alive[i + 1 :].any(axis=0))
-        bounded = np.isfinite(model.capacity) & np.broadcast_to(still_needed[:, None], model.capacity.shape)
-        useful = np.flatnonzero(np.concatenate([bounded.ravel(), model.rules.pending(i)]))
+        pending = np.flatnonzero(model.rules.pending(i))
+        comparison = Comparison.after(i + 1, frontier, pending, model.capacity, self._most_taken(i + 1))
         spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
-        hash_labels(labels, frontier, useful, keys)
+        hash_labels(labels, comparison, keys)
         order = np.lexsort((labels.sums[:, FIXED], keys))
         dominated = np.zeros(len(bounds), bool)
-        mark_dominated(labels, order, keys, frontier, useful, dominated)
+        mark_dominated(configurations, labels, order, keys, comparison, dominated)
         rows = np.flatnonzero(~dominated)
         if rows.size > beam:
             best = np.argpartition(bounds[rows], beam)
             result.dropped = min(result.dropped, float(bounds[rows[best[beam:]]].min()))
             rows = np.sort(rows[best[:beam]])
         return labels.take(rows)
+
+    def _most_taken(self, first: int) -> Floats:
+        """The most that operators from `first` on can take of each node, as configured, shape (nodes, resources)."""
+        model, choices = self.model, self.choices
+        taken = np.zeros_like(model.capacity)
+        for i in range(first, model.operators):
+            members = choices.members[choices.start[i] : choices.start[i + 1]]
+            most = np.zeros(model.nodes + 1, np.int64)  # the last for replicas that are not there
+            for column in members.T:
+                np.maximum.at(most, column, (members == column[:, None]).sum(axis=1))
+            taken += most[:-1, None] * model.demand[i]
+        return taken
 
     def _best(self, labels: BeamLabels) -> list[tuple[float, list[Ints32]]]:
         model, choices = self.model, self.choices

@@ -11,7 +11,7 @@ from edrp.core.arrays import Bools, Ints
 from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.formulations.placement.elimination.box import Box, BoxPrices
 from edrp.formulations.placement.elimination.incumbents import best_known, counts_of, improve
 from edrp.formulations.placement.elimination.model import EliminationModel, build_model
@@ -91,14 +91,15 @@ class Eliminate(Method):
             gap=0.5 * options.gap,  # leaves the other half to rounding
             out_of_time=lambda: options.remaining <= 0,
             report=_reporter(options),
+            ties=options.gap <= OPTIMALITY_GAP,
         )
         interrupted = False
         try:
             if parameters.annealing and self.heuristic is not None:
                 improve(model, start, _counts(compiled, self._anneal(problem, model, options)))
             bound = search.run(roots(model))
-            if start.members is not None and bound >= search.cutoff:
-                search.break_ties(roots(model))
+            if start.members is not None and bound >= search.cutoff and (search.ties_open or not search.ties):
+                search.break_ties(search.raised if search.ties else roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, search.bound if search.boxes else -np.inf
         answer = _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)

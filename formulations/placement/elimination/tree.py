@@ -85,7 +85,7 @@ class EliminationParameters:
 
     ascent_states: int = 20_000
     iterations: int = 40
-    efforts: tuple[tuple[int, int], ...] = ((20_000, 200_000), (200_000, 1_000_000), (1_000_000, 2_000_000))
+    efforts: tuple[tuple[int, int], ...] = ((20_000, 200_000), (200_000, 200_000), (1_000_000, 400_000))
     configurations: int = 300_000
     tilts: int = 6
     annealing: bool = True
@@ -120,6 +120,9 @@ class BoxTree:
     configurations: int = 0
     in_hand: list[Box] = field(default_factory=list)
     met: list[tuple[float, list[Ints32]]] = field(default_factory=list)
+    ties: bool = False
+    ties_open: bool = False
+    raised: list[Box] = field(default_factory=list)
 
     def run(self, roots: list[Box]) -> float:
         """Process boxes, most promising first; return the proven bound."""
@@ -129,7 +132,7 @@ class BoxTree:
         self.in_hand = []
         while self.open:
             self.report(self._known(), min(self.bound, self.incumbent.objective))
-            if self.open[0][0] >= self.cutoff or self.boxes > self.max_boxes or self.out_of_time():
+            if self._closed(self.open[0][0]) or self.boxes > self.max_boxes or self.out_of_time():
                 break
             self.in_hand = [self.open[0][2]]
             box = heapq.heappop(self.open)[2]
@@ -150,7 +153,7 @@ class BoxTree:
         return min([least_open, self.unresolved, self.cutoff, *(box.bound for box in self.in_hand)])
 
     def break_ties(self, roots: list[Box]) -> None:
-        """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""
+        """Search boxes for deployments that equal the incumbent and win the tie; a bounded effort."""
         ties = BoxTree(
             model=self.model,
             parameters=replace(self.parameters, efforts=self.parameters.efforts[:1]),
@@ -168,11 +171,23 @@ class BoxTree:
         value = self.incumbent.objective
         return value if self.incumbent.members is None else value - self.gap * abs(value)
 
+    @property
+    def reach(self) -> float:
+        """Objective up to which deployments are looked at: as far as ties may lie, where they are to be settled."""
+        value = self.incumbent.objective
+        return value + TIED_OBJECTIVE * abs(value) if self.ties and self.incumbent.members is not None else self.cutoff
+
+    def _closed(self, bound: float) -> bool:
+        """Whether nothing with this bound improves on the incumbent; notes where it might still tie."""
+        closed = bound >= self.cutoff
+        self.ties_open |= closed and bound < self.reach
+        return closed
+
     def _known(self) -> float | None:
         return None if self.incumbent.members is None else self.incumbent.objective
 
     def _push(self, box: Box) -> None:
-        if not box.empty() and box.bound < self.cutoff:
+        if not box.empty() and not self._closed(box.bound):
             self.boxes += 1
             heapq.heappush(self.open, (box.bound, self.boxes, box))
 
@@ -183,13 +198,17 @@ class BoxTree:
         if box.empty():
             return
         if root:
-            capacity = eliminate_by_paths(model, box, self.cutoff)
+            capacity = eliminate_by_paths(model, box, self.reach)
             box.prices = BoxPrices(_even_flow(model), capacity)
             if box.empty():
                 return
         iterations = parameters.iterations if root else parameters.iterations // 3
-        raise_bound(model, box, self.cutoff, iterations, parameters.ascent_states, self.out_of_time)
-        if box.empty() or box.bound >= self.cutoff:
+        raise_bound(model, box, self.reach, iterations, parameters.ascent_states, self.out_of_time)
+        if box.empty():
+            return
+        if root:
+            self.raised.append(box.copy())
+        if self._closed(box.bound):
             return
         if self._search_labels(box, parameters.efforts if root else parameters.efforts[:1]):
             return
@@ -211,15 +230,15 @@ class BoxTree:
             # Places among candidates must match the plan of the tables, so the box may not shrink in between.
             relaxation, tables = views[0]
             marginals = min_marginals(plan, tables, relaxation, self.out_of_time)
-            reach = tails(self.model, box)
-            choices = surviving_choices(self.model, box, plan, relaxation, marginals, reach, self.cutoff)
+            onward = tails(self.model, box)
+            choices = surviving_choices(self.model, box, plan, relaxation, marginals, onward, self.reach)
             if choices is None:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
             search = BoxLabelSearch(self.model, box, plan, views, choices)
-            result = search.run(self.cutoff, beam, self.out_of_time)
+            result = search.run(self.reach, beam, self.out_of_time)
             self._learn(result)
-            if result.dropped >= self.cutoff:
+            if self._closed(result.dropped):
                 return True
             box.bound = max(box.bound, result.dropped)
             if self.out_of_time():
@@ -235,7 +254,7 @@ class BoxTree:
         for flow in flows[: 1 + self.parameters.tilts]:
             relaxation = BoxRelaxation(model, box, replace(best, flow=flow), operator_flow(model, flow))
             tables = backward(model, plan, relaxation, self.out_of_time)
-            box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.cutoff)
+            box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.reach)
             views.append((relaxation, tables))
         return views
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 import edrp
+from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.elimination.ascent import raise_bound
-from edrp.formulations.placement.elimination.box import Box
+from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
+from edrp.formulations.placement.elimination.frontier import backward, memory_plan
 from edrp.formulations.placement.elimination.incumbents import best_known
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
-from edrp.formulations.placement.elimination.paths import eliminate_by_paths
+from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, operator_flow, path_flow
 from edrp.formulations.placement.elimination.tree import eliminate_by_response
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import multisets
@@ -154,3 +157,22 @@ def test_what_changes_in_place_only_is_found_where_nothing_may_move() -> None:
     assert (solution.status, solution.deployment) == ("optimal", {"work": ["a", "a"]})
     assert solution.metrics["downtime"] == 0.25
     assert solution.objective == pytest.approx(0.5 * 1 / 15 + 0.3 * 2 / 10 + 0.2 * 0.25 / 2)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_streams_that_no_table_remembers_still_count(seed: int) -> None:
+    """Their parts are nowhere above their costs: the bound is below that of large tables, and not far below."""
+    problem = layered(8, seed, nodes=10, resources=4.0)
+    model = build_model(compile_problem(problem))
+    bounds = []
+    for states in (40, 1_000_000):
+        box = roots(model)[0]
+        eliminate_by_paths(model, box, 1e6)
+        flows = [path_flow(model, path) for path in covering_paths(model)]
+        prices = BoxPrices(np.asarray(np.mean(flows, axis=0)), np.zeros_like(model.capacity))
+        plan = memory_plan(model, box, states)
+        relaxation = BoxRelaxation(model, box, prices, operator_flow(model, prices.flow))
+        tables = backward(model, plan, relaxation, lambda: False)
+        assert bool(tables.ahead) == (states == 40)
+        bounds.append(tables.bound)
+    assert 0.97 * bounds[1] <= bounds[0] <= bounds[1] + 1e-12
