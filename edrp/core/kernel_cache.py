@@ -7,7 +7,7 @@ Next to Numba's files stand those that are read without it (`edrp/core/kernel_st
 
 from __future__ import annotations
 
-import sys
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from inspect import getfile
@@ -16,9 +16,10 @@ from typing import Any
 
 from numba import njit
 from numba.core import types
-from numba.core.caching import IndexDataCacheFile, NullCache
+from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
 from numba.core.types.containers import BaseTuple
 from numba.np.numpy_support import as_dtype
 
@@ -26,7 +27,17 @@ from edrp.core import kernel_store
 from edrp.core.compiling import compilation, compiled_apart
 from edrp.core.errors import UnwritableError
 from edrp.core.kernel_parts import EntryCompiler
-from edrp.core.kernel_store import array_text, kernel_places, save_entry, stamp, this_processor, tuple_text, writable_place
+from edrp.core.kernel_store import (
+    NUMBAS,
+    Made,
+    array_text,
+    kernel_places,
+    save_entry,
+    stamp,
+    this_processor,
+    tuple_text,
+    writable_place,
+)
 from edrp.core.machine_code import Entry, Environment
 
 WHEEL_TARGET = ("x86_64-unknown-linux-gnu", kernel_store.WHEEL_LEVEL, ",".join(f"+{name}" for name in kernel_store.FEATURES))
@@ -92,9 +103,9 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
             if self._kept is None:
                 raise OSError
             self._kept.folder.mkdir(parents=True, exist_ok=True)  # somebody may have cleaned up since
-            reduced = data._reduce()
-            self._file(self._kept.folder).save((str(sig), _fields(sig), data.codegen.magic_tuple()), reduced)
-            self._save_entry(sig, data.codegen.magic_tuple(), reduced)
+            reduced, target = data._reduce(), data.codegen.magic_tuple()
+            self._made(sig, target).save(self._kept.folder, NUMBAS, dumps(reduced))
+            self._save_entry(sig, target, reduced)
         except (OSError, UnwritableError):
             compilation.lost += 1
 
@@ -106,24 +117,22 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
             known = {each.env_name: Environment(each.env_name, list(each.consts)) for each in (environment, *others)}
             entry = Entry(code, description.llvm_cpython_wrapper_name, list(known.values()))
             processor = kernel_store.WHEEL_LEVEL if target == WHEEL_TARGET else this_processor()
-            save_entry(self._kept.folder, self._function, self._stamp, kinds, processor, entry)
+            save_entry(self._kept.folder, Made(self._function, self._stamp, (kinds, processor)), entry)
 
     def _load(self, folder: Path, target: tuple[str, ...], sig: Any, context: Any) -> Any:
-        # Types have been moved or renamed since, or what is there is no folder that can be read.
+        # There is no such file, types have been moved or renamed since, or what is there is no folder that can be read.
         with suppress(ImportError, AttributeError, OSError):
-            data = self._file(folder).load((str(sig), _fields(sig), target))
-            if data is None:
+            content = self._made(sig, target).load(folder, NUMBAS)
+            if content is None:
                 return None
-            if (
-                self._kept and folder == self._kept.folder
-            ):  # it has been compiled before there was such a file, or that was removed
+            data = pickle.loads(content)
+            if self._kept and folder == self._kept.folder:  # its other file may have been removed or damaged
                 with suppress(UnwritableError):
                     self._save_entry(sig, target, data)
             return CompileResult._rebuild(context, *data)
 
-    def _file(self, folder: Path) -> Any:
-        name = f"{self._function.__module__}.{self._function.__qualname__}.{sys.implementation.cache_tag}"
-        return IndexDataCacheFile(str(folder), name, self._stamp)
+    def _made(self, sig: Any, target: tuple[str, ...]) -> Made:
+        return Made(self._function, self._stamp, (str(sig), _fields(sig), target))
 
 
 def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

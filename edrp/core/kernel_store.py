@@ -1,8 +1,8 @@
 """Files of the machine code of kernels: where they lie, what each one is for, and how it is run without Numba.
 
-Numba keeps what it has compiled in files of its own, which take Numba to be read. Next to each of them lies the machine code
-alone, with its entry (`edrp/core/machine_code.py`). Its name says for which kernel, types of arguments, Python and processor it
-is, and its stamp what the kernel and Numba were made of; code that does not fit is left to Numba.
+What Numba has compiled is kept in files that take Numba to be read. Next to each of them lies the machine code alone, with its
+entry (`edrp/core/machine_code.py`). Their names say for which kernel, types of arguments, Python and processor they are, and a
+seal vouches for what the kernel and Numba were made of, and for each byte; where it is not the right one, Numba compiles again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha1, sha256
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from inspect import getfile
 from pathlib import Path
@@ -185,6 +186,12 @@ def tuple_text(kind: type, inner: str) -> str:
     return f"{name}({inner}) "
 
 
+SEAL_LENGTH = sha256().digest_size
+"""Bytes of a seal, with which the file of a kernel begins."""
+
+ENTRY, NUMBAS = ".nbd", ".nbc"
+"""Endings of the files of kernels: machine code that runs without Numba, and what Numba needs."""
+
 NUMBA_SETTINGS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}
 """Settings of Numba that change no code; where there are others, Numba decides."""
 
@@ -199,34 +206,77 @@ def _numba_version() -> bytes:
     return b""
 
 
-def entry_file(function: Callable[..., Any], types: str, processor: str) -> str:
-    """Name of the file that holds the machine code of a kernel for some types of arguments and a processor."""
-    made_for = sha256(f"{types} {processor}".encode()).hexdigest()[:24]
-    return f"{function.__module__}.{function.__qualname__}.{sys.implementation.cache_tag}.{made_for}.nbd"
+class Made(NamedTuple):
+    """What a kernel was made of, and what it was compiled for.
+
+    Attributes
+    ----------
+    function : the kernel.
+    stamp : of its sources.
+    key : what tells its files for different types of arguments, or processors, from one another.
+    """
+
+    function: Callable[..., Any]
+    stamp: str
+    key: tuple[Any, ...]
+
+    def file(self, folder: Path, ending: str) -> Path:
+        """Path of the file that holds the kernel; what was made of earlier sources is replaced."""
+        made_for = sha256(repr(self.key).encode()).hexdigest()[:24]
+        name = f"{self.function.__module__}.{self.function.__qualname__}.{sys.implementation.cache_tag}.{made_for}{ending}"
+        return folder / name
+
+    def seal(self, content: bytes | memoryview) -> bytes:
+        """Hash of what it was made of and for, and of its code: a byte that differs would end the process."""
+        made_of = repr((self.stamp, _numba_version(), EXTENSION_SUFFIXES[0], self.key))
+        return sha256(made_of.encode() + content).digest()
+
+    def save(self, folder: Path, ending: str, content: bytes) -> None:
+        """Keep its code for later processes.
+
+        Raises
+        ------
+        UnwritableError
+            When it cannot be written.
+        """
+        write_whole(self.file(folder, ending), self.seal(content) + content)
+
+    def load(self, folder: Path, ending: str) -> memoryview | None:
+        """The code that was kept; None where the file is damaged, or made of or for something else.
+
+        Raises
+        ------
+        OSError
+            When there is no such file, or none that can be read.
+        """
+        whole = memoryview(self.file(folder, ending).read_bytes())
+        seal, content = whole[:SEAL_LENGTH], whole[SEAL_LENGTH:]
+        return content if seal == self.seal(content) else None
 
 
-def save_entry(folder: Path, function: Callable[..., Any], own_stamp: str, types: str, processor: str, entry: Entry) -> None:
-    """Keep machine code for later processes.
+def save_entry(folder: Path, made: Made, entry: Entry) -> None:
+    """Keep machine code that runs without Numba, unless it names Python objects that only this process has.
 
     Raises
     ------
     UnwritableError
         When it cannot be written.
     """
-    write_whole(folder / entry_file(function, types, processor), pickle.dumps((own_stamp, _numba_version(), types, entry)))
+    with suppress(pickle.PicklingError, AttributeError, TypeError):
+        made.save(folder, ENTRY, pickle.dumps(entry))
 
 
 def compiled_before(function: Callable[..., Any], options: dict[str, Any], types: str) -> Callable[..., Any] | None:
     """A kernel whose machine code is kept, for arguments of some types; None where Numba has to be asked."""
     told = {name for name in os.environ if name.startswith("NUMBA_")}
-    if not machine_code.RUNS_HERE or told - NUMBA_SETTINGS:
+    if not machine_code.RUNS_HERE or not _processor() or told - NUMBA_SETTINGS:
         return None
     own_stamp = stamp(function, options)
     places = [(place.folder, this_processor()) for place in kernel_places(Path(getfile(function)))]
     for folder, processor in [*places, *[(WHEEL_FOLDER, WHEEL_LEVEL)] * WHEEL_RUNS_HERE]:
-        # The file may be missing, half of it lost, or of another time.
-        with suppress(OSError, ValueError, EOFError, ImportError, AttributeError, pickle.UnpicklingError, UnlinkableError):
-            *made_for, entry = pickle.loads((folder / entry_file(function, types, processor)).read_bytes())
-            if made_for == [own_stamp, _numba_version(), types]:
-                return linked(entry)
+        # There may be no such file, none that can be read, or types have been moved or renamed since.
+        with suppress(OSError, ImportError, AttributeError, UnlinkableError):
+            content = Made(function, own_stamp, (types, processor)).load(folder, ENTRY)
+            if content is not None:
+                return linked(pickle.loads(content))
     return None

@@ -37,8 +37,8 @@ RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("
 SYMBOLS, RELOCATIONS, WITHOUT_CONTENT = 2, 4, 8
 """Types of sections."""
 
-IN_MEMORY = 2
-"""Flag of the sections that are loaded."""
+WRITTEN_TO, IN_MEMORY = 1, 2
+"""Flags of sections."""
 
 COMMON = 0xFFF2
 """Section number of variables that are placed by whoever links."""
@@ -83,6 +83,7 @@ def linked(entry: Entry) -> Callable[..., Any]:
     """
     try:
         memory, places = _placed(entry.code)
+        start = places[entry.symbol]
     except (OSError, ValueError, LookupError) as error:
         raise UnlinkableError(entry.symbol) from error
     kept: list[Any] = [memory]
@@ -93,7 +94,7 @@ def linked(entry: Entry) -> Callable[..., Any]:
             ctypes.c_void_p.from_address(places[environment.variable]).value = id(constants)
             kept.append(constants)
     kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    call = kind(places[entry.symbol])
+    call = kind(start)
     call.kept = kept  # type: ignore[attr-defined]  # as long as the function
     return lambda *arguments: call(None, arguments, None)
 
@@ -105,10 +106,12 @@ def _placed(code: bytes) -> tuple[mmap.mmap, dict[str, int]]:
     [table] = sections[sections["type"] == SYMBOLS]
     symbols = np.frombuffer(code, SYMBOL, int(table["size"]) // SYMBOL.itemsize, int(table["offset"]))
     loaded, variables = (sections["flags"] & IN_MEMORY) > 0, symbols["section"] == COMMON
+    if (sections["flags"][loaded] & WRITTEN_TO).any():
+        raise LookupError("variables between the code")
     starts, end = _laid_out(sections["size"] * loaded, sections["align"] * loaded, 0)
     fixed = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
     offsets, end = _laid_out(symbols["size"] * variables, symbols["value"] * variables, fixed)
-    memory = mmap.mmap(-1, end + 1)
+    memory = mmap.mmap(-1, end + 1, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # a fork has its own
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for section, start in zip(sections[loaded], starts[loaded], strict=True):
         if section["type"] != WITHOUT_CONTENT:

@@ -47,12 +47,24 @@ def compiled(installed):
 
 
 def kept(folder):
-    return [file.parent.parent for file in folder.rglob("*.nbi")]
+    return [file.parent.parent for file in folder.rglob("*.nbc")]
 
 
 def test_an_installation_that_cannot_be_written_uses_the_cache_of_the_user(installed):
     assert compiled(installed)
     assert kept(installed.users) == [installed.users]
+    assert not compiled(installed)
+
+
+def test_damaged_files_are_made_again(installed):
+    assert compiled(installed)
+    files = [*installed.users.rglob("*.nb?")]
+    assert files
+    for file in files:
+        whole = bytearray(file.read_bytes())
+        whole[-len(whole) // 2] ^= 16
+        file.write_bytes(whole)
+    assert compiled(installed)
     assert not compiled(installed)
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from edrp.core.kernel_store import compiled_before, entry_file, this_processor, types_of
+from edrp.core import kernel_store
+from edrp.core.kernel_store import ENTRY, compiled_before, types_of
 from edrp.core.kernels import Kernel, interpreting
 from edrp.core.machine_code import RUNS_HERE, Entry, UnlinkableError, linked
 
@@ -107,12 +108,29 @@ def test_code_of_another_kernel_or_a_broken_file_is_not_run(kept, monkeypatch):
     monkeypatch.setenv("NUMBA_OPT", "0")
     assert compiled_before(mixed, compiled.options, types) is None
     monkeypatch.delenv("NUMBA_OPT")
-    [file] = folder.rglob(entry_file(mixed, types, this_processor()))
+    [file] = folder.rglob(f"*{ENTRY}")
     whole = file.read_bytes()
-    for broken in (whole[:100], b"", b"nothing of ours"):
+    flipped = [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(0, len(whole), 997)]
+    for broken in (whole[:100], whole[:-1], whole + b"x", b"", b"nothing of ours", *flipped):
         file.write_bytes(broken)
         assert compiled_before(mixed, compiled.options, types) is None
     file.write_bytes(whole)
+    assert compiled_before(mixed, compiled.options, types)
+
+
+def test_code_for_another_python_numba_or_processor_is_not_run(kept, monkeypatch):
+    compiled, _ = kept
+    types = types_of(ARGUMENTS)
+    for name, value in (
+        ("EXTENSION_SUFFIXES", [".cpython-313t-x86_64-linux-gnu.so"]),
+        ("_numba_version", lambda: b"version = 1"),
+        ("this_processor", lambda: "another"),
+        ("_processor", dict),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_store, name, value)
+            assert compiled_before(mixed, compiled.options, types) is None
+    assert compiled_before(mixed, compiled.options, types)
 
 
 def test_an_object_of_another_kind_is_refused():
