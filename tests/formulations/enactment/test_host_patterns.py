@@ -62,6 +62,7 @@ def thirds() -> EnactmentProblem:
         {
             "name": f"o{i}",
             "processing_duration": 1.0,
+            "external_rate": 1.0,
             "resources": {"cpu": 0.34 + i / 1000},
             "min_instances": 6,
             "max_instances": 6,
