@@ -30,6 +30,8 @@ from edrp.formulations.enactment.packing import Contents, rewards
 from edrp.formulations.enactment.pattern_kernel import best_pattern
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
+_OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
+
 MAX_NODES, NODE_WORK = 200_000, 4e-8
 """Nodes of a search for a pattern, which then counts as worth what it could be, and units of work for one."""
 
@@ -151,10 +153,10 @@ class HostPatterns:
     def _solve(self) -> _Point | None:
         """Solve the linear program; None where hosts are fixed that hold more instances than are allowed."""
         run_counted(self._solver)
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:  # a warm start that failed
+        if self._solver.getModelStatus() != _OPTIMAL:  # a warm start that failed
             self._solver.clearSolver()
             run_counted(self._solver)
-            if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            if self._solver.getModelStatus() != _OPTIMAL:
                 return None
         solution: Any = self._solver.getSolution()
         dual, values, operators = np.array(solution.row_dual), np.array(solution.col_value), self.reward.size
