@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.core.solution import within_gap
-from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, OPTIMALITY_GAP
+from edrp.core.tolerances import LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import Compositions, composition_objective
 from edrp.formulations.enactment.exchanges import pack_by_exchanges
@@ -55,19 +56,15 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
-        bounds[index], counts, packed = _packed_counts(arrays, hosts, (bounds[index], objective), until)
+        bounds[index], counts, packed = packed_counts(arrays, hosts, (bounds[index], objective), until)
         if packed is not None:
             types, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), packed
             objective = composition_objective(arrays, hosts, counts)
-    useful = np.isfinite(bounds)
-    if math.isfinite(objective):
-        useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
-    order = np.flatnonzero(useful)[np.argsort(bounds[useful], kind="stable")]
-    return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
+    return Compositions(compositions.counts, bounds, types, contents, objective).that_may_be_optimal(allowance)
 
 
-def _packed_counts(
-    arrays: EnactmentArrays, hosts: Ints, known: tuple[float, float], until: float
+def packed_counts(
+    arrays: EnactmentArrays, hosts: Ints, known: tuple[float, float], until: float, spares: Sequence[float] = SPARES
 ) -> tuple[float, Ints, Contents | None]:
     """Bound with these hosts (K,), and numbers of instances (O,) with a packing that is better than what is known; or None.
 
@@ -79,7 +76,7 @@ def _packed_counts(
     bound, objective = known
     kinds, best, contents = np.repeat(np.arange(hosts.size), hosts).tolist(), arrays.min_counts, None
     tried = arrays.min_counts * 0
-    for spare in SPARES if arrays.min_counts.sum() >= MIN_SPARED else SPARES[:1]:
+    for spare in spares if arrays.min_counts.sum() >= MIN_SPARED else spares[:1]:
         sharper, counts = best_counts(arrays, hosts, spare)
         bound = max(bound, sharper) if spare == 0 else bound
         if counts is None or composition_objective(arrays, hosts, counts) >= objective:

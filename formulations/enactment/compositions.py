@@ -8,7 +8,7 @@ what best fit finds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,14 @@ class Compositions:
     contents: Contents | None
     objective: float
 
+    def that_may_be_optimal(self, allowance: float) -> Compositions:
+        """Those whose bound exceeds the objective by no more than an allowance, in the order of their bounds."""
+        useful = np.isfinite(self.bounds)
+        if math.isfinite(self.objective):
+            useful &= self.bounds <= self.objective + allowance + INCUMBENT_SLACK * max(1.0, abs(self.objective))
+        order = np.flatnonzero(useful)[np.argsort(self.bounds[useful], kind="stable")]
+        return replace(self, counts=self.counts[order], bounds=self.bounds[order])
+
 
 def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Compositions:
     """Compositions whose bound exceeds the best packing found by no more than an allowance, and that packing."""
@@ -68,10 +76,7 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
             reached = composition_objective(arrays, hosts, packed.sum(axis=0))
             if reached < objective:
                 types, contents, objective = kinds, packed, reached
-    useful = np.isfinite(bounds)
-    if math.isfinite(objective):
-        useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
-    return Compositions(counts[useful], bounds[useful], types, contents, objective)
+    return Compositions(counts, bounds, types, contents, objective).that_may_be_optimal(allowance)
 
 
 def composition_objective(arrays: EnactmentArrays, hosts: Ints, counts: Ints) -> float:

@@ -22,6 +22,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
 from edrp.formulations.enactment.compositions import Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
+from edrp.formulations.enactment.pattern_packing import packed_by_patterns
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 from edrp.formulations.formulation import Formulation, best_feasible
 
@@ -129,7 +130,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     """
     started = perf_counter()
     arrays = enactment_arrays(problem)
-    useful = sharpened(arrays, compositions(arrays, allowance), allowance)
+    useful = packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
     built = Program()
     max_counts = useful.counts.max(axis=0, initial=0)
     slots = np.repeat(np.arange(len(max_counts)), max_counts)

@@ -1,0 +1,227 @@
+"""Patterns of instances on a host: a bound where few fit on each, and packings that come from it (Gilmore and Gomory, 1961).
+
+Resources in aggregate let instances be cut into pieces. A linear program over patterns, each of which fits on a host, does not:
+it grows by the patterns that are worth most at its prices of instances. Any prices prove a bound (Lagrange): what instances cost,
+each operator by itself, less what the best pattern of every host is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import highspy
+import numpy as np
+
+from edrp.backends.highs import new_solver, run_counted
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import LOOK, spend, units_left
+from edrp.core.tolerances import (
+    FEASIBILITY_TOLERANCE,
+    INTEGRALITY,
+    LIMIT_SLACK,
+    MIN_REDUCED_COST,
+    PATTERN_LOAD_SLACK,
+    PATTERN_VALUE_GAP,
+    SUM_ROUNDING,
+    UNCOVERED_OPERATORS,
+)
+from edrp.formulations.enactment.packing import Contents, rewards
+from edrp.formulations.enactment.pattern_kernel import best_pattern
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
+
+_OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
+
+MAX_NODES, NODE_WORK = 200_000, 4e-8
+"""Nodes of a search for a pattern, which then counts as worth what it could be, and units of work for one."""
+
+PRICING_SHARE = 0.05
+"""Share of the gap that counts as closed which all searches for patterns may leave open together."""
+
+MAX_TURNS, DIVE_TURNS = 400, 8
+"""Most solutions of the linear program for the bound, and after each host that is fixed on the way to a packing."""
+
+HALVINGS = 40
+"""Steps that halve the range of a resource's multiplier."""
+
+
+class _Point(NamedTuple):
+    """An optimum of the linear program: its value, worths of instances (O,) and of patterns by host type, and uses."""
+
+    value: float
+    worth: Floats
+    least: Floats
+    uses: Floats
+    uncovered: float
+
+
+class HostPatterns:
+    """The linear program over patterns for given hosts, which fill them all.
+
+    Parameters
+    ----------
+    hosts : shape (K,)
+    """
+
+    def __init__(self, arrays: EnactmentArrays, hosts: Ints) -> None:
+        self.arrays, self.hosts, self.kinds = arrays, hosts, np.flatnonzero(hosts)
+        offered = hosts @ arrays.sizes.capacity
+        self.reward = rewards(arrays, offered)
+        self.constant = float(arrays.price @ hosts) + arrays.filling * np.count_nonzero(offered)
+        self.most = np.minimum(arrays.max_counts, hosts @ arrays.sizes.room)
+        self.patterns: list[Ints] = []
+        self.owners: list[int] = []
+        self.bound = -np.inf
+        self._solver = new_solver(
+            presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
+        )
+        self._add_counts()
+        for kind in self.kinds:
+            room = np.minimum(arrays.sizes.room[kind], self.most).astype(np.int64)
+            for pattern in [*np.diag(room)[room > 0], room * 0]:
+                self._add(kind, pattern)
+
+    def raise_bound(self, target: float, until: float) -> None:
+        """Raise the bound on the objective (eq. 1) as far as patterns do, or to `target`, while more than `until` is left."""
+        for _ in range(MAX_TURNS):
+            point = self._solve()
+            if point is None or not self._price(point) or self.bound >= target or units_left() < until:
+                return
+            if point.uncovered < UNCOVERED_OPERATORS and point.value - self.bound <= PRICING_SHARE * self._close:
+                return
+
+    def dive(self, until: float) -> Iterator[tuple[list[int], Contents]]:
+        """Types and contents of ever more hosts, by the patterns that are used most, while more than `until` is left."""
+        fixed = np.zeros(0, np.int64)
+        while units_left() >= until:
+            point = self._solve()
+            for _ in range(DIVE_TURNS):
+                if point is None or not self._price(point):
+                    break
+                point = self._solve()
+            if point is None:
+                return
+            fixed = np.concatenate([fixed, np.zeros(point.uses.size - fixed.size, np.int64)])
+            whole = np.maximum(np.floor(point.uses + INTEGRALITY).astype(np.int64), fixed)
+            if (whole == fixed).all():
+                whole[int((point.uses - fixed).argmax())] += 1
+            fixed = whole
+            if fixed.sum() >= self.hosts.sum():
+                return
+            columns = np.flatnonzero(fixed).astype(np.int32)
+            lower, upper = fixed[columns].astype(float), np.full(columns.size, np.inf)
+            self._solver.changeColsBounds(columns.size, columns + np.int32(3 * self.reward.size), lower, upper)
+            chosen = np.repeat(np.arange(fixed.size), fixed)
+            yield [self.owners[index] for index in chosen], np.array([self.patterns[index] for index in chosen])
+
+    def add_contents(self, types: Sequence[int], contents: Contents) -> None:
+        """Add the patterns of a packing."""
+        for kind, pattern in zip(types, contents, strict=True):
+            if self.hosts[kind]:
+                self._add(kind, pattern)
+
+    @property
+    def _close(self) -> float:
+        """Difference of objectives that need not be closed here."""
+        return PATTERN_VALUE_GAP * abs(self.constant)
+
+    def _add_counts(self) -> None:
+        """Columns of counts, late items and missing instances; rows of the counts, the late items and the number of hosts."""
+        arrays, operators = self.arrays, self.reward.size
+        eye, none = np.eye(operators), np.zeros((operators, operators))
+        missing = 10.0 * (1.0 + self.constant + arrays.late * arrays.served.max(initial=0.0))
+        cost = np.concatenate([np.zeros(operators), np.full(operators, arrays.late), np.full(operators, missing)])
+        lower = np.concatenate([arrays.min_counts, np.zeros(2 * operators)])
+        upper = np.concatenate([self.most, np.full(2 * operators, np.inf)])
+        nothing = np.zeros(0, np.int32)
+        self._solver.addCols(cost.size, cost, lower, upper, 0, np.zeros(cost.size, np.int32), nothing, np.zeros(0))
+        rows = np.vstack([np.hstack([-eye, none, eye]), np.hstack([np.diag(arrays.served), eye, none])])
+        rows = np.vstack([rows, np.zeros((self.kinds.size, cost.size))])
+        row_lower = np.concatenate([np.zeros(operators), arrays.arriving, self.hosts[self.kinds]])
+        row_upper = np.concatenate([np.zeros(operators), np.full(operators, np.inf), self.hosts[self.kinds]])
+        row, column = np.nonzero(rows)
+        starts = np.searchsorted(row, np.arange(len(rows))).astype(np.int32)
+        self._solver.addRows(len(rows), row_lower, row_upper, row.size, starts, column.astype(np.int32), rows[row, column])
+
+    def _add(self, kind: int, pattern: Ints) -> None:
+        used, operators = np.flatnonzero(pattern), self.reward.size
+        rows = np.array([*used, 2 * operators + int(np.searchsorted(self.kinds, kind))], np.int32)
+        self._solver.addCol(-float(self.reward @ pattern), 0.0, np.inf, rows.size, rows, np.array([*pattern[used], 1.0], float))
+        self.patterns.append(pattern)
+        self.owners.append(int(kind))
+
+    def _solve(self) -> _Point | None:
+        """Solve the linear program; None where hosts are fixed that hold more instances than are allowed."""
+        run_counted(self._solver)
+        if self._solver.getModelStatus() != _OPTIMAL:  # a warm start that failed
+            self._solver.clearSolver()
+            run_counted(self._solver)
+            if self._solver.getModelStatus() != _OPTIMAL:
+                return None
+        solution: Any = self._solver.getSolution()
+        dual, values, operators = np.array(solution.row_dual), np.array(solution.col_value), self.reward.size
+        value = float(self._solver.getObjectiveValue()) + self.constant
+        uncovered = float(values[2 * operators : 3 * operators].sum())
+        return _Point(value, dual[:operators], -dual[2 * operators :], values[3 * operators :], uncovered)
+
+    def _price(self, point: _Point) -> int:
+        """Add the best pattern of every host type that improves the value, and raise the bound; the number of new ones."""
+        bound, new = self.constant + self._cost_of_counts(point.worth), 0
+        for kind, least in zip(self.kinds, point.least, strict=True):
+            worth, pattern, limit = self._best(kind, self.reward + point.worth)
+            bound -= float(self.hosts[kind]) * limit
+            if worth > least + MIN_REDUCED_COST:
+                self._add(kind, pattern)
+                new += 1
+        self.bound = max(self.bound, bound)
+        return new
+
+    def _cost_of_counts(self, worth: Floats) -> float:
+        """Least sum of late items and worths over whole numbers of instances, each operator by itself, rounded down."""
+        arrays = self.arrays
+        enough = np.divide(arrays.arriving, arrays.served)
+        counts = np.clip([self.most * 0, np.floor(enough), np.ceil(enough), self.most], arrays.min_counts, self.most)
+        costs = arrays.late * arrays.violations(counts) + worth * counts
+        return float(costs.min(axis=0).sum() - SUM_ROUNDING * np.abs(costs).max(axis=0).sum())
+
+    def _best(self, kind: int, values: Floats) -> tuple[float, Ints, float]:
+        """The best pattern found on a host type: its worth, the pattern (O,), and a worth that no pattern exceeds."""
+        sizes = self.arrays.sizes
+        useful = np.flatnonzero((values > 0) & (sizes.room[kind] > 0))
+        pattern = np.zeros(values.size, np.int64)
+        if not useful.size:
+            return 0.0, pattern, 0.0
+        offers = np.flatnonzero(sizes.capacity[kind] > 0)
+        needs = sizes.needs[np.ix_(useful, offers)] / sizes.capacity[kind, offers]
+        multipliers = _multipliers(values[useful], needs)
+        weights = needs @ multipliers
+        order = np.argsort(-values[useful] / weights, kind="stable")
+        useful, needs, weights = useful[order], np.ascontiguousarray(needs[order]), weights[order]
+        most = np.minimum(sizes.room[kind, useful], self.most[useful]).astype(np.int64)
+        room = 1 + LIMIT_SLACK + PATTERN_LOAD_SLACK
+        free = room * np.array([*np.ones(offers.size), multipliers.sum()])
+        highest, best = room * multipliers.sum() * values[useful[0]] / weights[0], most * 0
+        tolerance = PRICING_SHARE * self._close / self.hosts.sum()
+        worth, nodes, ended = best_pattern(values[useful], needs, weights, most, free, tolerance, MAX_NODES, most * 0, best)
+        spend(LOOK + NODE_WORK * nodes)
+        pattern[useful] = best
+        limit = min(worth + tolerance, highest) if ended else highest
+        return worth, pattern, float(limit + PATTERN_LOAD_SLACK * highest)
+
+
+def _multipliers(values: Floats, needs: Floats) -> Floats:
+    """Multipliers (R,) of resources, each in turn, by which the most of value over weighted needs is least."""
+    multipliers = np.ones(needs.shape[1]) / needs.shape[1]
+    for resource in range(1, multipliers.size):
+        others = np.where(np.arange(multipliers.size) == resource, 0.0, multipliers)
+        others /= others.sum()
+        own, rest = needs[:, resource], needs @ others
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            share = (low + high) / 2
+            weights = share * own + (1 - share) * rest
+            highest = int((values / weights).argmax())
+            low, high = (share, high) if own[highest] > rest[highest] else (low, share)
+        multipliers = (1 - share) * others
+        multipliers[resource] = share
+    return multipliers

@@ -1,0 +1,85 @@
+"""Patterns of hosts: their bound, and packings that come from them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.core.kernels import interpreting
+from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.enactment.snapshot import EnactmentProblem
+from edrp.formulations.enactment.aggregate import best_counts, sharpened
+from edrp.formulations.enactment.compositions import compositions
+from edrp.formulations.enactment.host_patterns import HostPatterns
+from edrp.formulations.enactment.pattern_kernel import best_pattern
+from edrp.formulations.enactment.pattern_packing import packed_by_patterns
+from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_pattern_is_that_of_brute_force(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    operators, resources = 4, seed % 3 + 1
+    needs, values = random.uniform(0.1, 0.5, (operators, resources)), random.uniform(0.1, 1.0, operators)
+    weights, most = needs.sum(axis=1), random.integers(1, 5, operators)
+    order = np.argsort(-values / weights)
+    needs, values, weights, most = needs[order], values[order], weights[order], most[order]
+    patterns = np.array(list(product(*(range(count + 1) for count in most))))
+    fits = (patterns @ needs <= 1).all(axis=1)
+    free, best = np.array([1.0] * resources + [float(resources)]), np.zeros(operators, np.int64)
+    with interpreting():
+        found, _, ended = best_pattern(values, needs, weights, most, free, 0.0, 100_000, best * 0, best)
+    assert ended
+    assert found == pytest.approx((patterns[fits] @ values).max())
+    assert found == pytest.approx(values @ best)
+    assert (best @ needs <= 1).all()
+
+
+def test_bounds_of_patterns_hold_on_random_problems() -> None:
+    """The smallest bound of all combinations of hosts is no larger than the optimum."""
+    sharper = 0
+    for seed in range(15):
+        problem = random_enactment_problem(seed)
+        arrays = enactment_arrays(problem)
+        if not arrays.sizes.needs.any(axis=1).all() or (best := brute_force_enactment(problem)[0]) is None:
+            continue
+        bounds = []
+        for hosts in compositions(arrays).counts:
+            patterns = HostPatterns(arrays, hosts)
+            with interpreting():
+                patterns.raise_bound(np.inf, -np.inf)
+            bounds.append(patterns.bound)
+            sharper += patterns.bound > best_counts(arrays, hosts)[0] + 0.01
+        assert not bounds or min(bounds) <= best + 1e-9, seed
+    assert sharper
+
+
+def thirds() -> EnactmentProblem:
+    """Thirty instances that leave a third of a host free, whatever is beside them; in aggregate they fit into eleven hosts."""
+    operators = [
+        {
+            "name": f"o{i}",
+            "processing_duration": 1.0,
+            "external_rate": 1.0,
+            "resources": {"cpu": 0.34 + i / 1000},
+            "min_instances": 6,
+            "max_instances": 6,
+        }
+        for i in range(5)
+    ]
+    host = {"name": "host", "resources": {"cpu": 1.0}, "price": 1.0, "billing_time": 600.0}
+    return EnactmentProblem(application={"operators": operators}, host_types=[host], weights={"free_resources": 0.001})
+
+
+def test_patterns_rule_out_hosts_that_suffice_in_aggregate() -> None:
+    arrays = enactment_arrays(thirds())
+    found = sharpened(arrays, compositions(arrays))
+    assert found.bounds.min() < 12
+    with interpreting():
+        found = packed_by_patterns(arrays, found)
+    assert found.counts.tolist() == [[15]]
+    solution = edrp.solve(thirds(), work_limit=5.0)
+    assert solution.status == "optimal"
+    assert solution.metrics["hosts"] == 15
