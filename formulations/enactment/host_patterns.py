@@ -32,8 +32,11 @@ from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 _OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 
-MAX_NODES, NODE_WORK = 200_000, 4e-8
-"""Nodes of a search for a pattern, which then counts as worth what it could be, and units of work for one."""
+MAX_NODES = 200_000
+"""Nodes of a search for a pattern, which then counts as worth what it could be."""
+
+NODE_WORK = 4e-8
+"""Units of work for a node of that search."""
 
 PRICING_SHARE = 0.05
 """Share of the gap that counts as closed which all searches for patterns may leave open together."""
