@@ -79,7 +79,7 @@ class HostPatterns:
             presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
         )
         self._add_counts()
-        for kind in self.kinds:
+        for kind in self.kinds.tolist():
             room = np.minimum(arrays.sizes.room[kind], self.most).astype(np.int64)
             for pattern in [*np.diag(room)[room > 0], room * 0]:
                 self._add(kind, pattern)
@@ -170,7 +170,7 @@ class HostPatterns:
     def _price(self, point: _Point) -> int:
         """Add the best pattern of every host type that improves the value, and raise the bound; the number of new ones."""
         bound, new = self.constant + self._cost_of_counts(point.worth), 0
-        for kind, least in zip(self.kinds, point.least, strict=True):
+        for kind, least in zip(self.kinds.tolist(), point.least, strict=True):
             worth, pattern, limit = self._best(kind, self.reward + point.worth)
             bound -= float(self.hosts[kind]) * limit
             if worth > least + MIN_REDUCED_COST:
