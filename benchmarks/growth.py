@@ -5,7 +5,7 @@
     python benchmarks/growth.py --out rows.jsonl --picture docs/pictures/growth.svg
 
 Every problem is solved by `edrp.solve` with its default method in a process of its own, after a small one has compiled or
-loaded the kernels. The slope is the exponent of the time over the last four sizes that ended within the limits; the cliff is
+loaded the kernels; its work is limited, so that what else runs on the machine changes nothing. The slope is the exponent of the time over the last four sizes that ended within the limits; the cliff is
 the first size that did not, with what was left open. `--rows FILE` prints table and picture of earlier rows again.
 """
 
@@ -53,6 +53,9 @@ TOPICS = {
     "mapping": ("mapping", "link-allocation", "bimodal-scenario"),
 }
 LARGEST = 2**20
+PATIENCE = 4
+"""Seconds of the processor, in units of the limit, after which a run is ended whatever work it counts."""
+
 LEAST = 1e-3
 """Seconds below which times are noise, and no slope is drawn from them."""
 
@@ -60,11 +63,12 @@ LEAST = 1e-3
 def solve_one(kind: str, family: str, size: int, seed: int, limit: float, memory: float) -> dict[str, Any]:
     """Solve one problem in this process, and describe the run."""
     resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(PATIENCE * limit), int(PATIENCE * limit)))
     chosen = choose_families(kind, [family])[0]
-    edrp.solve(chosen.make(chosen.least_size, np.random.default_rng(0)), time_limit=limit)
+    edrp.solve(chosen.make(chosen.least_size, np.random.default_rng(0)), work_limit=limit)
     problem = chosen.make(size, np.random.default_rng(seed))
     begin = process_time()
-    solution = edrp.solve(problem, time_limit=limit)
+    solution = edrp.solve(problem, work_limit=limit)
     seconds = process_time() - begin
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     stopped = str(solution.stopped_because)
@@ -87,7 +91,7 @@ def solve_apart(kind: str, family: str, size: int, seed: int, limit: float, memo
 
 def is_within(row: dict[str, Any], limit: float) -> bool:
     """Whether a run ended by itself."""
-    return row["status"] != "failed" and row["stopped"] != "time_limit" and row["seconds"] < limit
+    return row["status"] != "failed" and row["stopped"] not in ("time_limit", "work_limit") and row["seconds"] < limit
 
 
 def grow(words: str, seeds: int, limit: float, memory: float) -> Iterator[dict[str, Any]]:
@@ -180,7 +184,7 @@ def draw(rows: list[dict[str, Any]], limit: float, file: Path) -> None:
 def main(
     words: Annotated[str, typer.Option("-k", help="Only families whose kind and name contain this.")] = "",
     seeds: Annotated[int, typer.Option(help="Problems of each size.")] = 1,
-    limit: Annotated[float, typer.Option(help="Seconds for each run.")] = 60.0,
+    limit: Annotated[float, typer.Option(help="Units of work for each run, about seconds of the processor.")] = 60.0,
     memory: Annotated[float, typer.Option(help="GiB for each run.")] = 4.0,
     out: Annotated[Path | None, typer.Option(help="File to which a line of JSON is added for each run.")] = None,
     rows_file: Annotated[Path | None, typer.Option("--rows", help="Rows of earlier runs, instead of running any.")] = None,
