@@ -25,7 +25,6 @@ from edrp.backends.base import (
     seconds_for_solver,
     units_for_solver,
 )
-from edrp.backends.conditioning import has_tiny
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
 from edrp.core.errors import OutOfTimeError
@@ -63,9 +62,6 @@ LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit pass
 
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
-
-SMALL = 3_000
-"""Columns, rows and nonzeros of a program whose linear relaxation is solved first: a tenth of what a search takes to begin."""
 
 PASSED_WORK, CHECK_WORK, ITERATION_WORK = 3e-7, 5e-9, 2e-8
 """Units of work per column, row and nonzero: of a program that is handed over and presolved, of a mixed-integer search between
@@ -145,22 +141,15 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
     until = now() + units_for_solver(options) if until is None else until
     if now() + PASSED_WORK * arrays.size > until:
         raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
-    relaxed = None
-    if arrays.size <= SMALL and arrays.integer.any() and options.presolve and not (options.tiny or options.own_tolerances):
-        relaxed = _relaxed(arrays, options, until)
-        if _is_whole(arrays, relaxed) and not has_tiny(arrays):
-            return relaxed
-    return second_look(arrays, options, until, _solved(arrays, options, until), relaxed)
+    return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
-def second_look(
-    arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult, relaxed: ProgramResult | None = None
-) -> ProgramResult:
+def second_look(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, then the linear relaxation, which may have been solved already (`relaxed`). If the limit
-    `until`, on the clock of `now`, passes before the search has ended, a point that was called optimal is an incumbent.
+    the columns are looked at first, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before
+    the search has ended, a point that was called optimal is an incumbent.
     """
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
         return first
@@ -168,8 +157,7 @@ def second_look(
     without_values: Status = "none" if first.values is None else "feasible"
     unproven = replace(first, status=without_values, stopped_because="time_limit", bound=None, searched=True)
     try:
-        relaxed = relaxed or _relaxed(arrays, options, until)
-        if _relaxation_proves(relaxed, first):
+        if _relaxation_proves(arrays, options, until, first):
             return first
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
@@ -213,21 +201,10 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
     return bool(broken <= EXACT_FEASIBILITY * max(1.0, np.abs(used).max(initial=0.0)))
 
 
-def _relaxed(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
-    """The linear relaxation, solved."""
-    return _solved(replace(arrays, integer=np.zeros_like(arrays.integer)), replace(options, start=None), until)
-
-
-def _is_whole(arrays: Arrays, relaxed: ProgramResult) -> bool:
-    """Whether an optimum of the relaxation is a point of the program, and therefore its optimum."""
-    if relaxed.status != "optimal" or relaxed.values is None:
-        return False
-    integral = relaxed.values[arrays.integer]
-    return bool((np.abs(integral - np.round(integral)) <= EXACT_FEASIBILITY).all())
-
-
-def _relaxation_proves(relaxed: ProgramResult, first: ProgramResult) -> bool:
+def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
     """Whether the linear relaxation confirms infeasibility, or has no better value than the objective."""
+    relaxation = replace(arrays, integer=np.zeros_like(arrays.integer))
+    relaxed = _solved(relaxation, replace(options, start=None), until)
     if first.objective is None or relaxed.objective is None:
         return relaxed.status == first.status == "infeasible"
     return relaxed.status == "optimal" and first.objective <= above(relaxed.objective)
