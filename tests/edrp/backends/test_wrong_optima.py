@@ -11,7 +11,7 @@ import edrp
 from edrp.backends import BACKENDS, scipy_milp, solve_program
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
-from edrp.backends.highs import HighsBackend, hand_over, second_look
+from edrp.backends.highs import HighsBackend, second_look
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.budget import now
@@ -172,19 +172,6 @@ def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0])
     right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, 0.0, searched=False)
     assert second_look(replace(arrays, objective=np.array([2.0, 3.0])), options, math.inf, right) is right
-
-
-def test_a_whole_optimum_of_the_relaxation_needs_no_search(monkeypatch):
-    handed = []
-    monkeypatch.setattr(
-        "edrp.backends.highs.hand_over", lambda solver, arrays: handed.append(arrays) or hand_over(solver, arrays)
-    )
-    searches = {}
-    for cost in (-3.0, 1.0):  # what room the one thing leaves is filled with a part of the other, unless that costs
-        handed.clear()
-        found = HighsBackend().solve(replace(bag(), objective=np.array([-2.0, cost])), SolverOptions())
-        searches[found.objective] = any(arrays.integer.any() for arrays in handed)
-    assert searches == {-3.0: True, -2.0: False}
 
 
 def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
