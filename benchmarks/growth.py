@@ -84,7 +84,8 @@ def solve_apart(kind: str, family: str, size: int, seed: int, limit: float, memo
         done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=20 * limit)
         if done.returncode == 0:
             return row | json.loads(done.stdout.splitlines()[-1])
-        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        why = next((line for line in reversed(lines) if "Error" in line), lines[-1])
     except subprocess.TimeoutExpired:
         why = f"nothing after {20 * limit:g} s of the clock"
     return row | {"seconds": None, "bytes": None, "status": "failed", "gap": None, "stopped": why[:80]}
@@ -164,7 +165,7 @@ def draw(rows: list[dict[str, Any]], limit: float, file: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams["svg.hashsalt"] = "edrp"
+    plt.rcParams.update({"svg.hashsalt": "edrp", "svg.fonttype": "none"})
     figure, panels = plt.subplots(2, 2, figsize=(11, 8), sharey=True, constrained_layout=True)
     for (topic, kinds), panel in zip(TOPICS.items(), panels.flat, strict=True):
         panel.set(title=topic, xscale="log", yscale="log", xlabel="size", ylabel="seconds of the processor")

@@ -29,8 +29,6 @@ def test_all_backends_solve_it(backend):
     assert edrp.solve(problem, backend).objective == pytest.approx(brute_force_sequence(problem), rel=1e-6)
 
 
-
-
 def test_a_course_is_encoded_and_decoded_again():
     for seed in SEEDS[:3]:
         problem = tiny_sequence(seed)
