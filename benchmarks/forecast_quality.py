@@ -33,6 +33,7 @@ Forecaster = Callable[[Floats], Floats]
 
 
 def main() -> None:
+    """Print the pinball loss of every forecaster on every series."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shared", type=Path)
     parser.add_argument("--seed", type=int, default=40)

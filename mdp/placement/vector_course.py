@@ -234,16 +234,7 @@ def best_course(
     """
     tables = _tables(costs)
     periods, operators = len(tables[0]), len(tables)
-    prices = {
-        "started": np.asarray(started, float),
-        "change": np.broadcast_to(np.asarray(change, float), (periods,)),
-        "change_of_operator": np.zeros(operators) if change_of_operator is None else np.asarray(change_of_operator, float),
-    }
-    for name, values in prices.items():
-        if name != "change" and values.shape != (operators,):
-            raise ValueError(f"{name} has shape {values.shape}; there are {operators} operators")
-        if not (values >= 0).all() or not np.isfinite(values).all():
-            raise ValueError(f"{name} must be finite and not negative, got {values[~((values >= 0) & (values < inf))][0]}")
+    prices = _checked_prices(started, change, change_of_operator, (periods, operators))
     if initial is not None and np.shape(initial) != (operators,):
         raise ValueError(f"initial has shape {np.shape(initial)}; there are {operators} operators")
     allowed = [np.flatnonzero((table < inf).any(axis=0)) for table in tables]
@@ -266,6 +257,24 @@ def best_course(
         None if initial is None else np.asarray(initial, np.int64),
     )
     return program.best_course()
+
+
+def _checked_prices(
+    started: Floats, change: float | Floats, change_of_operator: Floats | None, shape: tuple[int, int]
+) -> dict[str, Floats]:
+    """Prices as arrays by name, for so many periods and operators; `ValueError` for one that does not fit or is negative."""
+    periods, operators = shape
+    prices = {
+        "started": np.asarray(started, float),
+        "change": np.broadcast_to(np.asarray(change, float), (periods,)),
+        "change_of_operator": np.zeros(operators) if change_of_operator is None else np.asarray(change_of_operator, float),
+    }
+    for name, values in prices.items():
+        if name != "change" and values.shape != (operators,):
+            raise ValueError(f"{name} has shape {values.shape}; there are {operators} operators")
+        if not (values >= 0).all() or not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite and not negative, got {values[~((values >= 0) & (values < inf))][0]}")
+    return prices
 
 
 def _tables(costs: Sequence[Sequence[Floats]] | Floats) -> list[Floats]:
