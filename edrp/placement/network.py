@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import (
+    RANGES,
     Document,
     Faults,
     LinkedNodes,
@@ -26,6 +27,7 @@ from edrp.core.document import (
     Resources,
 )
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import shown
 from edrp.placement.routes import Router, shortest_delays
 
 if TYPE_CHECKING:
@@ -316,7 +318,7 @@ class Network(LinkedNodes):
         Parameters
         ----------
         graph
-            Physical topology; edge attribute `weight` is the one-way delay in seconds. Vertex
+            Physical topology; edge attribute `weight` is the one-way delay in seconds, a number or text that is one. Vertex
             attributes named like fields of `Node` are taken over.
         weight
             Name of the edge attribute.
@@ -332,7 +334,7 @@ class Network(LinkedNodes):
         Raises
         ------
         InvalidInstanceError
-            When some pair of nodes is not connected, or an edge has no usable delay.
+            When some pair of nodes is not connected, edges have no usable delay, or `nodes` names what is no vertex.
         ProblemTooLargeError
             When the links between all pairs would take more memory than there is.
 
@@ -346,13 +348,16 @@ class Network(LinkedNodes):
         """
         vertices = list(graph.nodes)
         chosen = list(vertices if nodes is None else nodes)
+        if unknown := [(i, vertex) for i, vertex in enumerate(chosen) if vertex not in graph]:
+            raise InvalidInstanceError([Fault(f"nodes[{i}]", repr(vertex), "is no vertex of the graph") for i, vertex in unknown])
         count = len(chosen) * (len(chosen) - 1) // (1 if graph.is_directed() else 2)
         needed = BYTES_PER_LINK * count + 8 * len(vertices) ** 2
         refuse_beyond_memory(
             needed, f"{count} links between {len(chosen)} nodes", "name the nodes that can run replicas with `nodes`"
         )
-        delays = shortest_delays(graph, vertices, weight)
         index = {vertex: position for position, vertex in enumerate(vertices)}
+        edges = [(index[u], index[v], delay) for u, v, delay in _edge_delays(graph, weight)]
+        delays = shortest_delays(edges, len(vertices), directed=graph.is_directed())
         faults: list[Any] = []
         links = []
         for a, source in enumerate(chosen):
@@ -390,6 +395,33 @@ class Network(LinkedNodes):
             if link := self.link(source, target):
                 graph.add_edge(source, target, **{name: getattr(link, name) for name in LinkClass.model_fields})
         return graph
+
+
+def read_delay(value: object) -> float | None:
+    """Read the delay of an edge in seconds as that of a `Link` is read; None for what is no delay, or a boolean.
+
+    >>> read_delay(" 0.5 "), read_delay([0.5, 0.7]), read_delay(True)
+    (0.5, None, None)
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    fields: Any = {"delay": value}
+    try:
+        return LinkClass(**fields).delay
+    except InvalidInstanceError:
+        return None
+
+
+def _edge_delays(graph: nx.Graph[Any], weight: str) -> list[tuple[Hashable, Hashable, float]]:
+    """Read the delays of all edges, with their ends; an error names every edge without one."""
+    edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
+    read = [(u, v, value, read_delay(value)) for u, v, value in edges]
+    smallest, largest = RANGES["s"]
+    why = f"must be a delay of at least 0 s, one number: 0, or {smallest:g} to {largest:g}"
+    faults = [Fault(f"graph.edges[{u!r}, {v!r}].{weight}", shown(value), why) for u, v, value, delay in read if delay is None]
+    if faults:
+        raise InvalidInstanceError(faults)
+    return [(u, v, delay) for u, v, _, delay in read if delay is not None]
 
 
 def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:

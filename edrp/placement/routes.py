@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.late_imports import csgraph, sparse
 from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 class Route(NamedTuple):
@@ -98,25 +94,21 @@ class Router:
         return best
 
 
-def shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str) -> Any:
+def shortest_delays(edges: Iterable[tuple[int, int, float]], vertices: int, *, directed: bool) -> Any:
     """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path.
 
-    Raises
-    ------
-    InvalidInstanceError
-        When an edge has no usable delay.
+    Parameters
+    ----------
+    edges
+        Both ends by number, and the delay; of several edges with the same ends, the fastest counts.
+    directed
+        Whether an edge serves only the direction from its first end to its second.
     """
-    index = {vertex: position for position, vertex in enumerate(vertices)}
     shortest: dict[tuple[int, int], float] = {}
-    edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
-    for u, v, value in edges:
-        if value is None or not math.isfinite(value) or value < 0:
-            place = f"graph.edges[{u!r}, {v!r}].{weight}"
-            raise InvalidInstanceError([Fault(place, repr(value), "must be a delay of at least 0 s")])
-        for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
-            pair = index[a], index[b]
-            shortest[pair] = min(shortest.get(pair, math.inf), value)
+    for u, v, delay in edges:
+        for pair in ((u, v),) if directed else ((u, v), (v, u)):
+            shortest[pair] = min(shortest.get(pair, math.inf), delay)
     # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
     rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
-    matrix = sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)
+    matrix = sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(vertices, vertices), dtype=float)
     return csgraph.shortest_path(matrix, method="D", directed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from io import StringIO
@@ -9,6 +10,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from rich.console import Console
@@ -48,6 +50,13 @@ def test_cloud_regions_after_five_rounds_with_eight_peers(shared_data: Path, see
     assert median_error(estimate.distance, truth) <= 0.10
     honest = np.nanmedian(estimate.error)
     assert 0.5 * median_error(estimate.distance, truth) <= honest <= 2 * median_error(estimate.distance, truth)
+
+
+@pytest.mark.parametrize("latency", ["fast", "", 10**400, "1e400", -1.0, math.inf])
+def test_pairs_of_cloud_regions_without_a_usable_latency_are_named(tmp_path: Path, latency: object) -> None:
+    nx.write_graphml(nx.DiGraph([("a", "b", {"latency": latency}), ("b", "a", {"latency": "2.0"})]), tmp_path / AWS_FILE)
+    with pytest.raises(InvalidInstanceError, match=r"must have a latency in milliseconds, at least 0 \(got a → b\)"):
+        aws_delays(tmp_path)
 
 
 @pytest.mark.parametrize("remember", [True, False])

@@ -4,10 +4,12 @@ import inspect
 import pickle
 import pydoc
 import re
+from fractions import Fraction
 
 import networkx as nx
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import edrp
@@ -102,12 +104,49 @@ def test_a_graph_that_is_not_connected_is_refused_with_the_pairs():
         edrp.Network.from_graph(graph)
 
 
-def test_a_graph_edge_without_a_usable_delay_is_refused():
-    for delay in (None, -1.0, float("nan"), float("inf")):
-        graph = nx.Graph()
-        graph.add_edge("a", "b", **({} if delay is None else {"delay": delay}))
-        with pytest.raises(InvalidInstanceError, match="must be a delay of at least 0 s"):
-            edrp.Network.from_graph(graph)
+SPELLINGS = (float, str, " {} ".format, np.float64, Fraction, np.array)
+SCALARS = st.none() | st.booleans() | st.floats() | st.integers() | st.text() | st.binary() | st.complex_numbers() | st.decimals()
+ODD = st.sampled_from([10**400, "9" * 400, "0,5", np.bool_(True), np.float64("nan"), object(), np.array([0.5])])
+KEYS = st.text(max_size=2) | st.tuples(st.integers())
+VALUES = st.recursive(SCALARS | ODD, lambda x: st.lists(x, max_size=3) | st.dictionaries(KEYS, x, max_size=2), max_leaves=4)
+
+
+@settings(deadline=None, max_examples=50)
+@given(delay=st.floats(1e-9, 1e9), spelling=st.sampled_from(SPELLINGS))
+def test_the_delay_of_an_edge_is_read_from_every_unambiguous_number_or_text(delay, spelling):
+    graph = nx.Graph([("a", "b", {"delay": spelling(delay)})])
+    assert edrp.Network.from_graph(graph).delay("a", "b") == delay
+
+
+def refusal(read, graph) -> str:
+    """What an error says; "" where the graph is read, and the document survives the way through JSON."""
+    try:
+        document = read(graph)
+    except InvalidInstanceError as error:
+        return str(error)
+    assert type(document).model_validate_json(document.model_dump_json()) == document
+    return ""
+
+
+@settings(deadline=None, max_examples=60)
+@given(value=VALUES, field=st.sampled_from(["resources", "speedup", "spawn_time", "zone", "labels", "store_bandwidth"]))
+@example(value=[10**5000], field="resources")
+def test_whatever_the_attributes_of_a_graph_are_an_error_names_the_place(value, field):
+    delayed, equipped, application = nx.Graph([("a", "b", {"delay": value})]), nx.Graph(), nx.DiGraph()
+    equipped.add_node("a", **{field: value})
+    application.add_node("a", external_rate=value)
+    application.add_edge("a", "b", rate=value)
+    said = refusal(edrp.Network.from_graph, delayed)
+    assert re.search(r"graph\.edges\['a', 'b'\]\.delay: must be a delay of at least 0 s, one number|^$", said)
+    assert said or not isinstance(value, (bool, list, dict))
+    assert re.search(rf"nodes\[0\]\.{field}|^$", refusal(edrp.Network.from_graph, equipped))
+    assert re.search(r"(operators|streams)\[0\]\.|^$", refusal(edrp.Application.from_graph, application))
+
+
+def test_a_vertex_that_the_graph_does_not_have_is_named():
+    graph = nx.Graph([("a", "b", {"delay": 1.0})])
+    with pytest.raises(InvalidInstanceError, match=r"nodes\[1\]: is no vertex of the graph \(got 'z'\)"):
+        edrp.Network.from_graph(graph, nodes=["a", "z"])
 
 
 def test_the_difference_of_two_deployments_is_named():
