@@ -34,6 +34,8 @@ def all_families() -> dict[str, dict[str, Family]]:
 
     An entry point gives a `Family` or a list of them; one whose name is taken is left out.
 
+    Examples
+    --------
     >>> list(all_families())[:2]
     ['edrp', 'edrp-sequence']
     """
