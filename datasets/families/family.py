@@ -38,7 +38,7 @@ class Family:
     packages
         Packages of the extra `data` that have to be installed with the core.
     earlier
-        Makers of versions 1, 2, … of the family, if its instances have changed; `make` is the version after them.
+        Makers of versions 1, 2, … before that of `make`, if its instances have changed.
 
     Examples
     --------
@@ -65,8 +65,7 @@ class Family:
         """Return the family as it was in a version, under the name "…-v1", or itself where it is the same today."""
         if number > len(self.earlier):
             return self
-        name, summary = f"{self.name}-v{number}", f"{self.summary}, as version {number} drew them"
-        return replace(self, name=name, summary=summary, make=self.earlier[number - 1], earlier=())
+        return replace(self, name=f"{self.name}-v{number}", make=self.earlier[number - 1], earlier=())
 
     @property
     def missing_packages(self) -> list[str]:

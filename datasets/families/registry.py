@@ -16,8 +16,7 @@ from edrp.core.wording import suggestion
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.placement.rules import RULED, RULED_KINDS, ruled_family
 
-VERSION = re.compile(r"(?P<families>.+)-v(?P<number>[1-9][0-9]*)")
-"""Names of families as they were in an earlier version."""
+VERSION = re.compile(r"(.+)-v([1-9][0-9]*)")
 
 
 def own_families() -> dict[str, dict[str, Family]]:
@@ -48,8 +47,7 @@ def all_families() -> dict[str, dict[str, Family]]:
 def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
     """Choose families of a kind by names or patterns ("diamond-*"); of placement also with rules ("diamond-*-rules").
 
-    A pattern that ends in "-v1" gives the families as they were in version 1: those whose instances have changed since
-    are named so, and the others are as they are. With "*-v1", old seeds give old instances again.
+    With the end "-v1", families whose instances have changed are as they were in version 1: old seeds give old instances.
 
     Without names: all that the kind brings along, so that what is made does not depend on what else is installed; for a
     kind without any, all there are.
@@ -91,7 +89,7 @@ def _fitting(families: dict[str, Family], pattern: str) -> list[Family]:
     if pattern.endswith(RULED):
         return [ruled_family(family) for family in _fitting(families, pattern.removesuffix(RULED)) if family.kind in RULED_KINDS]
     if versioned := VERSION.fullmatch(pattern):
-        number, named = int(versioned["number"]), _fitting(families, versioned["families"])
+        named, number = _fitting(families, versioned[1]), int(versioned[2])
         newest = max((len(family.earlier) + 1 for family in named), default=0)
         return [family.in_version(number) for family in named] if number <= newest else []
     return []

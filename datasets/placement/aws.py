@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.data_folder import data_file
-from edrp.placement.network import read_delay
+from edrp.placement.routes import read_delay
 
 AWS_FILE = "aws_regions_latency_2020.graphml"
 """Directed graph of regions; each edge has the `latency` of a ping from one to the other, in milliseconds."""

@@ -12,7 +12,7 @@ from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceErro
 from edrp.core.problem import warn_caller
 from edrp.core.wording import suggestion
 from edrp.datasets.placement.edrp_parameters import NODE_RESOURCES, logical_network
-from edrp.datasets.placement.topohub_data import drawing, lengths, nodes_left_out
+from edrp.datasets.placement.topohub_data import DRAWINGS, lengths, nodes_left_out
 from edrp.placement.network import Network
 
 LIGHT_IN_FIBRE = 200_000.0
@@ -91,28 +91,8 @@ def ansnet(nodes: int = 15) -> Network:
 def physical_graph(name: str, *, round_trip: bool = True, corrected: bool = True) -> nx.Graph[str]:
     """Load a graph with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended.
 
-    Parameters
-    ----------
-    corrected
-        Whether lengths are mended or refused where coordinates are no decimal degrees; otherwise they are those of `topohub`.
+    Unless `corrected`, lengths are those of `topohub`, also where coordinates are no decimal degrees.
     """
-    described = _described(name)
-    if corrected and (reason := drawing(name)):
-        why = f"has no lengths: {reason}; take another, such as sndlib/germany50"
-        raise InvalidInstanceError([Fault("topology", repr(name), why)])
-    labels = {node["id"]: str(node.get("name") or "") for node in described["nodes"]}
-    counts = Counter(labels.values())
-    names = {node: label if label and counts[label] == 1 else f"{label}#{node}" for node, label in labels.items()}
-    graph: nx.Graph[str] = nx.Graph(left_out=nodes_left_out(name, described))
-    graph.add_nodes_from(names.values())
-    trips = 2 if round_trip else 1
-    kilometres = lengths(name, described) if corrected else [edge["dist"] for edge in described["edges"]]
-    for edge, length in zip(described["edges"], kilometres, strict=True):
-        graph.add_edge(names[edge["source"]], names[edge["target"]], delay=trips * length / LIGHT_IN_FIBRE)
-    return graph
-
-
-def _described(name: str) -> dict[str, Any]:
     try:
         import topohub
     except ImportError as error:
@@ -125,4 +105,16 @@ def _described(name: str) -> dict[str, Any]:
     except KeyError as error:
         why = "is no topology of topohub; names look like topozoo/Ans, sndlib/germany50"
         raise InvalidInstanceError([Fault("topology", repr(name), why)]) from error
-    return described
+    if corrected and name in DRAWINGS:
+        why = f"has no lengths: {DRAWINGS[name]}; take another, such as sndlib/germany50"
+        raise InvalidInstanceError([Fault("topology", repr(name), why)])
+    labels = {node["id"]: str(node.get("name") or "") for node in described["nodes"]}
+    counts = Counter(labels.values())
+    names = {node: label if label and counts[label] == 1 else f"{label}#{node}" for node, label in labels.items()}
+    graph: nx.Graph[str] = nx.Graph(left_out=nodes_left_out(name, described))
+    graph.add_nodes_from(names.values())
+    trips = 2 if round_trip else 1
+    kilometres = lengths(name, described) if corrected else [edge["dist"] for edge in described["edges"]]
+    for edge, length in zip(described["edges"], kilometres, strict=True):
+        graph.add_edge(names[edge["source"]], names[edge["target"]], delay=trips * length / LIGHT_IN_FIBRE)
+    return graph

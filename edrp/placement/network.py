@@ -6,15 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import (
-    RANGES,
     Document,
     Faults,
     LinkedNodes,
@@ -27,7 +25,6 @@ from edrp.core.document import (
     Resources,
 )
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.wording import shown
 from edrp.placement.routes import Router, shortest_delays
 
 if TYPE_CHECKING:
@@ -355,23 +352,15 @@ class Network(LinkedNodes):
         refuse_beyond_memory(
             needed, f"{count} links between {len(chosen)} nodes", "name the nodes that can run replicas with `nodes`"
         )
+        delays = shortest_delays(graph, vertices, weight)
         index = {vertex: position for position, vertex in enumerate(vertices)}
-        edges = [(index[u], index[v], delay) for u, v, delay in _edge_delays(graph, weight)]
-        delays = shortest_delays(edges, len(vertices), directed=graph.is_directed())
-        faults: list[Any] = []
-        links = []
-        for a, source in enumerate(chosen):
-            for b, target in enumerate(chosen):
-                if a == b or (not graph.is_directed() and b < a):
-                    continue
-                delay = float(delays[index[source], index[target]])
-                if np.isfinite(delay):
-                    links.append(
-                        {"source": str(source), "target": str(target), "delay": delay, "cost": cost, "bandwidth": bandwidth}
-                    )
-                else:
-                    faults.append((str(source), str(target)))
-        _refuse_unconnected(faults)
+        ends = permutations(chosen, 2) if graph.is_directed() else combinations(chosen, 2)
+        links: list[Any] = [
+            {"source": str(u), "target": str(v), "delay": float(delays[index[u], index[v]]), "cost": cost, "bandwidth": bandwidth}
+            for u, v in ends
+        ]
+        if apart := [f"{link['source']} and {link['target']}" for link in links if not math.isfinite(link["delay"])]:
+            raise InvalidInstanceError([Fault("graph", pair, "are not connected; add a path between them") for pair in apart])
         described = [{**(node_defaults or {}), **_node_fields(graph.nodes[v]), "name": str(v)} for v in chosen]
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
@@ -395,39 +384,6 @@ class Network(LinkedNodes):
             if link := self.link(source, target):
                 graph.add_edge(source, target, **{name: getattr(link, name) for name in LinkClass.model_fields})
         return graph
-
-
-def read_delay(value: object) -> float | None:
-    """Read the delay of an edge in seconds as that of a `Link` is read; None for what is no delay, or a boolean.
-
-    >>> read_delay(" 0.5 "), read_delay([0.5, 0.7]), read_delay(True)
-    (0.5, None, None)
-    """
-    if isinstance(value, (bool, np.bool_)):
-        return None
-    fields: Any = {"delay": value}
-    try:
-        return LinkClass(**fields).delay
-    except InvalidInstanceError:
-        return None
-
-
-def _edge_delays(graph: nx.Graph[Any], weight: str) -> list[tuple[Hashable, Hashable, float]]:
-    """Read the delays of all edges, with their ends; an error names every edge without one."""
-    edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
-    read = [(u, v, value, read_delay(value)) for u, v, value in edges]
-    smallest, largest = RANGES["s"]
-    why = f"must be a delay of at least 0 s, one number: 0, or {smallest:g} to {largest:g}"
-    faults = [Fault(f"graph.edges[{u!r}, {v!r}].{weight}", shown(value), why) for u, v, value, delay in read if delay is None]
-    if faults:
-        raise InvalidInstanceError(faults)
-    return [(u, v, delay) for u, v, _, delay in read if delay is not None]
-
-
-def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:
-    if pairs:
-        why = "are not connected; add a path between them"
-        raise InvalidInstanceError([Fault("graph", f"{source} and {target}", why) for source, target in pairs])
 
 
 def _node_fields(attributes: dict[str, Any]) -> dict[str, Any]:
