@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
@@ -48,7 +49,8 @@ def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], Floats]
     names = tuple(str(name) for name in graph)
     index = {name: position for position, name in enumerate(graph)}
     milliseconds = np.full((len(names), len(names)), np.nan)
-    for u, v, value in graph.to_directed().edges(data="latency"):
+    edges: Any = graph.to_directed().edges(data="latency")
+    for u, v, value in edges:
         milliseconds[index[u], index[v]] = read_delay(value)
     np.fill_diagonal(milliseconds, 0.0)
     missing = np.argwhere(~(milliseconds >= 0))
