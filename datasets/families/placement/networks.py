@@ -31,9 +31,6 @@ SNDLIB = (
 )  # fmt: skip
 """Networks of SNDlib that lie on a map, 10 to 50 nodes; the others are drawings (`topohub_data`)."""
 
-SNDLIB_1 = tuple(sorted((*SNDLIB, "india35")))
-"""What version 1 of the families drew from, with the lengths that `topohub` gives: those of five are wrong."""
-
 CAIDA = (
     "1213", "1653", "1741", "17557", "1955", "2018", "224", "2852", "293", "3320",
     "4739", "4766", "4771", "5089", "5466", "5607", "577", "7575", "766", "812",
@@ -57,8 +54,8 @@ def sndlib(nodes: int, random: np.random.Generator) -> Network:
 
 
 def sndlib_1(nodes: int, random: np.random.Generator) -> Network:
-    """Nodes of a network of SNDlib, as version 1 of the families drew them."""
-    return _backbone([f"sndlib/{name}" for name in SNDLIB_1], nodes, random, corrected=False)
+    """Nodes of a network of SNDlib, as version 1 of the families drew them: the lengths of five are wrong."""
+    return _backbone([f"sndlib/{name}" for name in sorted((*SNDLIB, "india35"))], nodes, random, corrected=False)
 
 
 def caida(nodes: int, random: np.random.Generator) -> Network:
