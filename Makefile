@@ -57,10 +57,10 @@ test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(patsubst %,tests/edrp/engines/test_%.py,local_flink flink_clusters flink_migrate_cluster live_cluster) \
 	  $(patsubst %,tests/validation/flink/test_%.py,control_cluster measured_cluster patterns_cluster live_cluster live_smoke live_mutants live_kills)
 
-# The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
-# or, for the search, python -m http.server --directory site.
+# The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html.
+# (With --quiet, nothing would be strict: warnings that are not said are not counted either.)
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict --site-dir site
+	$(BIN)/python -m properdocs build --strict --site-dir site
 
 # Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Half an hour.
 mutants: $(VENV)/.installed-test

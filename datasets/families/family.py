@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -37,6 +37,8 @@ class Family:
         Size if none is asked for, and the smallest there is.
     packages
         Packages of the extra `data` that have to be installed with the core.
+    earlier
+        Makers of versions 1, 2, … before that of `make`, if its instances have changed.
 
     Examples
     --------
@@ -57,6 +59,13 @@ class Family:
     default_size: int
     least_size: int = 1
     packages: tuple[str, ...] = ()
+    earlier: tuple[Callable[[int, np.random.Generator], Problem], ...] = ()
+
+    def in_version(self, number: int) -> Family:
+        """Return the family as it was in a version, under the name "…-v1", or itself where it is the same today."""
+        if number > len(self.earlier):
+            return self
+        return replace(self, name=f"{self.name}-v{number}", make=self.earlier[number - 1], earlier=())
 
     @property
     def missing_packages(self) -> list[str]:

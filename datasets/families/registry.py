@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -14,6 +15,8 @@ from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.placement.rules import RULED, RULED_KINDS, ruled_family
+
+VERSION = re.compile(r"(.+)-v([1-9][0-9]*)")
 
 
 def own_families() -> dict[str, dict[str, Family]]:
@@ -30,6 +33,8 @@ def all_families() -> dict[str, dict[str, Family]]:
 
     An entry point gives a `Family` or a list of them; one whose name is taken is left out.
 
+    Examples
+    --------
     >>> list(all_families())[:2]
     ['edrp', 'edrp-sequence']
     """
@@ -41,6 +46,8 @@ def all_families() -> dict[str, dict[str, Family]]:
 
 def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
     """Choose families of a kind by names or patterns ("diamond-*"); of placement also with rules ("diamond-*-rules").
+
+    With the end "-v1", families whose instances have changed are as they were in version 1: old seeds give old instances.
 
     Without names: all that the kind brings along, so that what is made does not depend on what else is installed; for a
     kind without any, all there are.
@@ -65,12 +72,9 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     faults = []
     for pattern in names:
         fitting = _fitting(of_kind, pattern)
-        if not fitting and kind in RULED_KINDS and pattern.endswith(RULED):
-            ruled = [ruled_family(family) for family in _fitting(of_kind, pattern.removesuffix(RULED)).values()]
-            fitting = {family.name: family for family in ruled}
         if not fitting:
             faults.append(Fault("family", pattern, f"fits no family of kind {kind!r}{suggestion(pattern, sorted(of_kind))}"))
-        chosen |= fitting
+        chosen |= {family.name: family for family in fitting}
     if not names:
         faults.append(Fault("family", "", f"name at least one; there are {', '.join(of_kind)}"))
     if faults:
@@ -78,8 +82,17 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     return list(chosen.values())
 
 
-def _fitting(families: dict[str, Family], pattern: str) -> dict[str, Family]:
-    return {name: family for name, family in families.items() if fnmatchcase(name, pattern)}
+def _fitting(families: dict[str, Family], pattern: str) -> list[Family]:
+    """The families that a name or pattern fits; the ends "-rules" and "-v1" are applied to those that the rest fits."""
+    if fitting := [family for name, family in families.items() if fnmatchcase(name, pattern)]:
+        return fitting
+    if pattern.endswith(RULED):
+        return [ruled_family(family) for family in _fitting(families, pattern.removesuffix(RULED)) if family.kind in RULED_KINDS]
+    if versioned := VERSION.fullmatch(pattern):
+        named, number = _fitting(families, versioned[1]), int(versioned[2])
+        newest = max((len(family.earlier) + 1 for family in named), default=0)
+        return [family.in_version(number) for family in named] if number <= newest else []
+    return []
 
 
 def generate(
@@ -98,8 +111,8 @@ def generate(
     seed
         The same seed gives the same instances.
     families
-        Names or patterns, such as "diamond-*", or "diamond-*-rules" for placements with random rules; default: all families
-        of the kind, without rules.
+        Names or patterns, such as "diamond-*", "diamond-*-rules" for placements with random rules, or "*-v1" for all as they
+        were in version 1; default: all families of the kind, without rules.
     size
         Size of every instance; the family says which quantity it counts. Default: the family's own.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
@@ -11,6 +12,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.data_folder import data_file
+from edrp.placement.routes import read_delay
 
 AWS_FILE = "aws_regions_latency_2020.graphml"
 """Directed graph of regions; each edge has the `latency` of a ping from one to the other, in milliseconds."""
@@ -45,7 +47,11 @@ def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], Floats]
     except (ParseError, nx.NetworkXError, ValueError, KeyError) as error:
         raise InvalidInstanceError([Fault("file", "", f"is no graph in GraphML: {error}")], str(path)) from None
     names = tuple(str(name) for name in graph)
-    milliseconds = nx.to_numpy_array(graph, nodelist=list(graph), weight="latency", nonedge=np.nan)
+    index = {name: position for position, name in enumerate(graph)}
+    milliseconds = np.full((len(names), len(names)), np.nan)
+    edges: Any = graph.to_directed().edges(data="latency")
+    for u, v, value in edges:
+        milliseconds[index[u], index[v]] = read_delay(value)
     np.fill_diagonal(milliseconds, 0.0)
     missing = np.argwhere(~(milliseconds >= 0))
     if missing.size or not names:

@@ -9,8 +9,10 @@ from typing import Any
 import networkx as nx
 
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.problem import warn_caller
 from edrp.core.wording import suggestion
 from edrp.datasets.placement.edrp_parameters import NODE_RESOURCES, logical_network
+from edrp.datasets.placement.topohub_data import DRAWINGS, lengths, nodes_left_out
 from edrp.placement.network import Network
 
 LIGHT_IN_FIBRE = 200_000.0
@@ -22,6 +24,10 @@ ANSNET_NOT_USED = ("Chicago", "Dallas", "St Louis")
 
 def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = True, resources: float = NODE_RESOURCES) -> Network:
     """Build a logical network from a graph of `topohub`, with shortest-path delays and the prices and times of EDRP, Table II.
+
+    129 of the 203 networks of the Topology Zoo lack nodes whose places the Zoo does not know, and the links of these: a
+    `ProblemWarning` says how many. Do not cite their sizes, or what happens if a link fails. Four networks of SNDlib write
+    degrees and minutes (`topohub` takes them for decimals); their lengths are computed again. Thirteen are drawings, refused.
 
     Parameters
     ----------
@@ -40,7 +46,7 @@ def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = Tru
     BackendUnavailableError
         When `topohub` is not installed.
     InvalidInstanceError
-        For an unknown topology or node, or one that is not connected.
+        For an unknown topology or node, one that is not connected, or a drawing, whose links have no lengths.
 
     Examples
     --------
@@ -51,6 +57,9 @@ def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = Tru
     for index, node in enumerate(without):
         if node not in graph:
             raise InvalidInstanceError([Fault(f"without[{index}]", repr(node), f"is no node of {name}{suggestion(node, graph)}")])
+    if missing := graph.graph["left_out"]:
+        nodes = f"{missing} of {len(graph) + missing} nodes of the Topology Zoo"
+        warn_caller([f"{name} lacks {nodes}, whose places are unknown, and their links"])
     return logical_network(graph, [node for node in graph if node not in without], resources)
 
 
@@ -79,8 +88,11 @@ def ansnet(nodes: int = 15) -> Network:
     return topology("topozoo/Ans", without=ANSNET_NOT_USED if nodes == 15 else ())
 
 
-def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
-    """Load a graph with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended."""
+def physical_graph(name: str, *, round_trip: bool = True, corrected: bool = True) -> nx.Graph[str]:
+    """Load a graph with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended.
+
+    Unless `corrected`, lengths are those of `topohub`, also where coordinates are no decimal degrees.
+    """
     try:
         import topohub
     except ImportError as error:
@@ -93,12 +105,16 @@ def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
     except KeyError as error:
         why = "is no topology of topohub; names look like topozoo/Ans, sndlib/germany50"
         raise InvalidInstanceError([Fault("topology", repr(name), why)]) from error
+    if corrected and name in DRAWINGS:
+        why = f"has no lengths: {DRAWINGS[name]}; take another, such as sndlib/germany50"
+        raise InvalidInstanceError([Fault("topology", repr(name), why)])
     labels = {node["id"]: str(node.get("name") or "") for node in described["nodes"]}
     counts = Counter(labels.values())
     names = {node: label if label and counts[label] == 1 else f"{label}#{node}" for node, label in labels.items()}
-    graph: nx.Graph[str] = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph(left_out=nodes_left_out(name, described))
     graph.add_nodes_from(names.values())
     trips = 2 if round_trip else 1
-    for edge in described["edges"]:
-        graph.add_edge(names[edge["source"]], names[edge["target"]], delay=trips * edge["dist"] / LIGHT_IN_FIBRE)
+    kilometres = lengths(name, described) if corrected else [edge["dist"] for edge in described["edges"]]
+    for edge, length in zip(described["edges"], kilometres, strict=True):
+        graph.add_edge(names[edge["source"]], names[edge["target"]], delay=trips * length / LIGHT_IN_FIBRE)
     return graph

@@ -6,16 +6,16 @@ import html
 from collections.abc import Iterator
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import Files
-from mkdocs.structure.pages import Page
+from properdocs.config.defaults import ProperDocsConfig
+from properdocs.structure.files import Files
+from properdocs.structure.pages import Page
 
 from edrp.cli.app import COMMANDS, load_command
 
 PAGE = "reference/commands.md"
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, config: ProperDocsConfig, files: Files) -> str:
     """Add all commands to their page, in alphabetical order, those of groups behind their group."""
     if page.file.src_uri != PAGE:
         return markdown

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import Files
-from mkdocs.structure.pages import Page
+from properdocs.config.defaults import ProperDocsConfig
+from properdocs.structure.files import Files
+from properdocs.structure.pages import Page
 
 from edrp.core.kinds import Kind, get_kind, kinds
 from edrp.core.methods import Method, methods
@@ -19,7 +19,7 @@ METHODS = "reference/methods.md"
 KIND = re.compile(r"reference/kinds/([a-z-]+)\.md")
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, config: ProperDocsConfig, files: Files) -> str:
     """Add to the page what the registries say."""
     if page.file.src_uri == METHODS:
         return "\n".join([markdown, "## Parameters, method by method\n", *map(described, methods().values())])

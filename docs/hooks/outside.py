@@ -10,9 +10,9 @@ import posixpath
 import re
 from pathlib import Path
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
+from properdocs.config.defaults import ProperDocsConfig
+from properdocs.structure.files import File, Files
+from properdocs.structure.pages import Page
 
 from edrp.core.kinds import kinds
 
@@ -30,6 +30,7 @@ EXAMPLES = "examples/index.md"
 
 DESCRIPTIONS = {
     ".ipynb": "a notebook",
+    ".java": "a job of Flink",
     ".json": "a problem",
     ".py": "a script",
     ".toml": "settings of the template package",
@@ -41,7 +42,7 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def on_files(files: Files, config: ProperDocsConfig) -> Files:
     """Add the pages, the examples, and the licence and citation, to which the README links."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / path).read_text(encoding="utf-8")))
@@ -51,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, config: ProperDocsConfig, files: Files) -> str:
     """Give links to other files of the checkout the addresses that these have in the site; code is left as it is."""
     parts = CODE.split(markdown)
     place = page.file.src_uri

@@ -8,8 +8,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import event_priority
+from properdocs.config.defaults import ProperDocsConfig
+from properdocs.plugins import event_priority
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
@@ -24,7 +24,7 @@ _TREES: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @event_priority(100)
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
+def on_config(config: ProperDocsConfig) -> ProperDocsConfig:
     """Link the sources into a folder of their own and tell mkdocstrings of it, before it reads its settings."""
     tree = tempfile.TemporaryDirectory(prefix="edrp-api-")
     _TREES.append(tree)

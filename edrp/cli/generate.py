@@ -31,7 +31,7 @@ def generate_instances(
         typer.Option(
             "--family",
             help='Name or pattern ("diamond-*") of families; may be repeated; default: all. Families of edrp, latency-aware and '
-            'rescale have others with random rules, named "…-rules".',
+            'rescale have others with random rules, named "…-rules"; "*-v1" gives all as version 1 drew them.',
         ),
     ] = None,
     size: Annotated[

@@ -73,7 +73,7 @@ warnings.filterwarnings("always", category=RecoveryWarning, append=True)  # afte
 
 
 class ProblemWarning(UserWarning):
-    """A valid problem states what can have no effect, or a number that looks like one of another unit; names the field."""
+    """Valid input is probably not what was meant, such as a field without effect or a network without some of its nodes."""
 
 
 @dataclass(frozen=True, slots=True)

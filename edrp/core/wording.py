@@ -68,7 +68,10 @@ def shown(value: object) -> str:
         return "a list of lists or objects" if isinstance(value, (list, tuple)) else "a nested object"
     if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to write numbers of thousands of digits
         return f"a whole number of about {math.floor(math.log10(abs(value))) + 1} digits"
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except Exception:  # numbers of thousands of digits in a list, keys that are no text, objects that cannot be written
+        return f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -6,10 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.budget import refuse_beyond_memory
@@ -316,7 +315,7 @@ class Network(LinkedNodes):
         Parameters
         ----------
         graph
-            Physical topology; edge attribute `weight` is the one-way delay in seconds. Vertex
+            Physical topology; edge attribute `weight` is the one-way delay in seconds, a number or text that is one. Vertex
             attributes named like fields of `Node` are taken over.
         weight
             Name of the edge attribute.
@@ -332,7 +331,7 @@ class Network(LinkedNodes):
         Raises
         ------
         InvalidInstanceError
-            When some pair of nodes is not connected, or an edge has no usable delay.
+            When some pair of nodes is not connected, edges have no usable delay, or `nodes` names what is no vertex.
         ProblemTooLargeError
             When the links between all pairs would take more memory than there is.
 
@@ -346,6 +345,8 @@ class Network(LinkedNodes):
         """
         vertices = list(graph.nodes)
         chosen = list(vertices if nodes is None else nodes)
+        if unknown := [(i, vertex) for i, vertex in enumerate(chosen) if vertex not in graph]:
+            raise InvalidInstanceError([Fault(f"nodes[{i}]", repr(vertex), "is no vertex of the graph") for i, vertex in unknown])
         count = len(chosen) * (len(chosen) - 1) // (1 if graph.is_directed() else 2)
         needed = BYTES_PER_LINK * count + 8 * len(vertices) ** 2
         refuse_beyond_memory(
@@ -353,20 +354,13 @@ class Network(LinkedNodes):
         )
         delays = shortest_delays(graph, vertices, weight)
         index = {vertex: position for position, vertex in enumerate(vertices)}
-        faults: list[Any] = []
-        links = []
-        for a, source in enumerate(chosen):
-            for b, target in enumerate(chosen):
-                if a == b or (not graph.is_directed() and b < a):
-                    continue
-                delay = float(delays[index[source], index[target]])
-                if np.isfinite(delay):
-                    links.append(
-                        {"source": str(source), "target": str(target), "delay": delay, "cost": cost, "bandwidth": bandwidth}
-                    )
-                else:
-                    faults.append((str(source), str(target)))
-        _refuse_unconnected(faults)
+        ends = permutations(chosen, 2) if graph.is_directed() else combinations(chosen, 2)
+        links: list[Any] = [
+            {"source": str(u), "target": str(v), "delay": float(delays[index[u], index[v]]), "cost": cost, "bandwidth": bandwidth}
+            for u, v in ends
+        ]
+        if apart := [f"{link['source']} and {link['target']}" for link in links if not math.isfinite(link["delay"])]:
+            raise InvalidInstanceError([Fault("graph", pair, "are not connected; add a path between them") for pair in apart])
         described = [{**(node_defaults or {}), **_node_fields(graph.nodes[v]), "name": str(v)} for v in chosen]
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
@@ -390,12 +384,6 @@ class Network(LinkedNodes):
             if link := self.link(source, target):
                 graph.add_edge(source, target, **{name: getattr(link, name) for name in LinkClass.model_fields})
         return graph
-
-
-def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:
-    if pairs:
-        why = "are not connected; add a path between them"
-        raise InvalidInstanceError([Fault("graph", f"{source} and {target}", why) for source, target in pairs])
 
 
 def _node_fields(attributes: dict[str, Any]) -> dict[str, Any]:

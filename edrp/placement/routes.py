@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
+
+from edrp.core.document import RANGES, NonNegative
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.late_imports import csgraph, sparse
 from edrp.core.tolerances import EQUAL_ROUTE_DELAYS
+from edrp.core.wording import shown
 
 if TYPE_CHECKING:
     import networkx as nx
+
+DELAY = TypeAdapter(Annotated[NonNegative, Field(le=RANGES["s"].largest, allow_inf_nan=False)])
 
 
 class Route(NamedTuple):
@@ -98,24 +105,41 @@ class Router:
         return best
 
 
+def read_delay(value: object) -> float | None:
+    """Read a delay in seconds as a number of a document is read, also from text; None for what is none, or a boolean.
+
+    >>> read_delay(" 0.5 "), read_delay([0.5, 0.7]), read_delay(True)
+    (0.5, None, None)
+    """
+    try:
+        delay = None if isinstance(value, (bool, np.bool_)) else DELAY.validate_python(value)
+    except ValidationError:
+        return None
+    return None if delay and delay < RANGES["s"].smallest else delay
+
+
 def shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str) -> Any:
     """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path.
 
     Raises
     ------
     InvalidInstanceError
-        When an edge has no usable delay.
+        Naming every edge without a usable delay.
     """
     index = {vertex: position for position, vertex in enumerate(vertices)}
     shortest: dict[tuple[int, int], float] = {}
+    faults, why = [], "must be a delay of at least 0 s, one number: 0, or {:g} to {:g}".format(*RANGES["s"])
     edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
     for u, v, value in edges:
-        if value is None or not math.isfinite(value) or value < 0:
-            place = f"graph.edges[{u!r}, {v!r}].{weight}"
-            raise InvalidInstanceError([Fault(place, repr(value), "must be a delay of at least 0 s")])
+        delay = read_delay(value)
+        if delay is None:
+            faults.append(Fault(f"graph.edges[{u!r}, {v!r}].{weight}", shown(value), why))
+            continue
         for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
             pair = index[a], index[b]
-            shortest[pair] = min(shortest.get(pair, math.inf), value)
+            shortest[pair] = min(shortest.get(pair, math.inf), delay)
+    if faults:
+        raise InvalidInstanceError(faults)
     # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
     rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
     matrix = sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)

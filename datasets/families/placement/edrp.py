@@ -11,7 +11,7 @@ import numpy as np
 from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
-from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
+from edrp.datasets.families.placement.networks import EARLIER_NETWORKS, NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.plausible_deployments import near_fit, plain_amount, replicas_for
 from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
 from edrp.datasets.placement import edrp_parameters
@@ -79,16 +79,21 @@ def _families() -> list[Family]:
     for turn in range(len(NETWORKS)):
         for position, (shape, (make_shape, min_operators)) in enumerate(SHAPES.items()):
             network, (make_network, packages) = list(NETWORKS.items())[(position + turn) % len(NETWORKS)]
+            make, *earlier = (
+                partial(_crossed, make_shape=make_shape, make_network=maker)
+                for maker in (make_network, *EARLIER_NETWORKS.get(network, ()))
+            )
             families.append(
                 Family(
                     name=f"{shape}-{network}",
                     kind="edrp",
                     summary=f"{first_line(make_shape)}. {first_line(make_network)}",
-                    make=partial(_crossed, make_shape=make_shape, make_network=make_network),
+                    make=make,
                     size="operators",
                     default_size=DEFAULT_EDRP_OPERATORS,
                     least_size=min_operators,
                     packages=packages,
+                    earlier=tuple(earlier),
                 )
             )
     return families

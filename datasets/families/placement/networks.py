@@ -23,13 +23,13 @@ ZOO = (
     "Abilene", "Agis", "Arn", "BtEurope", "Canerie", "Cesnet200304", "Compuserve", "Darkstrand", "Garr200112", "Geant2001",
     "HurricaneElectric", "Ibm", "Integra", "Internetmci", "Nsfnet", "PionierL3", "Quest", "Renater2001", "Sprint", "Xspedius",
 )  # fmt: skip
-"""Backbones of the Internet Topology Zoo with 11 to 34 nodes."""
+"""Backbones of the Internet Topology Zoo of which `topohub` has 11 to 34 nodes; seven of them have more in the Zoo."""
 
 SNDLIB = (
-    "abilene", "cost266", "dfn-bwin", "dfn-gwin", "geant", "germany50", "india35", "janos-us", "janos-us-ca", "nobel-eu",
-    "nobel-germany", "nobel-us", "pdh", "polska",
+    "abilene", "cost266", "dfn-bwin", "dfn-gwin", "geant", "germany50", "janos-us", "janos-us-ca", "nobel-eu", "nobel-germany",
+    "nobel-us", "pdh", "polska",
 )  # fmt: skip
-"""Networks of SNDlib that lie on a map, 10 to 50 nodes; coordinates of the others are no places on earth."""
+"""Networks of SNDlib that lie on a map, 10 to 50 nodes; the others are drawings (`topohub_data`)."""
 
 CAIDA = (
     "1213", "1653", "1741", "17557", "1955", "2018", "224", "2852", "293", "3320",
@@ -51,6 +51,11 @@ def zoo(nodes: int, random: np.random.Generator) -> Network:
 def sndlib(nodes: int, random: np.random.Generator) -> Network:
     """Nodes of a network of SNDlib; those that are not drawn still forward."""
     return _backbone([f"sndlib/{name}" for name in SNDLIB], nodes, random)
+
+
+def sndlib_1(nodes: int, random: np.random.Generator) -> Network:
+    """Nodes of a network of SNDlib, as version 1 of the families drew them: the lengths of five are wrong."""
+    return _backbone([f"sndlib/{name}" for name in sorted((*SNDLIB, "india35"))], nodes, random, corrected=False)
 
 
 def caida(nodes: int, random: np.random.Generator) -> Network:
@@ -97,9 +102,12 @@ NETWORKS: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
 }
 """Makers of networks by name, each with the packages of the extra `data` that it needs."""
 
+EARLIER_NETWORKS: dict[str, tuple[NetworkMaker, ...]] = {"sndlib": (sndlib_1,)}
+"""Makers of versions 1, 2, … of the families of some networks, before those of today."""
 
-def _backbone(names: list[str], nodes: int, random: np.random.Generator) -> Network:
-    graph = _graph(names[int(random.integers(len(names)))])
+
+def _backbone(names: list[str], nodes: int, random: np.random.Generator, *, corrected: bool = True) -> Network:
+    graph = _graph(names[int(random.integers(len(names)))], corrected)
     labels = list(graph)
     return logical_network(graph, [labels[index] for index in _drawn(len(labels), nodes, random)], NODE_RESOURCES)
 
@@ -119,5 +127,5 @@ def _drawn(available: int, count: int, random: np.random.Generator) -> list[int]
 
 
 @lru_cache(maxsize=128)
-def _graph(name: str) -> nx.Graph[str]:
-    return physical_graph(name)
+def _graph(name: str, corrected: bool) -> nx.Graph[str]:
+    return physical_graph(name, corrected=corrected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from edrp.core.errors import InvalidInstanceError
+from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import places
@@ -50,12 +52,13 @@ def with_gaps(problem: PlacementType, seed: int) -> PlacementType:
 def ruled_family(family: Family) -> Family:
     """The family with random rules for each of its instances; its name ends in "-rules"."""
     summary = f"{family.summary.rstrip('.')}, with one to four random rules"
-    return replace(family, name=f"{family.name}{RULED}", summary=summary, make=partial(_ruled, family))
+    make, *earlier = (partial(_ruled, maker) for maker in (family.make, *family.earlier))
+    return replace(family, name=f"{family.name}{RULED}", summary=summary, make=make, earlier=tuple(earlier))
 
 
-def _ruled(family: Family, size: int, random: np.random.Generator) -> StreamPlacement:
-    problem = family.make(size, random)
-    assert isinstance(problem, StreamPlacement), family.kind
+def _ruled(maker: Callable[[int, np.random.Generator], Problem], size: int, random: np.random.Generator) -> StreamPlacement:
+    problem = maker(size, random)
+    assert isinstance(problem, StreamPlacement), problem
     return with_rules(problem, int(random.integers(2**32)))
 
 

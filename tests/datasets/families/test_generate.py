@@ -268,6 +268,19 @@ def test_families_of_placements_have_others_with_rules(kind, pattern):
     assert problem.rules == ()
 
 
+def test_families_that_have_changed_keep_what_they_drew_before():
+    today, first = (choose_families("edrp", names) for names in (None, ["*-v1"]))
+    for family, earlier in zip(today, first, strict=True):
+        assert earlier.name == f"{family.name}-v1" if family.name.endswith("sndlib") else earlier is family
+    for name in ("diamond-sndlib-v1", "diamond-sndlib-v1-rules", "diamond-sndlib-rules-v1"):
+        ((_, problem),) = generate("edrp", 1, seed=9, families=[name])
+        assert sum(link.delay for link in problem.network.links) == pytest.approx(0.0963101, abs=1e-7), "as version 0.2 drew it"
+    assert choose_families("edrp", ["*-sndlib-v2"]) == choose_families("edrp", ["*-sndlib"])
+    for unknown in ("*-sndlib-v3", "fat-zoo-v2", "*-v0"):
+        with pytest.raises(edrp.errors.InvalidInstanceError, match="fits no family"):
+            choose_families("edrp", [unknown])
+
+
 def test_rules_are_for_placements_and_asked_for_by_name():
     assert not any(name.endswith("-rules") for families in FAMILIES.values() for name in families)
     for kind, pattern in (("migration", "zipf-rules"), ("edrp", "hourglass-rules")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from io import StringIO
@@ -9,6 +10,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from rich.console import Console
@@ -302,6 +304,10 @@ def test_what_is_no_file_of_regions_is_refused(
     write(f'{head}<graph edgedefault="directed"><node id="x"/><node id="y"/>{one_way}</graph></graphml>', AWS_FILE)
     with pytest.raises(InvalidInstanceError, match=r"edge: must have a latency in milliseconds.*got y → x"):
         aws_delays(tmp_path)
+    for odd in ("fast", "", 10**400, "1e400", -1.0, math.inf):
+        nx.write_graphml(nx.DiGraph([("x", "y", {"latency": odd}), ("y", "x", {"latency": "14.0"})]), tmp_path / AWS_FILE)
+        with pytest.raises(InvalidInstanceError, match=r"edge: must have a latency in milliseconds.*got x → y"):
+            aws_delays(tmp_path)
     both = one_way + '<edge source="y" target="x"><data key="d">14</data></edge>'
     write(f'{head}<graph edgedefault="directed"><node id="x"/><node id="y"/>{both}</graph></graphml>', AWS_FILE)
     names, delay = aws_delays(tmp_path)

@@ -4,10 +4,12 @@ import inspect
 import pickle
 import pydoc
 import re
+from fractions import Fraction
 
 import networkx as nx
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import edrp
@@ -100,14 +102,43 @@ def test_a_graph_that_is_not_connected_is_refused_with_the_pairs():
     graph.add_node("c")
     with pytest.raises(InvalidInstanceError, match=r"are not connected; add a path between them \(got a and c\)"):
         edrp.Network.from_graph(graph)
+    with pytest.raises(InvalidInstanceError, match=r"nodes\[1\]: is no vertex of the graph \(got 'z'\)"):
+        edrp.Network.from_graph(graph, nodes=["a", "z"])
 
 
-def test_a_graph_edge_without_a_usable_delay_is_refused():
-    for delay in (None, -1.0, float("nan"), float("inf")):
-        graph = nx.Graph()
-        graph.add_edge("a", "b", **({} if delay is None else {"delay": delay}))
-        with pytest.raises(InvalidInstanceError, match="must be a delay of at least 0 s"):
-            edrp.Network.from_graph(graph)
+SPELLINGS = (float, str, " {} ".format, np.float64, Fraction, np.array)
+SCALARS = st.none() | st.booleans() | st.floats() | st.integers() | st.text() | st.binary() | st.complex_numbers() | st.decimals()
+ODD = st.sampled_from([10**400, "9" * 400, "0,5", np.bool_(True), np.float64("nan"), object(), np.array([0.5])])
+KEYS = st.text(max_size=2) | st.tuples(st.integers())
+VALUES = st.recursive(SCALARS | ODD, lambda x: st.lists(x, max_size=3) | st.dictionaries(KEYS, x, max_size=2), max_leaves=4)
+
+
+@settings(deadline=None, max_examples=50)
+@given(delay=st.floats(1e-9, 1e9), spelling=st.sampled_from(SPELLINGS))
+def test_the_delay_of_an_edge_is_read_from_every_unambiguous_number_or_text(delay, spelling):
+    graph = nx.Graph([("a", "b", {"delay": spelling(delay)})])
+    assert edrp.Network.from_graph(graph).delay("a", "b") == delay
+
+
+@settings(deadline=None, max_examples=60)
+@given(value=VALUES, field=st.sampled_from(["resources", "speedup", "spawn_time", "zone", "labels", "store_bandwidth"]))
+@example(value=[10**5000], field="resources")
+def test_whatever_the_attributes_of_a_graph_are_an_error_names_the_place(value, field):
+    delayed, node = nx.Graph([("a", "b", {"delay": value})]), nx.Graph()
+    application = nx.DiGraph([("a", "b", {"rate": value})])
+    node.add_node("a", **{field: value})
+    for read, graph, place in (
+        (edrp.Application.from_graph, application, r"streams\[0\]\.rate"),
+        (edrp.Network.from_graph, node, rf"nodes\[0\]\.{field}"),
+        (edrp.Network.from_graph, delayed, r"graph\.edges\['a', 'b'\]\.delay: must be a delay of at least 0 s, one number"),
+    ):
+        said = ""
+        try:
+            read(graph)
+        except InvalidInstanceError as error:
+            said = str(error)
+        assert re.search(rf"{place}|^$", said)
+    assert said or not isinstance(value, (bool, list, dict)), "no delay"
 
 
 def test_the_difference_of_two_deployments_is_named():
