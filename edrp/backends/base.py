@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.budget import clock, look, spend, units_left
+from edrp.core.budget import clock, look, now, spend, units_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
@@ -198,8 +198,8 @@ def finite_or_none(value: float | None) -> float | None:
     return float(value) if value is not None and abs(value) < INFINITE else None
 
 
-def units_for_solver(options: SolverOptions) -> float:
-    """Units of work left now that a solver is about to start, after all that was done before; infinite for no limit.
+def end_for_solver(options: SolverOptions) -> float:
+    """End of the work that a solver may do which is about to start, on the clock of `now`; infinite for no limit.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def units_for_solver(options: SolverOptions) -> float:
     if options.work_limit is None and units_left() == math.inf:
         return math.inf
     look("the solver")
-    return min(math.inf if options.work_limit is None else options.work_limit, units_left())
+    return now() + min(math.inf if options.work_limit is None else options.work_limit, units_left())
 
 
 def seconds_for_solver() -> float | None:
@@ -239,24 +239,33 @@ class NodeBrake:
 
     Attributes
     ----------
-    nodes : that the solver may look at; None for any number. The root is not stopped.
+    nodes : that the solver may look at, the root among them; None for any number. It is never 0, with which HiGHS leaves out
+        the root, too.
 
     Raises
     ------
     OutOfTimeError
-        When the root alone would take more.
+        When the root alone, which nothing stops, would take more.
     """
 
     def __init__(self, size: int, units: float) -> None:
         self._root, self._node = ROOT_WORK * size, NODE_WORK * hardness(size)
-        if self._root > units:
-            raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
-        self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
+        need_root(self._root, units)
+        self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + (units - self._root) / self._node))
 
     def release(self, nodes: int | None) -> bool:
         """Count the work of a run that has looked at so many nodes; whether it ended because there were as many as it may."""
-        spend(self._root + self._node * max(0, nodes or 0))
+        spend(self._root + self._node * max(0, (nodes or 0) - 1))
         return self.nodes is not None and (nodes or 0) >= self.nodes
+
+
+def need_root(work: float, units: float) -> None:
+    """Refuse to start a solver whose root alone, which nothing stops, would take more units of work than are left.
+
+    Every backend solves the root of a program that it has started with.
+    """
+    if work > units:
+        raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
 
 
 def in_fresh_thread(

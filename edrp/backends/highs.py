@@ -16,6 +16,7 @@ from edrp.backends.base import (
     SolverOptions,
     above,
     bounds_prove,
+    end_for_solver,
     finite_or_none,
     hardness,
     highs_settings,
@@ -23,7 +24,6 @@ from edrp.backends.base import (
     only_presolved,
     paced,
     seconds_for_solver,
-    units_for_solver,
 )
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
@@ -138,7 +138,7 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
         When nothing is left, or presolve would take more.
     """
     options = options or SolverOptions()
-    until = now() + units_for_solver(options) if until is None else until
+    until = end_for_solver(options) if until is None else until
     if now() + PASSED_WORK * arrays.size > until:
         raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
@@ -245,7 +245,7 @@ class Brake:
     """Counts the work of HiGHS by counters of its own, and stops it where the limit is reached.
 
     A mixed-integer search looks for interrupts at places that depend on the program alone, a simplex method counts iterations.
-    A linear program inside the search is not stopped.
+    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class Brake:
 
     def _check(self, event: Any) -> None:
         self._checks += 1
-        if self._checks >= self._most:
+        if self._checks >= self._most and finite_or_none(event.data_out.mip_dual_bound) is not None:
             self.pulled = True
             event.interrupt()
 

@@ -13,14 +13,15 @@ from edrp.backends.base import (
     ProgramResult,
     SolverOptions,
     bounds_prove,
+    end_for_solver,
     finite_or_none,
     in_fresh_thread,
     made_result,
     seconds_for_solver,
-    units_for_solver,
 )
 from edrp.backends.conditioning import raised
 from edrp.core.arrays import Floats
+from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -75,7 +76,7 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     integral = arrays.integer.astype(int)
-    brake = NodeBrake(arrays.size, units_for_solver(options))
+    brake = NodeBrake(arrays.size, end_for_solver(options) - now())
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
     if (seconds := seconds_for_solver()) is not None:
