@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -145,18 +145,6 @@ def made_result(
     return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
 
 
-def told_apart(solve: Callable[[Arrays, SolverOptions], ProgramResult], arrays: Arrays, options: SolverOptions) -> ProgramResult:
-    """The result of a solver whose "unbounded" may also mean that there is no point at all: without costs it says which."""
-    first = solve(arrays, options)
-    if first.status != "unbounded":
-        return first
-    costless = replace(arrays, objective=np.zeros_like(arrays.objective))
-    any_point = solve(costless, replace(options, start=None, progress=None))
-    if any_point.values is not None:
-        return first
-    return replace(any_point, bound=None, seconds=first.seconds + any_point.seconds)
-
-
 def paced(progress: Progress | None) -> Callable[[float | None, float | None], None] | None:
     """A progress callback that takes incumbent and bound, adds the seconds from now on, and calls at most once an interval."""
     if progress is None:
@@ -176,16 +164,16 @@ def paced(progress: Progress | None) -> Callable[[float | None, float | None], N
 class Backend(Protocol):
     """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
 
-    `package` is the module that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
+    `packages` are the modules that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
     """
 
     name: str
     features: frozenset[str]
-    package: str
+    packages: tuple[str, ...]
     extra: str
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program."""
+        """Solve a program; "unbounded" says no more than that there is a ray, or no point (`edrp.backends.closing.last_word`)."""
         ...
 
 

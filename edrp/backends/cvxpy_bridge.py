@@ -32,7 +32,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
     "user_limit": ("feasible", "time_limit"),
     "infeasible": ("infeasible", "finished"),
     "infeasible_inaccurate": ("none", "error"),
-    "infeasible_or_unbounded": ("none", "error"),
+    "infeasible_or_unbounded": ("unbounded", "finished"),
     "unbounded": ("unbounded", "finished"),
     "unbounded_inaccurate": ("none", "error"),
     "solver_error": ("none", "error"),
@@ -49,7 +49,7 @@ class CvxpyBackend:
 
     name = "cvxpy"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    package = "cvxpy"
+    packages = ("cvxpy",)
     extra = "cvxpy"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

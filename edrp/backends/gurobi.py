@@ -21,7 +21,6 @@ from edrp.backends.base import (
     need_root,
     paced,
     seconds_for_solver,
-    told_apart,
 )
 from edrp.core.budget import now, spend
 from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError, numbered
@@ -32,8 +31,8 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     2: ("optimal", "finished"),
     3: ("infeasible", "finished"),
-    4: ("unbounded", "finished"),  # or infeasible
-    5: ("unbounded", "finished"),  # there is a ray, and perhaps no point
+    4: ("unbounded", "finished"),
+    5: ("unbounded", "finished"),
     9: ("feasible", "time_limit"),
     11: ("feasible", "interrupted"),
     13: ("feasible", "iteration_limit"),
@@ -56,7 +55,7 @@ class GurobiBackend:
 
     name = "gurobi"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "gurobipy"
+    packages = ("gurobipy",)
     extra = "gurobi"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -69,8 +68,7 @@ class GurobiBackend:
         BackendUnavailableError
             There is no valid licence.
         """
-        until = end_for_solver(options)
-        return told_apart(lambda program, settings: _solved(program, settings, until), arrays, options)
+        return _solved(arrays, options, end_for_solver(options))
 
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:

@@ -25,6 +25,7 @@ from edrp.backends.base import (
     paced,
     seconds_for_solver,
 )
+from edrp.backends.integer_equations import contradict_integers
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
 from edrp.core.errors import OutOfTimeError
@@ -77,7 +78,7 @@ class HighsBackend:
 
     name = "highs"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "highspy"
+    packages = ("highspy",)
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -148,10 +149,12 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before
-    the search has ended, a point that was called optimal is an incumbent.
+    the columns are looked at first, or equations in integers, then the linear relaxation. If the limit `until`, on the clock of
+    `now`, passes before the search has ended, a point that was called optimal is an incumbent.
     """
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
+        return first
+    if first.status == "infeasible" and contradict_integers(arrays):
         return first
     started = perf_counter()
     without_values: Status = "none" if first.values is None else "feasible"

@@ -33,7 +33,7 @@ STOPPED: Final[dict[str, StoppedBecause]] = {
     "unbounded": "finished",
     "provenInfeasible": "finished",
     "locallyInfeasible": "error",
-    "infeasibleOrUnbounded": "error",
+    "infeasibleOrUnbounded": "finished",
     "error": "error",
     "interrupted": "interrupted",
     "licensingProblems": "error",
@@ -57,7 +57,7 @@ class PyomoBackend:
 
     name = "pyomo"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    package = "pyomo"
+    packages = ("pyomo", "packaging")  # Pyomo needs the latter once gurobipy is imported, and does not require it
     extra = "pyomo"
 
     def __init__(self, solver: str = "highs") -> None:
@@ -107,7 +107,7 @@ class PyomoBackend:
         if braked and stopped == "iteration_limit":
             stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
-        if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
+        if answer.termination_condition.name in ("provenInfeasible", "unbounded", "infeasibleOrUnbounded"):
             proven: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
             return ProgramResult(proven, stopped, None, None, None, seconds, searched=self._searched(solver, options))
         if status == "none":

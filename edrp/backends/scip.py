@@ -19,7 +19,6 @@ from edrp.backends.base import (
     need_root,
     paced,
     seconds_for_solver,
-    told_apart,
 )
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
@@ -32,7 +31,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
     "gaplimit": ("optimal", "finished"),
     "infeasible": ("infeasible", "finished"),
     "unbounded": ("unbounded", "finished"),
-    "inforunbd": ("unbounded", "finished"),  # which of the two, `told_apart` finds out
+    "inforunbd": ("unbounded", "finished"),
     "timelimit": ("feasible", "time_limit"),
     "userinterrupt": ("feasible", "interrupted"),
 }
@@ -48,13 +47,12 @@ class ScipBackend:
 
     name = "scip"
     features = frozenset({"work_limit", "gap", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "pyscipopt"
+    packages = ("pyscipopt",)
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
-        until = end_for_solver(options)
-        return told_apart(lambda program, settings: _solved(program, settings, until), arrays, options)
+        return _solved(arrays, options, end_for_solver(options))
 
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
