@@ -46,24 +46,18 @@ def test_right_files_are_accepted():
     [
         ("all G 2 OBJ", "all G 2  2  0 1  1 3"),  # as `viprchk`, which then says "Failed to derive lower bound"
         ("RTP range 2 2", "RTP range 5/2 3"),
-        ("RTP range 2 2", "RTP range 2 1"),
         ("best 1  0 2", "best 1  0 1"),
-        ("best 1  0 2", "best 2  0 3/2  1 1"),
         ("SOL 1\nbest 1  0 2", "SOL 0"),
         ("left G 2 OBJ", "left G 3 OBJ"),
         ("3 1  1 2 }", "3 1  1 -2 }"),
         ("3 1  1 2 }", "3 1  3 0 }"),
-        ("3 1  1 2 }", "3 1  9 2 }"),
         ("uns 6 4  7 5", "uns 6 5  7 4"),
         ("uns 6 4  7 5", "lin 1  7 1"),
-        ("yes G 1", "yes G 2"),
         ("5 3 } 8", "5 3 } 7"),
         ("rnd 1  2 1/2", "rnd 1  2 1"),
         ("{ asm } -1\nyes", "{ sol } -1\nyes"),
         ("INT 2 0 1", "INT 1 0"),
-        ("half G 2", "sum G 2"),
         ("x0 G 0  1  0 1", "x0 G 0  2  0 1  1 1"),
-        ("7 5 } -1\n", "7 5 } -1 more"),
     ],
 )
 def test_faults_are_refused(right, wrong):
