@@ -31,12 +31,12 @@ def contradict_integers(arrays: Arrays) -> bool:
     equations: list[tuple[dict[int, int], int]] = []
     for row in np.flatnonzero(np.isfinite(arrays.row_lower) & np.isfinite(arrays.row_upper)).tolist():
         span = slice(*arrays.matrix.indptr[row : row + 2])
-        columns, values = arrays.matrix.indices[span].tolist(), arrays.matrix.data[span].tolist()
-        if not any(values) or not arrays.integer[columns].all():
+        columns, values = arrays.matrix.indices[span], arrays.matrix.data[span]
+        if not values.any() or not arrays.integer[columns].all():
             continue
-        exact = [Fraction(repr(value)) for value in values]
+        exact = [Fraction(repr(value)) for value in values.tolist()]
         scale = math.lcm(*(value.denominator for value in exact))
-        whole = {column: int(scale * value) for column, value in zip(columns, exact, strict=True) if value}
+        whole = {column: int(scale * value) for column, value in zip(columns.tolist(), exact, strict=True)}
         divisor = math.gcd(*whole.values())
         low, high = (Fraction(repr(float(end))) for end in (arrays.row_lower[row], arrays.row_upper[row]))
         slack = Fraction(FEASIBILITY_TOLERANCE) * max(1, abs(low), abs(high))
@@ -45,31 +45,21 @@ def contradict_integers(arrays: Arrays) -> bool:
             return True
         if first == last:
             equations.append((whole, first * divisor))
-    used = {column for whole, _ in equations for column in whole}
-    return len(equations) * len(used) <= MAX_EQUATIONS and _without_solution(equations, used)
+    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for row, _ in equations for column in row}
+    return len(equations) * len(vectors) <= MAX_EQUATIONS and _without_solution(vectors, [value for _, value in equations])
 
 
-def _without_solution(equations: list[tuple[dict[int, int], int]], used: set[int]) -> bool:
-    """Whether equations with integer coefficients and right sides have no solution in integers."""
-    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for column in used}
-    right = [value for _, value in equations]
-    for row in range(len(equations)):
-        while True:
-            nonzero = [column for column in vectors if vectors[column][row]]
-            if len(nonzero) <= 1:
-                break
-            pivot = min(nonzero, key=lambda column: (abs(vectors[column][row]), column))
-            for column in nonzero:
-                factor = vectors[column][row] // vectors[pivot][row] if column != pivot else 0
-                if factor:
-                    vectors[column] = [a - factor * b for a, b in zip(vectors[column], vectors[pivot], strict=True)]
-        value = 0
-        if nonzero:
-            settled = vectors.pop(nonzero[0])
-            value, rest = divmod(right[row], settled[row])
-            right = [end - value * factor for end, factor in zip(right, settled, strict=True)]
-            if rest:
-                return True
-        elif right[row]:
+def _without_solution(vectors: dict[int, list[int]], right: list[int]) -> bool:
+    """Whether equations have no solution in integers, given the coefficients of each column and the right sides."""
+    for row in range(len(right)):
+        while len(nonzero := [column for column in vectors if vectors[column][row]]) > 1:
+            pivot = min(nonzero, key=lambda column: abs(vectors[column][row]))
+            for column in set(nonzero) - {pivot}:
+                factor = vectors[column][row] // vectors[pivot][row]
+                vectors[column] = [a - factor * b for a, b in zip(vectors[column], vectors[pivot], strict=True)]
+        settled = vectors.pop(nonzero[0]) if nonzero else [0] * len(right)
+        value, rest = divmod(right[row], settled[row]) if nonzero else (0, right[row])
+        if rest:
             return True
+        right = [end - value * factor for end, factor in zip(right, settled, strict=True)]
     return False

@@ -1,7 +1,7 @@
 """A judge of VIPR 1.0 files, written from the specification of the format alone.
 
-In one respect it is stricter than the specification, as `viprchk` is: what proves a bound must state the objective by the
-keyword `OBJ`, not by its coefficients. The reason `sol`, whose meaning the specification leaves open, is refused.
+In one respect it is stricter, as `viprchk` is: what proves a bound must state the objective by the keyword `OBJ`, not by its
+coefficients. The reason `sol`, whose meaning the specification leaves open, is refused.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ SENSES = {"G": 1, "E": 0, "L": -1}
 
 
 class Constraint(NamedTuple):
-    """A constraint of the file, or a derived one.
-
-    Attributes
-    ----------
-    sense : 1 for ≥, 0 for =, -1 for ≤.
-    under : indices of the assumptions that it was derived under.
-    keyword : whether it states the objective by the keyword `OBJ`.
-    last_use : last index of a constraint that may refer to it.
-    """
+    """A constraint; `under` are the assumptions behind it, `last_use` is the last index that may refer to it."""
 
     sense: int
     value: Fraction
@@ -53,16 +45,12 @@ class Vipr:
     """Reads a file whole and verifies its solutions and derivations; `AssertionError` where something does not hold."""
 
     def __init__(self, text: str) -> None:
-        lines = text.splitlines()
-        while lines and lines[0].startswith("%"):
-            lines.pop(0)
-        self.words = iter(" ".join(lines).split())
+        self.words = iter(" ".join(line for line in text.splitlines() if not line.startswith("%")).split())
         assert self.take(2) == ["VER", "1.0"]
         self.columns = self.section("VAR")
         self.take(self.columns)
         self.integer = {self.index(self.columns) for _ in range(self.section("INT"))}
-        assert self.next() == "OBJ"
-        self.sign = {"min": 1, "max": -1}[self.next()]
+        sign = {"min": 1, "max": -1}[self.take(2)[1]]
         self.objective = self.entries(self.next())
         self.constraints: list[Constraint] = []
         self.names: set[str] = set()
@@ -71,21 +59,20 @@ class Vipr:
             self.constraints.append(self.constraint())
             assert number >= bounds or len(self.constraints[-1].entries) == 1, "bounds come first"
         assert self.next() == "RTP"
-        ends = None if self.next() == "infeas" else self.take(2)[:: self.sign]
-        self.goal = None if ends is None or "inf" in ends[0] else Fraction(ends[0])
-        self.check_solutions(ends)
+        ends = ["-inf", "inf"] if (infeasible := self.next() == "infeas") else self.take(2)[::sign]
+        self.goal = None if "inf" in ends[0] else Fraction(ends[0])
+        self.check_solutions(sign, None if "inf" in ends[1] else Fraction(ends[1]))
         for _ in range(self.section("DER")):
             self.derive()
         assert next(self.words, None) is None, "words after the last derivation"
-        if ends is None or self.goal is not None:
-            last = self.constraints[-1]
+        last = self.constraints[-1]
+        if infeasible:
+            assert last.absurd
             assert not last.under
-            assert last.absurd if self.goal is None else self.proves_goal(last)
-
-    def proves_goal(self, last: Constraint) -> bool:
-        """Whether a constraint states the objective, by keyword, and bounds it by the goal at least."""
-        assert self.goal is not None
-        return last.keyword and last.dominates(Constraint(self.sign, self.goal, self.objective))
+        elif self.goal is not None:
+            assert last.keyword
+            assert last.dominates(Constraint(sign, self.goal, self.objective))
+            assert not last.under
 
     def next(self) -> str:
         """Read the next word of the file."""
@@ -122,16 +109,15 @@ class Vipr:
         entries = self.objective if start == "OBJ" else self.entries(start)
         return Constraint(SENSES[sense], Fraction(value), entries, keyword=start == "OBJ")
 
-    def check_solutions(self, ends: list[str] | None) -> None:
-        """Verify that all solutions are feasible, and that the best one reaches the bound on the other side, if there is one."""
+    def check_solutions(self, sign: int, most: Fraction | None) -> None:
+        """Verify that all solutions are feasible, and that one is as good as the range says, where it does."""
         values = []
         for _ in range(self.section("SOL")):
             point = self.entries(self.take(2)[1])
             assert all(point.get(column, Fraction(0)).denominator == 1 for column in self.integer)
             assert all(constraint.holds(point) for constraint in self.constraints)
-            values.append(sum((cost * point.get(column, 0) for column, cost in self.objective.items()), Fraction(0)) * self.sign)
-        if ends is not None and "inf" not in ends[1]:
-            assert any(value <= self.sign * Fraction(ends[1]) for value in values)
+            values.append(sum((cost * point.get(column, 0) for column, cost in self.objective.items()), Fraction(0)))
+        assert most is None or any(sign * value <= sign * most for value in values)
 
     def referred(self) -> Constraint:
         """Read the index of an earlier constraint that may still be used."""
@@ -141,44 +127,39 @@ class Vipr:
 
     def derive(self) -> None:
         """Verify the next derivation."""
-        stated = self.constraint()
-        opening, reason = self.take(2)
+        stated, (opening, reason) = self.constraint(), self.take(2)
         assert opening == "{"
+        assert reason in ("asm", "uns", "lin", "rnd"), f"unknown reason {reason}"
         if reason == "asm":
             under = frozenset({len(self.constraints)})
         elif reason == "uns":
             under = self.split(stated)
         else:
-            assert reason in ("lin", "rnd"), f"unknown reason {reason}"
-            derived = self.combined()
-            derived, under = self.rounded(derived) if reason == "rnd" else derived, derived.under
+            derived = self.combined(rounded=reason == "rnd")
             assert derived.dominates(stated), f"derivation {len(self.constraints)}"
+            under = derived.under
         closing, last_use = self.take(2)
         assert closing == "}"
         self.constraints.append(stated._replace(under=under, last_use=math.inf if int(last_use) < 0 else int(last_use)))
 
-    def combined(self) -> Constraint:
+    def combined(self, *, rounded: bool) -> Constraint:
         """Read a suitable linear combination, all parts of which point the same way."""
-        value, entries, under = Fraction(0), dict[int, Fraction](), frozenset[int]()
-        senses, parts = set(), []
-        for _ in range(int(self.next())):
-            parts.append(part := self.referred())
-            factor = Fraction(self.next())
-            senses.add(part.sense * ((factor > 0) - (factor < 0)))
-            value += factor * part.value
-            under |= part.under
+        parts = [(self.referred(), Fraction(self.next())) for _ in range(int(self.next()))]
+        assert len({id(part) for part, _ in parts}) == len(parts), "an index stands twice"
+        entries: dict[int, Fraction] = {}
+        for part, factor in parts:
             for column, coefficient in part.entries.items():
                 entries[column] = entries.get(column, Fraction(0)) + factor * coefficient
-        assert len({id(part) for part in parts}) == len(parts), "an index stands twice"
-        senses.discard(0)
+        senses = {part.sense * ((factor > 0) - (factor < 0)) for part, factor in parts} - {0}
         assert len(senses) <= 1, "parts point both ways"
-        return Constraint(sum(senses), value, {column: factor for column, factor in entries.items() if factor}, under)
-
-    def rounded(self, derived: Constraint) -> Constraint:
-        """A constraint on integer columns with integer coefficients, its right side rounded."""
-        assert self.whole(derived)
+        value, under = sum((factor * part.value for part, factor in parts), Fraction(0)), (part.under for part, _ in parts)
+        entries = {column: factor for column, factor in entries.items() if factor}
+        derived = Constraint(sum(senses), value, entries, frozenset().union(*under))
+        if not rounded:
+            return derived
         assert derived.sense
-        return derived._replace(value=Fraction(derived.sense * math.ceil(derived.sense * derived.value)))
+        assert self.whole(derived)
+        return derived._replace(value=Fraction(derived.sense * math.ceil(derived.sense * value)))
 
     def split(self, stated: Constraint) -> frozenset[int]:
         """Read a case split of which both sides say as much as stated; return what remains assumed."""
@@ -189,11 +170,9 @@ class Vipr:
             under |= proven.under - {side}
             sides.append(self.constraints[side])
         no, yes = sorted(sides, key=lambda side: side.sense)
-        assert (no.sense, yes.sense) == (-1, 1)
-        assert no.entries == yes.entries
-        assert self.whole(no)
+        assert (no.sense, yes.sense, yes.entries, yes.value) == (-1, 1, no.entries, no.value + 1)
         assert no.value.denominator == 1
-        assert yes.value == no.value + 1
+        assert self.whole(no)
         return under
 
     def whole(self, constraint: Constraint) -> bool:
