@@ -20,6 +20,7 @@ BENCHMARKS = {
     "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
     "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
     "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
+    "evidence": ("code", "the documented table of claims and their proofs, against what is certified"),
     "flink_control": ("real systems", "policies that control a job of Flink over days of taxi trips"),
     "flink_live": ("real systems", "tasks that move live on Flink: against its own ways, orders, throughput, response times"),
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),

@@ -56,7 +56,12 @@ def available_backends() -> tuple[str, ...]:
     >>> "highs" in available_backends()
     True
     """
-    return tuple(name for name, backend in BACKENDS.items() if find_spec(backend.package) is not None)
+    return tuple(name for name, backend in BACKENDS.items() if not _missing(backend))
+
+
+def _missing(backend: Backend) -> str:
+    """Return the first package that a backend needs and that is not installed, or an empty string."""
+    return next((package for package in backend.packages if find_spec(package) is None), "")
 
 
 def get_backend(name: str) -> Backend:
@@ -72,9 +77,9 @@ def get_backend(name: str) -> Backend:
     if name not in BACKENDS:
         raise EdrpError(f"no backend {name!r}{suggestion(name, BACKENDS)}")
     backend = BACKENDS[name]
-    if find_spec(backend.package) is None:
-        extra = f'"edrp[{backend.extra}]"' if backend.extra else backend.package
-        raise BackendUnavailableError(f"backend {name!r} needs the package {backend.package}; run: pip install {extra}")
+    if package := _missing(backend):
+        extra = f'"edrp[{backend.extra}]"' if backend.extra else package
+        raise BackendUnavailableError(f"backend {name!r} needs the package {package}; run: pip install {extra}")
     return backend
 
 

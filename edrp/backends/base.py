@@ -7,14 +7,14 @@ import math
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.budget import clock, look, spend, units_left
+from edrp.core.budget import clock, look, now, spend, units_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
@@ -145,18 +145,6 @@ def made_result(
     return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
 
 
-def told_apart(solve: Callable[[Arrays, SolverOptions], ProgramResult], arrays: Arrays, options: SolverOptions) -> ProgramResult:
-    """The result of a solver whose "unbounded" may also mean that there is no point at all: without costs it says which."""
-    first = solve(arrays, options)
-    if first.status != "unbounded":
-        return first
-    costless = replace(arrays, objective=np.zeros_like(arrays.objective))
-    any_point = solve(costless, replace(options, start=None, progress=None))
-    if any_point.values is not None:
-        return first
-    return replace(any_point, bound=None, seconds=first.seconds + any_point.seconds)
-
-
 def paced(progress: Progress | None) -> Callable[[float | None, float | None], None] | None:
     """A progress callback that takes incumbent and bound, adds the seconds from now on, and calls at most once an interval."""
     if progress is None:
@@ -176,16 +164,16 @@ def paced(progress: Progress | None) -> Callable[[float | None, float | None], N
 class Backend(Protocol):
     """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
 
-    `package` is the module that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
+    `packages` are the modules that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
     """
 
     name: str
     features: frozenset[str]
-    package: str
+    packages: tuple[str, ...]
     extra: str
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program."""
+        """Solve a program; "unbounded" says no more than that there is a ray, or no point (`edrp.backends.closing.last_word`)."""
         ...
 
 
@@ -198,8 +186,8 @@ def finite_or_none(value: float | None) -> float | None:
     return float(value) if value is not None and abs(value) < INFINITE else None
 
 
-def units_for_solver(options: SolverOptions) -> float:
-    """Units of work left now that a solver is about to start, after all that was done before; infinite for no limit.
+def end_for_solver(options: SolverOptions) -> float:
+    """End of the work that a solver may do which is about to start, on the clock of `now`; infinite for no limit.
 
     Raises
     ------
@@ -209,7 +197,7 @@ def units_for_solver(options: SolverOptions) -> float:
     if options.work_limit is None and units_left() == math.inf:
         return math.inf
     look("the solver")
-    return min(math.inf if options.work_limit is None else options.work_limit, units_left())
+    return now() + min(math.inf if options.work_limit is None else options.work_limit, units_left())
 
 
 def seconds_for_solver() -> float | None:
@@ -239,24 +227,33 @@ class NodeBrake:
 
     Attributes
     ----------
-    nodes : that the solver may look at; None for any number. The root is not stopped.
+    nodes : that the solver may look at, the root among them; None for any number. It is never 0, with which HiGHS leaves out
+        the root, too.
 
     Raises
     ------
     OutOfTimeError
-        When the root alone would take more.
+        When the root alone, which nothing stops, would take more.
     """
 
     def __init__(self, size: int, units: float) -> None:
         self._root, self._node = ROOT_WORK * size, NODE_WORK * hardness(size)
-        if self._root > units:
-            raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
-        self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
+        need_root(self._root, units)
+        self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + (units - self._root) / self._node))
 
     def release(self, nodes: int | None) -> bool:
         """Count the work of a run that has looked at so many nodes; whether it ended because there were as many as it may."""
-        spend(self._root + self._node * max(0, nodes or 0))
+        spend(self._root + self._node * max(0, (nodes or 0) - 1))
         return self.nodes is not None and (nodes or 0) >= self.nodes
+
+
+def need_root(work: float, units: float) -> None:
+    """Refuse to start a solver whose root alone, which nothing stops, would take more units of work than are left.
+
+    Every backend solves the root of a program that it has started with.
+    """
+    if work > units:
+        raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
 
 
 def in_fresh_thread(

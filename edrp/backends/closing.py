@@ -16,8 +16,10 @@ import numpy as np
 
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
+from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
 from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
+from edrp.backends.rays import has_improving_ray, point_in_box
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
@@ -66,8 +68,14 @@ PROOF_SHARE, MIN_PROOF_WORK = 0.25, 0.01
 FINISHED = ("finished", "iteration_limit")
 """Reasons for which a solver stops by itself, before any limit of the run is reached."""
 
+POINT_WORK = 0.2
+"""Units of work at most for each try to find a point of a program that a solver calls unbounded."""
+
 UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor another run with other tolerances confirms it"
 """Note of an answer "infeasible" without evidence."""
+
+ENDLESS = "the solver calls this unbounded, which takes a feasible point and a ray on which the objective falls; no {} was found"
+"""Note of an answer "unbounded" without evidence."""
 
 
 class Closing(ProofTree):
@@ -263,7 +271,7 @@ def scale_of(arrays: Arrays, tolerance: float) -> float:
 def last_word(
     arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float, *, doubted: bool = False
 ) -> ProgramResult:
-    """The result of a solver, its claim settled: optimal where the incumbent is, and infeasible only with evidence.
+    """The result of a solver, its claim settled: optimal where the incumbent is, infeasible and unbounded only with evidence.
 
     Optima of programs of up to `TINY_SIZE` are proven once more, as far as that is cheap.
 
@@ -278,10 +286,12 @@ def last_word(
     doubted
         Whether optima of all programs are to be proven: SciPy cannot forbid restarts, which lose some.
     """
-    if result.stopped_because not in FINISHED or result.status == "unbounded":
+    if result.stopped_because not in FINISHED:
         return result
     if result.status in ("infeasible", "none"):
         result = _with_evidence(arrays, result, settings, scale, max(MIN_PROOF_WORK, PROOF_SHARE * work))
+    if result.status == "unbounded":
+        return _with_point_and_ray(arrays, result, settings, scale)
     if result.status == "feasible":
         return _proven(arrays, result, settings, scale, CLOSING_WORK)
     if result.status == "optimal" and doubted and arrays.integer.any():
@@ -292,7 +302,9 @@ def last_word(
 
 
 def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
-    """Infeasible where our tree proves it or HiGHS, asked again in another way, agrees; else the point that was found."""
+    """Infeasible where equations or our tree prove it or HiGHS, asked again in another way, agrees; else what it has found."""
+    if contradict_integers(arrays):
+        return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
     start = None
     try:
         if arrays.size <= MAX_SIZE:
@@ -306,6 +318,8 @@ def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOption
         second = solve_arrays(arrays, replace(settings, start=start, own_tolerances=True))
     except OutOfTimeError:
         second = replace(result, status="none", stopped_because="time_limit")
+    if second.status == "unbounded":
+        return second
     if second.status == "infeasible" and start is None:
         return result if result.status == "infeasible" else replace(second, seconds=result.seconds + second.seconds)
     better = polished(arrays, second)
@@ -314,6 +328,30 @@ def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOption
     if start is not None:
         return point_result(arrays, start, second)
     return replace(result, status="none", stopped_because=second.stopped_because, notes=(*result.notes, UNDECIDED))
+
+
+def _with_point_and_ray(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float) -> ProgramResult:
+    """Unbounded where there are a point and a ray; infeasible where that is proven; else what is known, in words.
+
+    Solvers call unbounded what has a ray, whether it has a point or not.
+    """
+    costless = replace(arrays, objective=np.zeros_like(arrays.objective), constant=0.0)
+    options = replace(settings, start=None, progress=None, work_limit=POINT_WORK)
+    try:
+        if contradict_integers(arrays):
+            return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
+        any_point = polished(arrays, point_in_box(costless, options))
+        if any_point is None or any_point.values is None:
+            any_point = _with_evidence(costless, replace(result, status="none"), options, scale, MIN_PROOF_WORK)
+    except OutOfTimeError:
+        any_point = ProgramResult("none", "time_limit", None, None, None, result.seconds)
+    if any_point.status == "infeasible":
+        return any_point
+    if any_point.values is not None and has_improving_ray(arrays):
+        return result
+    missing = "point" if any_point.values is None else "ray"
+    known = any_point if any_point.values is None else point_result(arrays, any_point.values, any_point)
+    return replace(known, stopped_because=any_point.stopped_because, notes=(ENDLESS.format(missing),))
 
 
 def point_result(arrays: Arrays, point: Floats, result: ProgramResult) -> ProgramResult:

@@ -13,13 +13,13 @@ from edrp.backends.base import (
     NodeBrake,
     ProgramResult,
     SolverOptions,
+    end_for_solver,
     finite_or_none,
     highs_settings,
     in_fresh_thread,
     made_result,
     only_presolved,
     seconds_for_solver,
-    units_for_solver,
 )
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import now
@@ -32,7 +32,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
     "user_limit": ("feasible", "time_limit"),
     "infeasible": ("infeasible", "finished"),
     "infeasible_inaccurate": ("none", "error"),
-    "infeasible_or_unbounded": ("none", "error"),
+    "infeasible_or_unbounded": ("unbounded", "finished"),
     "unbounded": ("unbounded", "finished"),
     "unbounded_inaccurate": ("none", "error"),
     "solver_error": ("none", "error"),
@@ -49,7 +49,7 @@ class CvxpyBackend:
 
     name = "cvxpy"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    package = "cvxpy"
+    packages = ("cvxpy",)
     extra = "cvxpy"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -65,7 +65,7 @@ class CvxpyBackend:
             "random_seed": options.seed,
             **highs_settings(options),
         }
-        until, started = now() + units_for_solver(options), perf_counter()
+        until, started = end_for_solver(options), perf_counter()
         brake = NodeBrake(arrays.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes

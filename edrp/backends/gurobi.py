@@ -14,13 +14,13 @@ from edrp.backends.base import (
     FAILED,
     ProgramResult,
     SolverOptions,
+    end_for_solver,
     finite_or_none,
     in_fresh_thread,
     made_result,
+    need_root,
     paced,
     seconds_for_solver,
-    told_apart,
-    units_for_solver,
 )
 from edrp.core.budget import now, spend
 from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError, numbered
@@ -31,8 +31,8 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     2: ("optimal", "finished"),
     3: ("infeasible", "finished"),
-    4: ("unbounded", "finished"),  # or infeasible
-    5: ("unbounded", "finished"),  # there is a ray, and perhaps no point
+    4: ("unbounded", "finished"),
+    5: ("unbounded", "finished"),
     9: ("feasible", "time_limit"),
     11: ("feasible", "interrupted"),
     13: ("feasible", "iteration_limit"),
@@ -43,6 +43,9 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 UNDEFINED, MAX_SEED = 1e101, 2_000_000_000
 """Gurobi's number for a value that a start leaves open, and its largest seed."""
 
+ROOT_WORK = 2e-6
+"""Units of work of Gurobi for the root of its search per column, row and nonzero; with less it ends without a bound."""
+
 FREE_SIZE = 2000
 """Columns and rows of the largest programs that Gurobi solves without a licence of one's own."""
 
@@ -52,7 +55,7 @@ class GurobiBackend:
 
     name = "gurobi"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "gurobipy"
+    packages = ("gurobipy",)
     extra = "gurobi"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -65,15 +68,21 @@ class GurobiBackend:
         BackendUnavailableError
             There is no valid licence.
         """
-        until = now() + units_for_solver(options)
-        return told_apart(lambda program, settings: _solved(program, settings, until), arrays, options)
+        return _solved(arrays, options, end_for_solver(options))
 
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
-    """Solve a program with Gurobi once, and return its result."""
+    """Solve a program with Gurobi once, and return its result.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the root alone would take more than is left.
+    """
     import gurobipy
 
     started = perf_counter()
+    need_root(ROOT_WORK * arrays.size, until - now())
     with _refusals(arrays):
         # Neither is closed: a run that is left to itself still uses them.
         environment = gurobipy.Env(params=_settings(options, until - now()))

@@ -16,6 +16,7 @@ from edrp.backends.base import (
     SolverOptions,
     above,
     bounds_prove,
+    end_for_solver,
     finite_or_none,
     hardness,
     highs_settings,
@@ -23,8 +24,8 @@ from edrp.backends.base import (
     only_presolved,
     paced,
     seconds_for_solver,
-    units_for_solver,
 )
+from edrp.backends.integer_equations import contradict_integers
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
 from edrp.core.errors import OutOfTimeError
@@ -77,7 +78,7 @@ class HighsBackend:
 
     name = "highs"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "highspy"
+    packages = ("highspy",)
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -138,7 +139,7 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
         When nothing is left, or presolve would take more.
     """
     options = options or SolverOptions()
-    until = now() + units_for_solver(options) if until is None else until
+    until = end_for_solver(options) if until is None else until
     if now() + PASSED_WORK * arrays.size > until:
         raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
@@ -148,10 +149,12 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before
-    the search has ended, a point that was called optimal is an incumbent.
+    the columns are looked at first, or equations in integers, then the linear relaxation. If the limit `until`, on the clock of
+    `now`, passes before the search has ended, a point that was called optimal is an incumbent.
     """
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
+        return first
+    if first.status == "infeasible" and contradict_integers(arrays):
         return first
     started = perf_counter()
     without_values: Status = "none" if first.values is None else "feasible"
@@ -245,7 +248,7 @@ class Brake:
     """Counts the work of HiGHS by counters of its own, and stops it where the limit is reached.
 
     A mixed-integer search looks for interrupts at places that depend on the program alone, a simplex method counts iterations.
-    A linear program inside the search is not stopped.
+    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known.
 
     Attributes
     ----------
@@ -278,7 +281,7 @@ class Brake:
 
     def _check(self, event: Any) -> None:
         self._checks += 1
-        if self._checks >= self._most:
+        if self._checks >= self._most and finite_or_none(event.data_out.mip_dual_bound) is not None:
             self.pulled = True
             event.interrupt()
 

@@ -12,12 +12,12 @@ from edrp.backends.base import (
     NodeBrake,
     ProgramResult,
     SolverOptions,
+    end_for_solver,
     finite_or_none,
     highs_settings,
     in_fresh_thread,
     only_presolved,
     seconds_for_solver,
-    units_for_solver,
 )
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import look, now
@@ -33,7 +33,7 @@ STOPPED: Final[dict[str, StoppedBecause]] = {
     "unbounded": "finished",
     "provenInfeasible": "finished",
     "locallyInfeasible": "error",
-    "infeasibleOrUnbounded": "error",
+    "infeasibleOrUnbounded": "finished",
     "error": "error",
     "interrupted": "interrupted",
     "licensingProblems": "error",
@@ -57,7 +57,7 @@ class PyomoBackend:
 
     name = "pyomo"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    package = "pyomo"
+    packages = ("pyomo", "packaging")  # Pyomo needs the latter once gurobipy is imported, and does not require it
     extra = "pyomo"
 
     def __init__(self, solver: str = "highs") -> None:
@@ -65,7 +65,7 @@ class PyomoBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
-        until = now() + units_for_solver(options)
+        until = end_for_solver(options)
         return second_look(arrays, options, until, self._solved(arrays, options))
 
     def _solved(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -84,7 +84,7 @@ class PyomoBackend:
         if self.solver == "highs":
             # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
             settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-        brake = NodeBrake(arrays.size, units_for_solver(options))
+        brake = NodeBrake(arrays.size, end_for_solver(options) - now())
         if brake.nodes is not None and self.solver == "highs":
             settings["solver_options"]["mip_max_nodes"] = brake.nodes
         started = perf_counter()
@@ -107,7 +107,7 @@ class PyomoBackend:
         if braked and stopped == "iteration_limit":
             stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
-        if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
+        if answer.termination_condition.name in ("provenInfeasible", "unbounded", "infeasibleOrUnbounded"):
             proven: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
             return ProgramResult(proven, stopped, None, None, None, seconds, searched=self._searched(solver, options))
         if status == "none":

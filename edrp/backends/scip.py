@@ -12,17 +12,16 @@ from edrp.backends.base import (
     INFINITE,
     ProgramResult,
     SolverOptions,
+    end_for_solver,
     finite_or_none,
     in_fresh_thread,
     made_result,
+    need_root,
     paced,
     seconds_for_solver,
-    told_apart,
-    units_for_solver,
 )
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
-from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE
@@ -32,7 +31,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
     "gaplimit": ("optimal", "finished"),
     "infeasible": ("infeasible", "finished"),
     "unbounded": ("unbounded", "finished"),
-    "inforunbd": ("unbounded", "finished"),  # which of the two, `told_apart` finds out
+    "inforunbd": ("unbounded", "finished"),
     "timelimit": ("feasible", "time_limit"),
     "userinterrupt": ("feasible", "interrupted"),
 }
@@ -48,13 +47,12 @@ class ScipBackend:
 
     name = "scip"
     features = frozenset({"work_limit", "gap", "start", "interrupt", "seed", "progress", "tolerances"})
-    package = "pyscipopt"
+    packages = ("pyscipopt",)
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
-        until = now() + units_for_solver(options)
-        return told_apart(lambda program, settings: _solved(program, settings, until), arrays, options)
+        return _solved(arrays, options, end_for_solver(options))
 
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
@@ -137,8 +135,7 @@ def _meter(arrays: Arrays, options: SolverOptions, units: float) -> Any:
     from pyscipopt import SCIP_EVENTTYPE, Eventhdlr
 
     size = arrays.size
-    if ROOT_WORK * size > units:
-        raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
+    need_root(ROOT_WORK * size, units)
     tell = paced(options.progress)
 
     class Meter(Eventhdlr):  # type: ignore[misc]

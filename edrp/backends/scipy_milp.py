@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from time import perf_counter
 from typing import Any, Final
 
@@ -13,14 +14,15 @@ from edrp.backends.base import (
     ProgramResult,
     SolverOptions,
     bounds_prove,
+    end_for_solver,
     finite_or_none,
     in_fresh_thread,
     made_result,
     seconds_for_solver,
-    units_for_solver,
 )
 from edrp.backends.conditioning import raised
 from edrp.core.arrays import Floats
+from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -32,9 +34,9 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     3: ("unbounded", "finished"),
     4: ("none", "error"),
 }
-LIMIT, OTHER = 1, 4
-"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible"
-becomes "none"."""
+LIMIT, UNBOUNDED, OTHER = 1, 3, 4
+"""Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
+"unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
 
 MAX_COEFFICIENT = 1e4
@@ -48,8 +50,8 @@ class ScipyBackend:
     """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
-    features = frozenset({"work_limit", "gap"})
-    package = "scipy"
+    features = frozenset({"work_limit", "gap", "threads"})
+    packages = ("scipy",)
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -67,22 +69,32 @@ class ScipyBackend:
         return made_result(arrays, status, stopped, answer.x, bound, seconds)
 
 
-def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:
-    from scipy.optimize import Bounds, LinearConstraint, milp
+def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **program: Any) -> Any:
+    """Call SciPy's `milp` in a thread of its own; it hands the number of threads on to HiGHS, with a warning that says so."""
+    from scipy.optimize import milp
 
-    objective = scale * arrays.objective
-    settings: Any = {"mip_rel_gap": options.gap, "presolve": presolve}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Unrecognized options", RuntimeWarning)
+        return in_fresh_thread(lambda: milp(objective, options={**settings, "threads": threads}, **program))
+
+
+def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:
+    from scipy.optimize import Bounds, LinearConstraint
+
+    settings: dict[str, Any] = {"mip_rel_gap": options.gap, "presolve": presolve}
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
-    integral = arrays.integer.astype(int)
-    brake = NodeBrake(arrays.size, units_for_solver(options))
+    program = {"integrality": arrays.integer.astype(int), "bounds": bounds, "constraints": rows}
+    brake = NodeBrake(arrays.size, end_for_solver(options) - now())
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
     if (seconds := seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
-    answer = in_fresh_thread(lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings))
+    answer = run_milp(scale * arrays.objective, settings, options.threads, **program)
     if brake.release(getattr(answer, "mip_node_count", None)) and answer.status == OTHER:
         answer.status = LIMIT
+    if answer.status == OTHER and "unbounded or infeasible" in answer.message:
+        answer.status = UNBOUNDED
     return answer
 
 

@@ -60,7 +60,7 @@ def to_vipr(certificate: str, document: dict[str, Any]) -> str:
 
 
 class _ViprWriter:
-    """Writes the sections one after the other; constraints are numbered through, bounds after rows."""
+    """Writes the sections one after the other; constraints are numbered through, bounds before rows, as VIPR asks."""
 
     def __init__(self, program: checker.Program, goal: Fraction | None) -> None:
         self.program, self.goal = program, goal
@@ -74,12 +74,12 @@ class _ViprWriter:
 
     def text(self, tree: Iterator[Any]) -> str:
         program = self.program
+        lower = {j: self._bound("G", j, end) for j, end in enumerate(program.lower) if end is not None}
+        upper = {j: self._bound("L", j, end) for j, end in enumerate(program.upper) if end is not None}
         for row, (entries, low, high) in enumerate(program.rows):
             for sense, value in (("G", low), ("L", high)):
                 if value is not None:
                     self.of_row[row, sense] = self._constraint(f"R{row}{sense}", sense, value, entries)
-        lower = {j: self._bound("G", j, end) for j, end in enumerate(program.lower) if end is not None}
-        upper = {j: self._bound("L", j, end) for j, end in enumerate(program.upper) if end is not None}
         bounds = len(lower) + len(upper)
         self._branch(tree, (lower, upper))
         objective = {column: cost for column, cost in enumerate(program.cost) if cost}
@@ -97,9 +97,11 @@ class _ViprWriter:
     def _bound(self, sense: str, column: int, value: Fraction) -> StatedConstraint:
         return StatedConstraint(self._constraint(f"B{column}{sense}", sense, value, {column: Fraction(1)}), value)
 
-    def _derive(self, sense: str, value: Fraction, entries: dict[int, Fraction], reason: str) -> int:
+    def _derive(self, sense: str, value: Fraction, entries: dict[int, Fraction] | None, reason: str) -> int:
+        """Derive a constraint on some columns, or, with None, on the objective; `viprchk` knows it by the keyword alone."""
         number = len(self.constraints) + len(self.derived)
-        self.derived.append(f"D{number} {sense} {value} {_entries(entries)} {{ {reason} }} -1")
+        left_side = "OBJ" if entries is None else _entries(entries)
+        self.derived.append(f"D{number} {sense} {value} {left_side} {{ {reason} }} -1")
         return number
 
     def _branch(self, tree: Iterator[Any], root: Box) -> int:
@@ -211,7 +213,7 @@ class _ViprWriter:
         """State the goal: that the objective is at least this, or a contradiction."""
         if self.goal is None:
             return self._derive("G", Fraction(1), {}, reason)
-        return self._derive("G", self.goal, {column: cost for column, cost in enumerate(self.program.cost) if cost}, reason)
+        return self._derive("G", self.goal, None, reason)
 
 
 def _entries(entries: dict[int, Fraction]) -> str:

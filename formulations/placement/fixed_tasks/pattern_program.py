@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import NodeBrake, in_fresh_thread, seconds_for_solver
+from edrp.backends.base import NodeBrake, seconds_for_solver
 from edrp.backends.highs import new_solver, run_counted
+from edrp.backends.scipy_milp import run_milp
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, now, passed
 from edrp.core.tolerances import LIMIT_SLACK, PATTERN_VALUE_GAP
@@ -146,21 +146,18 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     """
     if not len(patterns):
         return None, True
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
 
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
     brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
     limits = {"node_limit": brake.nodes, "time_limit": seconds}
-    options: Any = {name: limit for name, limit in limits.items() if limit is not None}
-    result = in_fresh_thread(
-        lambda: milp(
-            np.zeros(len(patterns)),
-            integrality=np.ones(len(patterns), np.int64),
-            bounds=Bounds(0, tasks.nodes),
-            constraints=LinearConstraint(rows, needed, needed),
-            options=options,
-        )
+    result = run_milp(
+        np.zeros(len(patterns)),
+        {name: limit for name, limit in limits.items() if limit is not None},
+        integrality=np.ones(len(patterns), np.int64),
+        bounds=Bounds(0, tasks.nodes),
+        constraints=LinearConstraint(rows, needed, needed),
     )
     brake.release(getattr(result, "mip_node_count", None))
     if result.x is None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.backends import solve_program
-from edrp.backends.base import ProgramResult, SolverOptions, told_apart
 from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError
 from edrp.core.program import Linear, Program
 
@@ -82,14 +81,6 @@ def test_what_has_no_end_and_what_has_no_point_are_told_apart(backend):
         "unbounded",
         "infeasible",
     ]
-
-
-def test_a_program_is_not_called_unbounded_where_no_point_is_found_in_time():
-    """The second run, without costs, is stopped."""
-    unbounded = ProgramResult("unbounded", "finished", None, None, None, 0.0)
-    answers = iter([unbounded, ProgramResult("none", "time_limit", None, None, -3.0, 0.0)])
-    found = told_apart(lambda *_: next(answers), endless(feasible=True).arrays(), SolverOptions())
-    assert (found.status, found.stopped_because, found.bound) == ("none", "time_limit", None)
 
 
 def large(columns, rows):
