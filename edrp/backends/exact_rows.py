@@ -26,10 +26,13 @@ MAX_ROUNDS = 1000
 class Cover:
     """Columns that exceed a row when all of them are at their value or beyond, as far as their end.
 
-    `sign` is 1 where beyond means above and -1 where it means below. Columns in `extension`, which range over two whole numbers
-    like all others then, weigh as much as any of the cover.
+    `side` is 1 where it is the upper limit of the row that they exceed, and -1 for the lower one; `row` is -1 for no row. `sign`
+    is 1 where beyond means above and -1 where it means below. Columns in `extension`, which range over two whole numbers like all
+    others then, weigh as much as any of the cover.
     """
 
+    row: int
+    side: float
     columns: Ints
     sign: Floats
     value: Floats
@@ -75,6 +78,8 @@ def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
     above, below, nothing = value > lower, value < upper, np.zeros(0, np.int64)
     return [
         Cover(
+            row=-1,
+            side=1.0,
             columns=np.concatenate([columns[above], columns[below]]),
             sign=np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
             value=np.concatenate([value[above], value[below]]),
@@ -101,12 +106,21 @@ def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, 
             keep[place], total = False, total - taken[place]
     binary = np.abs(last - first) == 1.0
     heavy = np.zeros(columns.size, bool)
-    if binary[keep].all():
+    if keep.any() and binary[keep].all():
         heavy = binary & ~keep & (np.abs(weights) >= np.abs(weights[keep]).max())
     reach = first + np.sign(weights) * np.floor(room / np.abs(weights))
     end = np.where(np.isfinite(last), last, reach)
-    for alike in _rows_alike(arrays, row):
-        yield Cover(alike[keep], np.sign(weights[keep]), point[columns[keep]], end[keep], alike[heavy], np.sign(weights[heavy]))
+    for other, alike in _rows_alike(arrays, row):
+        yield Cover(
+            other,
+            sign,
+            alike[keep],
+            np.sign(weights[keep]),
+            point[columns[keep]],
+            end[keep],
+            alike[heavy],
+            np.sign(weights[heavy]),
+        )
 
 
 def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:
@@ -114,8 +128,8 @@ def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:
     return arrays.matrix.indices[part], arrays.matrix.data[part]
 
 
-def _rows_alike(arrays: Arrays, row: int) -> Iterator[Ints]:
-    """The columns of all rows with the same limits, coefficients and ranges of columns."""
+def _rows_alike(arrays: Arrays, row: int) -> Iterator[tuple[int, Ints]]:
+    """All rows, with their columns, that have the same limits, coefficients and ranges of columns."""
     columns, weights = _row(arrays, row)
     same = np.diff(arrays.matrix.indptr) == columns.size
     same &= (arrays.row_lower == arrays.row_lower[row]) & (arrays.row_upper == arrays.row_upper[row])
@@ -123,7 +137,7 @@ def _rows_alike(arrays: Arrays, row: int) -> Iterator[Ints]:
         others, values = _row(arrays, int(other))
         ranges = ((side[others] == side[columns]).all() for side in (arrays.lower, arrays.upper))
         if (values == weights).all() and all(ranges):
-            yield others
+            yield int(other), others
 
 
 def without_covers(arrays: Arrays, covers: Sequence[Cover]) -> Arrays:
@@ -150,8 +164,8 @@ def without_covers(arrays: Arrays, covers: Sequence[Cover]) -> Arrays:
         zeros = sum(arrays.lower[column] if sign > 0 else -arrays.upper[column] for column, sign in members)
         limits.append(len(cover.columns) - 1.0 + float(zeros))
     added = columns - len(arrays.objective)
-    at, of, weight = (np.array(part) for part in zip(*entries, strict=True))
-    new = sparse.csr_array((weight, (at, of)), shape=(len(limits), columns))
+    at, of, weight = np.array(entries).reshape(len(entries), 3).T
+    new = sparse.csr_array((weight, (at.astype(np.int64), of.astype(np.int64))), shape=(len(limits), columns))
     old = arrays.matrix.copy()
     old.resize(old.shape[0], columns)
     return replace(
