@@ -18,7 +18,7 @@ from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.exact_rows import MAX_ROUNDS, exceeded_covers, point_cover, without_covers
 from edrp.backends.gurobi import GurobiBackend
 from edrp.backends.highs import HighsBackend
-from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded, rounding_of
+from edrp.backends.points import bounded, keeps_rows, largest_term, own_point, polished, rounded, rounding_of
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scip import ScipBackend
 from edrp.backends.scipy_milp import ScipyBackend
@@ -27,7 +27,7 @@ from edrp.core.budget import deadline, look, now, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause
-from edrp.core.tolerances import FEASIBILITY_TOLERANCE
+from edrp.core.tolerances import CONTRADICTION, FEASIBILITY_TOLERANCE
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
@@ -319,10 +319,11 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The result with its bound lowered to the objective where rounding of the largest term alone explains the difference."""
+    """The result with its bound lowered to the objective where a solver's tolerance on the largest term explains the difference."""
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
-    return replace(result, bound=result.objective) if result.bound - result.objective <= rounding_of(arrays) else result
+    unknown = max(rounding_of(arrays), min(FEASIBILITY_TOLERANCE * largest_term(arrays), CONTRADICTION))
+    return replace(result, bound=result.objective) if result.bound - result.objective <= unknown else result
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

@@ -229,6 +229,9 @@ ZERO_METRIC = 1e-9
 SUM_ROUNDING = 4e-15
 """Rounding of a sum of a few terms, relative to the largest or to the sum of all: some twenty units in the last place."""
 
+SUM_DIFFERENCE_ROUNDING = 4.5e-16
+"""Rounding of a difference of two sums, each rounded once, relative to the sum of all: two units in the last place."""
+
 STATE_RESOLUTION = 1e-9
 """Share of all state below which differences of what moves are not told apart: a byte of a gigabyte."""
 
