@@ -319,7 +319,7 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The result with its bound lowered to the objective where a solver's tolerance on the largest term explains the difference."""
+    """The result with its bound lowered to the objective where a tolerance on the largest term explains the difference."""
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
     unknown = max(rounding_of(arrays), min(FEASIBILITY_TOLERANCE * largest_term(arrays), CONTRADICTION))

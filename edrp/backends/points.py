@@ -83,7 +83,7 @@ def rounding_of(arrays: Arrays) -> float:
 
 
 def largest_term(arrays: Arrays) -> float:
-    """Size of the largest term of the objective within the bounds of its column: presolve adds such terms up even if all are 0."""
+    """Size of the largest term that the objective may have: presolve adds such terms up even if all are 0 in the end."""
     ends = np.abs([arrays.lower, arrays.upper])
     size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
     return float((np.abs(arrays.objective) * size).max(initial=0.0))

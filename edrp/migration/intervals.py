@@ -27,7 +27,7 @@ NodeCount = Annotated[int, Field(le=MAX_NODES)]
 
 
 def load_limit(work: float, nodes: int, tolerance: float) -> float:
-    """Most work that a node may hold: (1 + τ)·W/n′ (state migration, Definition 3.1), and the rounding of a difference of two sums.
+    """Most work that a node may hold: (1 + τ)·W/n′ (state migration, Definition 3.1), with the rounding of a difference of sums.
 
     >>> round(load_limit(20.0, 4, 0.4), 6)
     7.0
