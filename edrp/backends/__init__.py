@@ -15,7 +15,7 @@ from edrp.backends.base import LET_THROUGH, UNCONFIRMED, Backend, ProgramResult,
 from edrp.backends.closing import last_word
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
-from edrp.backends.exact_rows import MAX_ROUNDS, exceeded_covers, point_cover, without_covers
+from edrp.backends.exact_rows import MAX_ROUNDS, eased, exceeded_covers, point_cover, without_covers
 from edrp.backends.gurobi import GurobiBackend
 from edrp.backends.highs import HighsBackend
 from edrp.backends.points import bounded, keeps_rows, largest_term, own_point, polished, rounded, rounding_of
@@ -148,14 +148,14 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
 
 def _exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
     """The result of a backend whose point holds all rows of integer columns as written; others are cut off and solved again."""
-    program, start, result = arrays, settings.start, None
+    program, start, result = eased(arrays), settings.start, None
     try:
         for _ in range(MAX_ROUNDS):
             result = _claimed(program, backend, settings, scale)
             if result.values is None:
                 return result
             point = result.values[: arrays.objective.size]
-            covers = exceeded_covers(program, result.values)
+            covers = exceeded_covers(arrays, point)
             if not covers and settings.allowed is not None and not settings.allowed(point):
                 covers = point_cover(arrays, point)
                 if not covers:
