@@ -16,14 +16,10 @@ from scipy import sparse
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Arrays
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK, SOLVER_GRID
 
 MAX_ROUNDS = 1000
 """Maximum number of times that a program is solved again; each cuts off another cover of a row."""
-
-
-GRID = 1e-9
-"""Share of a row's limit to which its coefficients are rounded for solvers, as far as these see (`FEASIBILITY_TOLERANCE`)."""
 
 
 def eased(arrays: Arrays) -> Arrays:
@@ -36,14 +32,14 @@ def eased(arrays: Arrays) -> Arrays:
     ends = np.maximum(np.abs(arrays.lower), np.abs(arrays.upper))
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     open_ones = ~(arrays.integer & np.isfinite(ends))[matrix.indices]
-    fractions = (matrix.data != np.round(matrix.data)) | (np.abs(matrix.data) * GRID > 1.0)
+    fractions = (matrix.data != np.round(matrix.data)) | (np.abs(matrix.data) * SOLVER_GRID > 1.0)
     side = np.where(np.isfinite(arrays.row_upper), np.abs(arrays.row_upper), 0.0)
     side = np.maximum(side, np.where(np.isfinite(arrays.row_lower), np.abs(arrays.row_lower), 0.0))
     chosen = np.zeros(matrix.shape[0], bool)
     chosen[row[fractions]] = True
     chosen[row[open_ones]] = False
     chosen &= (side > 0) & (arrays.row_lower < arrays.row_upper)
-    unit = GRID * side[row]
+    unit = SOLVER_GRID * side[row]
     rounded = np.where(chosen[row], np.round(matrix.data / np.where(unit > 0, unit, 1.0)) * unit, matrix.data)
     rounded = np.where(np.abs(rounded - matrix.data) > LIMIT_SLACK * side[row], rounded, matrix.data)
     room = np.bincount(row, np.abs(rounded - matrix.data) * np.where(open_ones, 0.0, ends[matrix.indices]), matrix.shape[0])

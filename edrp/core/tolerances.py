@@ -102,6 +102,9 @@ A solver's usual 1e-6 would let a limit be missed by more than `LIMIT_SLACK`, an
 improves an incumbent.
 """
 
+SOLVER_GRID = 1e-9
+"""Share of a row's limit to which solvers get its coefficients rounded: as far as they see (`FEASIBILITY_TOLERANCE`)."""
+
 INTEGRALITY = 1e-6
 """Distance of a value to an integer in the solution of a linear program that still counts as whole; solvers' usual one."""
 
