@@ -290,5 +290,5 @@ def _violations(problem: StreamPlacement) -> Iterator[tuple[Deployment, float]]:
         assert math.isfinite(value), f"`evaluate` gives {value!r} {where}, which must be finite"
         assert value >= 0, f"`evaluate` gives {value!r} {where}; a violation is at least 0"
         apart = f"`evaluate` gives {value!r} {where}, the rows of `linearise` give {same!r}"
-        assert abs(value - same) <= LIMIT_SLACK * max(rule.scale, value), apart
+        assert abs(value - same) <= SAME_VALUE * max(rule.scale, value), apart
         yield deployment, value

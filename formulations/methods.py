@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import inf
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from edrp.backends import get_backend, rounded, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.core.arguments import check_arguments
+from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
@@ -139,6 +141,7 @@ class ProgramMethod(Method):
             threads=options.threads,
             seed=options.seed,
             start=point,
+            allowed=allowed_by(formulation),
             # Passed on in seconds since the method started; a backend reports its own.
             progress=report and (lambda seconds, incumbent, bound: report(options.seconds, incumbent, bound)),
         )
@@ -186,7 +189,12 @@ METHODS = (
 """One method per backend, for the registry."""
 
 
-SOLVER_OPTIONS = [field.name for field in fields(SolverOptions) if field.name not in ("work_limit", "start")]
+def allowed_by(formulation: Formulation) -> Callable[[Floats], bool]:
+    """Whether the evaluator finds no limit broken by the decision of a point, however little it exceeds it."""
+    return lambda values: not formulation.problem.evaluate(formulation.decode(values)).broken
+
+
+SOLVER_OPTIONS = [field.name for field in fields(SolverOptions) if field.name not in ("work_limit", "start", "allowed")]
 
 
 def solve_formulation(formulation: Formulation, backend: str = "highs", *, start: Any = None, **options: Any) -> Any:
@@ -223,7 +231,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
             raise InvalidArgumentError([Fault(name, "", why)], "edrp.solve_formulation")
     point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
-        result = solve_program(formulation.program, backend, start=point, **options)
+        result = solve_program(formulation.program, backend, start=point, allowed=allowed_by(formulation), **options)
         answer = to_answer(formulation, result)
         answer = replace(answer, notes=(*answer.notes, *note_on_own_demands(formulation)))
         seconds = perf_counter() - started + formulation.build_seconds

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.core.kernels import inner_loop
+from edrp.migration.intervals import sums_before
 
 Boundaries = Ints
 
@@ -60,7 +61,7 @@ class Tasks(NamedTuple):
         """
         work = np.ascontiguousarray(work, dtype=np.float64)
         state_size = np.ascontiguousarray(state_size, dtype=np.float64)
-        return cls(work, state_size, _before(work), _before(state_size))
+        return cls(work, state_size, sums_before(work), sums_before(state_size))
 
 
 class OldNodes(NamedTuple):
@@ -93,12 +94,6 @@ class OldNodes(NamedTuple):
         order = used[np.argsort(array[used, 0], kind="stable")]
         boundaries = np.concatenate([array[order, 0], array[order[-1:], 1]])
         return cls(boundaries, order.astype(np.int64), np.flatnonzero(empty).astype(np.int64))
-
-
-def _before(values: Floats) -> Floats:
-    sums = np.zeros(values.size + 1)
-    np.cumsum(values, out=sums[1:])
-    return sums
 
 
 Partitions = NDArray[np.int16] | Ints32 | Ints

@@ -15,9 +15,10 @@ from edrp.backends.base import LET_THROUGH, UNCONFIRMED, Backend, ProgramResult,
 from edrp.backends.closing import last_word
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
+from edrp.backends.exact_rows import MAX_ROUNDS, eased, exceeded_covers, point_cover, without_covers
 from edrp.backends.gurobi import GurobiBackend
 from edrp.backends.highs import HighsBackend
-from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded, rounding_of
+from edrp.backends.points import bounded, keeps_rows, largest_term, own_point, polished, rounded, rounding_of
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scip import ScipBackend
 from edrp.backends.scipy_milp import ScipyBackend
@@ -26,7 +27,7 @@ from edrp.core.budget import deadline, look, now, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause
-from edrp.core.tolerances import FEASIBILITY_TOLERANCE
+from edrp.core.tolerances import CONTRADICTION, FEASIBILITY_TOLERANCE
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
@@ -144,13 +145,47 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     try:
         look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
-        settle = _settled if settings.tiny else _solved_once
-        began = now()
-        result = _within_rounding(scaled, settle(scaled, backend, settings, scale))
-        result = last_word(scaled, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
+        result = _exactly(scaled, backend, settings, scale)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+
+
+def _exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
+    """The result of a backend whose point holds all rows of integer columns as written; others are cut off and solved again."""
+    program, start, result = eased(arrays), settings.start, None
+    try:
+        for _ in range(MAX_ROUNDS):
+            result = _claimed(program, backend, settings, scale)
+            if result.values is None:
+                return result
+            point = result.values[: arrays.objective.size]
+            covers = exceeded_covers(arrays, point)
+            if not covers and settings.allowed is not None and not settings.allowed(point):
+                covers = point_cover(arrays, point)
+                if not covers:
+                    break
+            if not covers:
+                return replace(result, values=point)
+            look("the program without what exceeds a limit by less than solvers see")
+            program = without_covers(program, covers)
+            if start is not None:
+                left_open = np.full(program.objective.size - start.size, np.nan)
+                settings = replace(settings, start=np.concatenate([start, left_open]))
+    except OutOfTimeError:
+        if result is None:
+            raise
+    assert result is not None
+    stopped: StoppedBecause = "time_limit" if result.stopped_because == "finished" else result.stopped_because
+    return _from_start(arrays, start, replace(result, stopped_because=stopped))
+
+
+def _claimed(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
+    """The result of a backend once its claims have been settled."""
+    settle = _settled if settings.tiny else _solved_once
+    began = now()
+    result = _within_rounding(arrays, settle(arrays, backend, settings, scale))
+    return last_word(arrays, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
 
 
 def _without_columns(arrays: Arrays) -> ProgramResult:
@@ -289,10 +324,11 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The result with its bound lowered to the objective where rounding of the largest term alone explains the difference."""
+    """The result with its bound lowered to the objective where a tolerance on the largest term explains the difference."""
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
-    return replace(result, bound=result.objective) if result.bound - result.objective <= rounding_of(arrays) else result
+    unknown = max(rounding_of(arrays), min(FEASIBILITY_TOLERANCE * largest_term(arrays), CONTRADICTION))
+    return replace(result, bound=result.objective) if result.bound - result.objective <= unknown else result
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

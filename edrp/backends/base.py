@@ -84,7 +84,8 @@ class SolverOptions:
 
     `start` has shape (columns,); NaN where a column is left to the solver. `tiny` says that the program
     has tiny coefficients (`edrp.backends.conditioning`). Without `presolve` HiGHS takes the program as it is. With
-    `own_tolerances` it keeps to tolerances of its own, and does not presolve.
+    `own_tolerances` it keeps to tolerances of its own, and does not presolve. `allowed` judges points that meet all rows as far
+    as solvers see; the integers of one that it refuses are cut off.
     """
 
     work_limit: float | None = None
@@ -96,6 +97,7 @@ class SolverOptions:
     tiny: bool = False
     presolve: bool = True
     own_tolerances: bool = False
+    allowed: Callable[[Floats], bool] | None = None
 
 
 def highs_settings(options: SolverOptions) -> dict[str, Any]:

@@ -9,12 +9,14 @@ leaves are computed with an estimate of their rounding error, and with fractions
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
+from edrp.backends.exact_rows import exceeded_covers
 from edrp.backends.highs import solve_arrays
 from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
@@ -88,7 +90,7 @@ class Closing(ProofTree):
     target
         Value of the incumbent, None to prove that there is no point; a point that is found is raised as `BetterPointError`.
     tolerance
-        By how much an optimum may be better than the incumbent.
+        By how much an optimum may be better than an incumbent of this value.
 
     Attributes
     ----------
@@ -96,9 +98,9 @@ class Closing(ProofTree):
     target : its value, or that of the incumbent.
     """
 
-    def __init__(self, arrays: Arrays, target: float | None, tolerance: float) -> None:
+    def __init__(self, arrays: Arrays, target: float | None, tolerance: Callable[[float], float]) -> None:
         wide = widened(arrays, FEASIBILITY_TOLERANCE if target is None else SUM_ROUNDING)
-        super().__init__(with_implied_bounds(wide, target), target, tolerance)
+        super().__init__(with_implied_bounds(wide, target), target, 1.0 if target is None else tolerance(target))
         self.target = target
         self.point: Floats | None = None
         self._program, self._tolerance = arrays, tolerance
@@ -110,10 +112,12 @@ class Closing(ProofTree):
         result = ProgramResult("feasible", "finished", solved.point, solved.value, None, 0.0)
         better = polished(self._program, result)
         if better is not None and better.values is not None and better.objective is not None:
+            if self.target is not None and exceeded_covers(self.arrays, better.values):
+                return super()._found(box, replace(solved, point=better.values))
             if self.target is None:
                 raise BetterPointError(better.objective, better.values)
             if better.objective < self.target:
-                self.aim_at(better.objective, self._tolerance)
+                self.aim_at(better.objective, self._tolerance(better.objective))
                 self.target, self.point = better.objective, better.values
             if solved.value >= self.cutoff and self._closes(box, solved):
                 return None
@@ -297,7 +301,7 @@ def last_word(
     if result.status == "optimal" and doubted and arrays.integer.any():
         return _proven(arrays, result, settings, scale, DOUBTED_WORK)
     if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
-        return _proven(arrays, result, settings, scale, PROOF_SHARE * work)
+        return _proven(arrays, result, settings, scale, max(MIN_PROOF_WORK, PROOF_SHARE * work))
     return result
 
 
@@ -364,24 +368,29 @@ def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scal
     """The result, made optimal or given a better point where the tree proves or finds it."""
     assert result.values is not None
     assert result.objective is not None
-    value = scale * result.objective
-    tolerance = max(settings.gap * abs(value), resolution(value)) / scale
+
+    def tolerance(objective: float) -> float:
+        value = scale * objective
+        return max(settings.gap * abs(value), resolution(value)) / scale
+
     if arrays.size > MAX_SIZE:
         return result
     try:
         with deadline(now() + units):
-            best, objective = closed(arrays, result.values, max(tolerance, rounding_of(arrays)))
+            rounding = rounding_of(arrays)
+            best, objective = closed(arrays, result.values, lambda objective: max(tolerance(objective), rounding))
     except (NotClosedError, OutOfTimeError):
         return result
-    bound = objective - tolerance if result.bound is None else min(objective, max(result.bound, objective - tolerance))
+    least = objective - tolerance(objective)
+    bound = least if result.bound is None else min(objective, max(result.bound, least))
     notes = tuple(note for note in result.notes if note not in (LEFT_OPEN, UNCONFIRMED, LET_THROUGH))
     return replace(
         result, status="optimal", stopped_because="finished", values=best, objective=objective, bound=bound, notes=notes
     )
 
 
-def closed(arrays: Arrays, point: Floats, tolerance: float) -> tuple[Floats, float]:
-    """The best point of a program, from an incumbent on, and its value: nothing is better by more than the tolerance.
+def closed(arrays: Arrays, point: Floats, tolerance: Callable[[float], float]) -> tuple[Floats, float]:
+    """The best point of a program, from an incumbent on, and its value: nothing is better by more than the tolerance at it.
 
     Raises
     ------
@@ -390,9 +399,10 @@ def closed(arrays: Arrays, point: Floats, tolerance: float) -> tuple[Floats, flo
     OutOfTimeError
         When the deadline has passed.
     """
-    scale = scale_of(arrays, tolerance)
+    value = float(arrays.objective @ point + arrays.constant)
+    scale = scale_of(arrays, tolerance(value))
     scaled = replace(arrays, objective=arrays.objective * scale, constant=arrays.constant * scale)
-    tree = Closing(scaled, float(scaled.objective @ point + scaled.constant), tolerance * scale)
+    tree = Closing(scaled, value * scale, lambda target: tolerance(target / scale) * scale)
     tree.run()
     best = point if tree.point is None else tree.point
     return best, float(arrays.objective @ best + arrays.constant)
@@ -407,7 +417,7 @@ def point_of(arrays: Arrays) -> Floats | None:
         As of `closed`.
     """
     try:
-        Closing(arrays, None, 1.0).run()
+        Closing(arrays, None, lambda _: 1.0).run()
     except BetterPointError as error:
         return error.point
     return None

@@ -78,13 +78,15 @@ def bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
 
 
 def rounding_of(arrays: Arrays) -> float:
-    """Error of the objective that rounding of its largest term allows, even where terms cancel.
+    """Error of the objective that rounding of its largest term allows, even where terms cancel."""
+    return ROUNDING_STEPS * float(np.finfo(float).eps) * largest_term(arrays)
 
-    Terms are as large as the bounds of their columns allow, since presolve adds such terms up that are all zero in the end.
-    """
+
+def largest_term(arrays: Arrays) -> float:
+    """Size of the largest term that the objective may have: presolve adds such terms up even if all are 0 in the end."""
     ends = np.abs([arrays.lower, arrays.upper])
     size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
-    return ROUNDING_STEPS * float(np.finfo(float).eps * (np.abs(arrays.objective) * size).max(initial=0.0))
+    return float((np.abs(arrays.objective) * size).max(initial=0.0))
 
 
 def _objective(arrays: Arrays, result: ProgramResult) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import highspy
 import numpy as np
 
+from edrp.backends.exact_rows import exceeded_covers
 from edrp.backends.highs import ITERATION_WORK, hand_over, new_solver
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
@@ -172,8 +173,27 @@ class ProofTree:
         return NodeRelaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
-        """Handle a point that is better than the target."""
-        raise BetterPointError(solved.value, solved.point)
+        """Handle a point that is better than the target; where it exceeds a row by less than HiGHS sees, go on to close it.
+
+        Raises
+        ------
+        BetterPointError
+            When the point holds all rows of integer columns.
+        """
+        covers = exceeded_covers(self.arrays, solved.point)
+        if not covers:
+            raise BetterPointError(solved.value, solved.point)
+        cover = covers[0]
+        beyond = np.where(cover.sign > 0, box[0][cover.columns] >= cover.value, box[1][cover.columns] <= cover.value)
+        if not beyond.all():
+            first = int(np.argmin(beyond))
+            floor = cover.value[first] - (cover.sign[first] > 0)
+            return Branch("S", int(cover.columns[first]), int(floor))
+        ray = np.zeros(self.arrays.row_lower.size)
+        ray[cover.row] = -cover.side
+        if not self._closes(box, NodeRelaxation(math.inf, ray, solved.point)):
+            raise NotClosedError("a row that is exceeded by rounding proves nothing")
+        return None
 
     def _closes(self, box: Box, solved: NodeRelaxation) -> bool:
         """Add a leaf and return true; a box without points by a ray, scaled until rounding of its multipliers does not matter."""

@@ -13,29 +13,29 @@ from __future__ import annotations
 
 # Limits and capacities
 
-LIMIT_SLACK = 1e-9
-"""Excess over a limit, a capacity or a rate that counts as rounding.
+LIMIT_SLACK = 2.5e-13
+"""Excess over a limit, a capacity or a rate that is rounding of a sum in binary64, whatever the order of its terms.
 
-All evaluators allow it, and so does what is compared with them. It is a thousand times what sums need, and less than anybody
-means by a limit; solvers keep to it because their own tolerance is as large (`FEASIBILITY_TOLERANCE`).
+A sum of n positive terms is wrong by at most n units of 1.1e-16: this is twice what a thousand terms make. The evaluator allows
+no more, and methods aim at the same (`edrp.core.limits`). A byte of a terabyte is beyond it.
 """
 
-MAP_LAYER_SLACK = 0.9e-9
-"""Excess over a limit that layered graphs of maps allow: a tenth less than the evaluator, which adds in another order."""
+MAP_LAYER_SLACK = 2e-13
+"""Excess over a limit that layered graphs of maps allow: a fifth less than the evaluator, which adds in another order."""
 
-COUNTED_LOAD_SLACK = 5e-10
+COUNTED_LOAD_SLACK = 1.5e-13
 """Overload of a node in searches that count replicas per node.
 
-It is half of what the evaluator allows: loads are kept by differences, move after move, and may end on either side of a sum.
+It is less than what the evaluator allows: loads are kept by differences, move after move, and may end on either side of a sum.
 """
 
-MAP_USE_SLACK = 5e-11
+MAP_USE_SLACK = 2e-14
 """Excess of a map's use over `Graph.limit`: limits contain a slack already, so only the rounding of a few sums is left."""
 
-LABEL_USE_SLACK = 1e-11
+LABEL_USE_SLACK = 1e-14
 """Excess of a label over what it has left of a tracked resource: below `MAP_USE_SLACK`, by which complete maps are judged."""
 
-LABEL_SUM_SLACK = 1e-13
+LABEL_SUM_SLACK = 2e-14
 """Share of the largest sum by which the rest of a resource is raised before it is rounded down to a possible sum.
 
 It covers the difference between two orders of adding what components need, a few units in the last place each.
@@ -44,25 +44,26 @@ It covers the difference between two orders of adding what components need, a fe
 GUIDE_SUM_DIFFERENCE = 1e-14
 """Share of a limit up to which two sums of needs are the same: they differ by their order alone, and are to be listed once."""
 
-PATTERN_LOAD_SLACK = 1e-12
-"""Error of a node's load, a sum in any order: far less than what a proof leaves open, so that ties stay out."""
+PATTERN_LOAD_SLACK = 2e-14
+"""Error of a node's load, a sum of few terms in any order: far less than what a proof leaves open, so that ties stay out."""
 
-QUOTIENT_USE_SLACK = 1e-9
+QUOTIENT_USE_SLACK = 1e-13
 """Excess over a capacity of equal nodes, in units of the smallest demand, and over what they share, that counts as rounding.
 
-Uses are compared by differences, not by ratios: with demands of at least one unit this is at most `LIMIT_SLACK` of a node.
+Uses are compared by differences, not by ratios: with demands of at least one unit this is less than `LIMIT_SLACK` of a node,
+which capacities contain already.
 """
 
 MIN_QUOTIENT_ROOM = 1e-9
 """Least room of a node that loads are divided by, in units of the smallest demand: nothing fits in less than the slack."""
 
-DOWNTIME_SLACK = 1e-9
-"""Seconds by which a downtime may exceed the longest one: a nanosecond, the least time that documents can state."""
+DOWNTIME_SLACK = 1e-13
+"""Share by which a downtime may exceed the longest one: rounding of a sum of few times, less than `LIMIT_SLACK`."""
 
 LATENCY_FLOOR_SLACK = 1e-9
 """Amount by which rates and times are rounded to the safe side, so that no number of replicas that may be is left out.
 
-It is as large as `LIMIT_SLACK`, because what the evaluator admits has to stay in.
+It is far above `LIMIT_SLACK`: what the evaluator admits has to stay in.
 """
 
 SHARE_RANGE_SLACK = 1e-9
@@ -78,7 +79,7 @@ The deployment has to stay feasible for solvers with scaled rows and sums; the l
 """
 
 CAPS_PEAK_ROOM = 1e-9
-"""Room above the peaks of CAPS where they become limits: `LIMIT_SLACK`, so that CAPS's own placement keeps them."""
+"""Room above the peaks of CAPS where they become limits, so that CAPS's own placement keeps them."""
 
 MIN_STAGE_LIMIT = 1e-6
 """Limit, in the unit of a metric, that later stages keep to where an earlier one has reached 0: no ratio to 0 has a meaning."""
@@ -92,9 +93,6 @@ DELIVERED_DATA_SLACK = 1e-6
 Data are summed over all windows and intervals of a task, which rounds more than a comparison with a limit.
 """
 
-FUZZED_LIMIT_NARROWING = 0.9e-9
-"""Amount by which the fuzzer narrows limits where a decision may not live on `LIMIT_SLACK`: nearly all of it."""
-
 # Solvers and relaxations
 
 FEASIBILITY_TOLERANCE = 1e-9
@@ -103,6 +101,9 @@ FEASIBILITY_TOLERANCE = 1e-9
 A solver's usual 1e-6 would let a limit be missed by more than `LIMIT_SLACK`, and it is also the step by which branch and bound
 improves an incumbent.
 """
+
+SOLVER_GRID = 1e-9
+"""Share of a row's limit to which solvers get its coefficients rounded: as far as they see (`FEASIBILITY_TOLERANCE`)."""
 
 INTEGRALITY = 1e-6
 """Distance of a value to an integer in the solution of a linear program that still counts as whole; solvers' usual one."""
@@ -134,8 +135,8 @@ GRID_CELL_SLACK = 1e-6
 MIN_REDUCED_COST = 1e-9
 """Reduced cost up to which a pattern is not added: what it lowers the master's value by is within `FEASIBILITY_TOLERANCE`."""
 
-EQUAL_AMOUNTS = 1e-9
-"""Difference below which two amounts of a resource count as equal on a grid: as `LIMIT_SLACK`, no limit tells them apart."""
+EQUAL_AMOUNTS = 2e-14
+"""Share of an amount below which differences are rounding: less than `LIMIT_SLACK`, so that no limit tells them apart."""
 
 MIN_PATH_FLOW = 1e-9
 """Flow below which nothing is left to split into paths: flows of all paths sum to 1, and solvers know them no better."""
@@ -178,8 +179,8 @@ TIED_OBJECTIVE = 1e-12
 EQUAL_OBJECTIVES = 1e-12
 """Difference of objectives that is rounding; absolute. Both are sums of the same terms in another order."""
 
-EQUAL_VIOLATIONS = 1e-12
-"""Difference of violated limits or overloads, relative to what is allowed, that is rounding: what plain sums need."""
+EQUAL_VIOLATIONS = 2.5e-13
+"""Difference of violated limits or overloads, relative to what is allowed, that is rounding: as `LIMIT_SLACK`."""
 
 BRUTE_FORCE_TIE = 1e-9
 """Difference below which two objectives of an enumeration are optima both; absolute, and as large as a method's gap."""
@@ -230,6 +231,9 @@ ZERO_METRIC = 1e-9
 
 SUM_ROUNDING = 4e-15
 """Rounding of a sum of a few terms, relative to the largest or to the sum of all: some twenty units in the last place."""
+
+SUM_DIFFERENCE_ROUNDING = 4.5e-16
+"""Rounding of a difference of two sums, each rounded once, relative to the sum of all: two units in the last place."""
 
 STATE_RESOLUTION = 1e-9
 """Share of all state below which differences of what moves are not told apart: a byte of a gigabyte."""

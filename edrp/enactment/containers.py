@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.limits import compared, exceeds
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
@@ -147,7 +147,7 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
         return False
     capacity = host_type.capacity
     needs = named_resources(operator.resources).items()
-    return all(amount <= capacity.get(name, 0.0) * (1 + LIMIT_SLACK) for name, amount in needs)
+    return all(not exceeds(amount, capacity.get(name, 0.0)) for name, amount in needs)
 
 
 def largest_share(operator: ContainerOperator, host_type: HostType) -> float:
@@ -223,8 +223,8 @@ def overfull(instances: Mapping[str, int], host_type: HostType, application: Con
             yield f"{name} may not run on hosts of type {host_type.name}"
     capacity = host_type.capacity
     for resource, amount in used_resources(instances, application).items():
-        if amount > capacity.get(resource, 0.0) * (1 + LIMIT_SLACK):
-            yield f"{resource}: {amount:.6g} used of {capacity.get(resource, 0.0):.6g}"
+        if exceeds(amount, capacity.get(resource, 0.0)):
+            yield f"{resource}: {compared(amount, capacity.get(resource, 0.0), 'used of')}"
 
 
 def _amounts(amounts: dict[str, float]) -> str:

@@ -11,10 +11,11 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
 from edrp.core.errors import Fault, numbered
+from edrp.core.limits import digits_apart, exceeds
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
-from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
 from edrp.enactment.containers import (
     ContainerApplication,
@@ -234,7 +235,7 @@ def fewest_instances(operator: ContainerOperator, load: float, utilisation: floa
     """
     if utilisation is None:
         return operator.min_instances
-    return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation - WHOLE_NUMBER_SLACK))
+    return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation * (1 - LIMIT_SLACK)))
 
 
 def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
@@ -268,10 +269,11 @@ def hosting_clashes(
     offered = {name: math.fsum(_offered_in_all(host_type, name) for host_type in host_types) for name in needed}
     limited = [f"{host_type.limit} of {host_type.name}" for host_type in host_types if host_type.limit is not None]
     clashes = [
-        f"{name}: {enumerated(_takers(application, instances, name), 3)} take {amount:.6g}, "
-        f"all hosts within their limits ({enumerated(limited)}) offer {offered[name]:.6g}"
+        f"{name}: {enumerated(_takers(application, instances, name), 3)} take {taken}, "
+        f"all hosts within their limits ({enumerated(limited)}) offer {free}"
         for name, amount in needed.items()
-        if amount > offered[name] * (1 + LIMIT_SLACK)
+        if exceeds(amount, offered[name])
+        for taken, free in [digits_apart(amount, offered[name])]
     ]
     return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
 

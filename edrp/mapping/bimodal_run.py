@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative, Outcome
-from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, LIMIT_SLACK
+from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, SAME_VALUE
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
@@ -266,12 +266,12 @@ def _record_faults(scenario: Scenario, usable: ServerNetwork, index: int, record
     yield from problem.evaluate(PathMap(nodes=record.nodes, routes=record.routes, public=record.public)).broken
     if (record.start or 0.0) < task.arrival:
         yield f"starts at {record.start:g} s, before its arrival at {task.arrival:g} s"
-    if run_time(record) < task.nominal * (1 - LIMIT_SLACK) - EQUAL_TIMES:
+    if run_time(record) < task.nominal * (1 - SAME_VALUE) - EQUAL_TIMES:
         yield f"takes {run_time(record):g} s, less than its source needs, {task.nominal:g} s"
     due = scenario.delivered(index)
     if abs(record.delivered - due) > DELIVERED_DATA_SLACK * due:
         yield f"delivers {record.delivered:g} bytes of {due:g}"
-    if record.shortfall > record.windows * (1 + LIMIT_SLACK):
+    if record.shortfall > record.windows * (1 + SAME_VALUE):
         yield f"a shortfall of {record.shortfall:g} in {record.windows} windows"
 
 
@@ -324,7 +324,7 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
             amount_booked += amount
             peak = max(peak, amount_booked)
-        if peak > free * (1 + 1e3 * LIMIT_SLACK):  # sums of many reservations round more than one
+        if peak > free * (1 + SAME_VALUE):  # sums of many reservations round more than one
             yield f"{resource[0]} of {' → '.join(resource[1:])}: {peak:.9g} reserved of {free:.9g}"
 
 

@@ -12,9 +12,10 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
 from edrp.core.errors import Fault, numbered
+from edrp.core.limits import compared, exceeds, with_rounding
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
-from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
+from edrp.core.tolerances import SUM_ROUNDING
 from edrp.mapping.server_network import ServerNetwork
 
 Route = tuple[Name, ...]
@@ -241,8 +242,9 @@ class LinkAllocationProblem(Problem):
         if allocation.route is None:
             if self.keep and flow.route is not None:
                 yield f"keep: flow {flow.name} has a dedicated route and must keep one"
-            if allocation.public_rate > flow.rate * (1 + LIMIT_SLACK):
-                yield f"flow {flow.name}: {allocation.public_rate:.9g} on the public network against a rate of {flow.rate:.9g}"
+            if exceeds(allocation.public_rate, flow.rate):
+                between = "on the public network against a rate of"
+                yield f"flow {flow.name}: {compared(allocation.public_rate, flow.rate, between)}"
             return
         if allocation.public_rate:
             yield f"flow {flow.name}: is given a route, and rate on the public network too"
@@ -250,8 +252,8 @@ class LinkAllocationProblem(Problem):
         if links > self.max_links:
             yield f"max_links: flow {flow.name} has {links} links against {self.max_links}"
         price = (links - 1) * self.forwarding_price
-        if price > flow.price * (1 + LIMIT_SLACK):
-            yield f"forwarding_price: flow {flow.name} would pay {price:.9g} of its price {flow.price:.9g}"
+        if exceeds(price, flow.price):
+            yield f"forwarding_price: flow {flow.name} would pay {compared(price, flow.price, 'of its price')}"
 
     def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
         """List links, uplinks and downlinks that carry more than they have."""
@@ -265,8 +267,8 @@ class LinkAllocationProblem(Problem):
                 uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
         for (quantity, *servers), rates in uses.items():
             used, free = math.fsum(rates), self._rate(quantity, servers)
-            if used > free * (1 + LIMIT_SLACK):
-                yield f"{quantity} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
+            if exceeds(used, free):
+                yield f"{quantity} of {' → '.join(servers)}: {compared(used, free, 'used of')}"
 
     def _rate(self, quantity: str, servers: list[str]) -> float:
         if quantity == "bandwidth":
@@ -292,13 +294,13 @@ class LinkAllocationProblem(Problem):
         """Return the links that a route of the flow may have, by number and price."""
         if not self.forwarding_price:
             return self.max_links
-        return int(min(self.max_links, 1 + flow.price * (1 + LIMIT_SLACK) // self.forwarding_price))
+        return int(min(self.max_links, 1 + with_rounding(flow.price) // self.forwarding_price))
 
     def _routable(self, flow: Flow, max_links: int) -> bool:
         """Tell whether some route has room for the flow alone."""
         import networkx as nx
 
-        wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + LIMIT_SLACK) >= flow.rate])
+        wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if not exceeds(flow.rate, link.bandwidth)])
         return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.limits import with_rounding
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
@@ -190,7 +190,7 @@ def route_limits(price: Floats, max_links: int, forwarding_price: float) -> Ints
     """Return the links that a route of each flow may have: at most `max_links`, and no more than its price per byte pays for."""
     if not forwarding_price:
         return np.full(price.shape, max_links, np.int64)
-    paid = 1 + np.floor(price * (1 + LIMIT_SLACK) / forwarding_price)
+    paid = 1 + np.floor(with_rounding(price) / forwarding_price)
     return np.asarray(np.minimum(max_links, paid), np.int64)
 
 

@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.errors import Fault
+from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
-from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
@@ -268,5 +268,5 @@ def _passed(route: tuple[str, ...]) -> int:
 
 
 def _over(name: str, used: float, free: float) -> Iterator[str]:
-    if used > free * (1 + LIMIT_SLACK):
-        yield f"{name}: {used:.9g} used of {free:.9g}"
+    if exceeds(used, free):
+        yield f"{name}: {compared(used, free, 'used of')}"

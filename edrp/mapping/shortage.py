@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
 from edrp.mapping.mapping_arrays import MappingArrays
 
@@ -52,13 +53,13 @@ def _able(tables: MappingArrays, hop: int) -> Bools:
     task, network = tables.task, tables.network
     if hop == len(task.needs):
         return np.asarray(np.arange(len(network.names)) == task.delivery)
-    return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - 1e-12)))
+    return np.asarray(task.hosts[hop] & (network.capacity >= task.needs[hop] * (1 - LIMIT_SLACK)))
 
 
 def _reached(tables: MappingArrays, at_server: Bools, rate: float) -> Bools:
     """Return the servers that a hop of this rate reaches, each limit alone; with rate 0, limits of rate do not count."""
     network = tables.network
-    usable = network.bandwidth >= rate * (1 - 1e-12)
+    usable = network.bandwidth >= rate * (1 - LIMIT_SLACK)
     reached, frontier = at_server.copy(), at_server
     for _ in range(min(tables.max_empty_hops + 1, len(at_server))):
         following = np.zeros_like(at_server)
@@ -67,9 +68,9 @@ def _reached(tables: MappingArrays, at_server: Bools, rate: float) -> Bools:
         if not frontier.any():
             break
         reached |= frontier
-    sending = at_server & (network.uplink >= rate * (1 - 1e-12)) & ((network.uplink > 0) | (rate == 0))
+    sending = at_server & (network.uplink >= rate * (1 - LIMIT_SLACK)) & ((network.uplink > 0) | (rate == 0))
     if tables.public and sending.any():
-        reached |= network.downlink >= rate * (1 - 1e-12)
+        reached |= network.downlink >= rate * (1 - LIMIT_SLACK)
     return np.asarray(reached)
 
 

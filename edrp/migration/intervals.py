@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from edrp.core.arrays import Floats
 from edrp.core.document import Document, Faults, NonNegative, Outcome
-from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION
+from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, SUM_DIFFERENCE_ROUNDING
 
 Index = Annotated[int, Field(ge=0)]
 Interval = tuple[Index, Index]
@@ -25,12 +27,25 @@ NodeCount = Annotated[int, Field(le=MAX_NODES)]
 
 
 def load_limit(work: float, nodes: int, tolerance: float) -> float:
-    """Most work that a node may hold: (1 + τ)·W/n′ and a rounding slack (state migration, Definition 3.1).
+    """Most work that a node may hold: (1 + τ)·W/n′ (state migration, Definition 3.1), with the rounding of a difference of sums.
 
     >>> round(load_limit(20.0, 4, 0.4), 6)
     7.0
     """
-    return (1 + tolerance) * work / nodes * (1 + LIMIT_SLACK)
+    return (1 + tolerance) * work / nodes * (1 + LIMIT_SLACK) + SUM_DIFFERENCE_ROUNDING * work
+
+
+def sums_before(values: Sequence[float] | Floats) -> Floats:
+    """Sums of what is before each entry, and of all, shape (m + 1,): rounded once, not at every step.
+
+    >>> sums_before([0.1] * 1000)[-1]
+    100.0
+    """
+    amounts = np.asarray(values, np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(amounts)])
+    steps = np.diff(sums)
+    sums[1:] += np.cumsum((sums[:-1] - (sums[1:] - steps)) + (amounts - steps))  # what each step lost (Knuth's two-sum)
+    return sums
 
 
 def task_numbers(first: int, end: int) -> str:

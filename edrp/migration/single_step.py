@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -10,6 +11,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
+from edrp.core.limits import compared
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
@@ -118,7 +120,7 @@ def evaluate_migration(
     present = [interval for interval in decision if interval is not None]
     if len(present) != nodes:
         broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
-    total = sum(work)
+    total = math.fsum(work)
     limit = load_limit(total, nodes, tolerance)
     largest = 0.0
     for node, interval in enumerate(decision):
@@ -126,10 +128,10 @@ def evaluate_migration(
             continue
         if interval[0] == interval[1] and not allow_empty:
             broken.append(f"allow_empty: node {node} holds no task")
-        load = sum(work[interval[0] : interval[1]])
+        load = math.fsum(work[interval[0] : interval[1]])
         largest = max(largest, load)
         if load > limit:
-            broken.append(f"tolerance: node {node} holds work {load:.6g} against {limit:.6g}")
+            broken.append(f"tolerance: node {node} holds work {compared(load, limit)}")
     moves = () if broken and uncovered(decision, len(work)) else moves_between(before, decision, state_size)
     moved, all_state = sum((move.size for move in moves), 0.0), sum(state_size)
     metrics = {

@@ -16,7 +16,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined
 from edrp.core.problem import derived
-from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
@@ -101,9 +101,7 @@ class FixedTasks:
         """Tasks of each operator that fit a node, shape (operators,)."""
         demand = self.arrays.demand
         with np.errstate(divide="ignore", invalid="ignore"):
-            fits = np.where(demand > 0, np.floor(self.room * (1 + LIMIT_SLACK) / demand + WHOLE_NUMBER_SLACK), np.inf).min(
-                axis=1, initial=np.inf
-            )
+            fits = np.where(demand > 0, np.floor(self.room * (1 + LIMIT_SLACK) / demand), np.inf).min(axis=1, initial=np.inf)
         return np.asarray(np.minimum(self.arrays.totals, fits), np.int64)
 
     def users(self, shared: Sequence[int]) -> Ints:

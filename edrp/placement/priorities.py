@@ -12,7 +12,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative
 from edrp.core.problem import Evaluation
 from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
-from edrp.core.tolerances import LIMIT_SLACK, MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM
+from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.placement.metrics import EDRP_METRICS, Metric
 from edrp.placement.problem import Term
@@ -116,7 +116,7 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     single, factor = _single_problem(problem, {name: 1.0}, limits, decision)
 
     def limit(objective: float) -> float:
-        return unscaled(name, max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + LIMIT_SLACK)))
+        return unscaled(name, max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)))
 
     return Stage(
         metric=name,

@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, named_resources
 from edrp.core.errors import Fault
+from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Problem
-from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import listed
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
@@ -266,8 +266,8 @@ class StreamPlacement(Problem):
             scaled = metric.scaled(values[term.metric])
             if term.weight:
                 objective += term.coefficient * scaled
-            if scaled > term.scaled_limit * (1 + LIMIT_SLACK):
-                broken.append(f"limits.{term.metric}: {values[term.metric]:.6g} {metric.unit} against {term.limit:.6g}")
+            if exceeds(scaled, term.scaled_limit):
+                broken.append(f"limits.{term.metric}: {compared(values[term.metric], term.limit, f'{metric.unit} against')}")
         penalties = 0.0
         for rule in self.rules:
             violation = rule.evaluate(self, placed)
@@ -300,8 +300,8 @@ class StreamPlacement(Problem):
             free = named_resources(described)
             for resource, amount in amounts.items():
                 usable = free.get(resource, 0.0) * self.usable_share(resource)
-                if amount > usable * (1 + LIMIT_SLACK):
-                    broken.append(f"{resource} of node {node}: {amount:.6g} against {usable:.6g}")
+                if exceeds(amount, usable):
+                    broken.append(f"{resource} of node {node}: {compared(amount, usable)}")
         return broken
 
     def _broken_operator(self, operator: Any, replicas: Counter[str]) -> list[str]:

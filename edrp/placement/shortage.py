@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.arrays import Bools
 from edrp.core.document import named_resources
 from edrp.core.errors import numbered
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.limits import digits_apart, exceeds, with_rounding
 from edrp.core.wording import enumerated
 from edrp.placement.rules.arrays import record_rules
 
@@ -48,9 +48,10 @@ def homeless_operators(problem: Any) -> Iterator[str]:
         for resource, amount in need.items():
             best = max(pool, key=lambda node: usable(problem, node, resource))
             most = usable(problem, best, resource)
-            if amount > most * (1 + LIMIT_SLACK):
-                short = f"no {what} offers more than the {most:.6g} of {best} ({amount - most:.6g} short)"
-                yield f"{resource} of {operator.name}: a replica needs {amount:.6g}, {short}"
+            if exceeds(amount, most):
+                need_text, most_text = digits_apart(amount, most)
+                short = f"no {what} offers more than the {most_text} of {best} ({amount - most:.6g} short)"
+                yield f"{resource} of {operator.name}: a replica needs {need_text}, {short}"
                 break
         else:
             needs = enumerated([f"{resource} {amount:.6g}" for resource, amount in need.items()])
@@ -86,7 +87,7 @@ def _needed_rules(closing: list[tuple[Any, Bools]], index: int, fitting: Bools) 
 
 def _lacking(problem: Any, node: str, need: Mapping[str, float]) -> Iterator[str]:
     """Yield the resources of which a node offers less than a replica needs."""
-    yield from (name for name, amount in need.items() if amount > usable(problem, node, name) * (1 + LIMIT_SLACK))
+    yield from (name for name, amount in need.items() if exceeds(amount, usable(problem, node, name)))
 
 
 def shortages(problem: Any, replicas: Mapping[str, int]) -> Iterator[Shortage]:
@@ -139,14 +140,15 @@ def _shortage(
     everywhere, who = len(nodes) == len(problem.network.nodes), f"{enumerated(list(users))} need{'s' * (len(users) == 1)}"
     they = "the nodes" if everywhere else "they" if len(nodes) > 1 else "it"
     s = "s" * (they == "it")
-    if needed > offered * (1 + LIMIT_SLACK):
+    if exceeds(needed, offered):
         parts = [f"{name} {amount:.6g}" for name, amount in needs.items()]
         ((first, amount), *others) = users.items()
         detail = enumerated(parts) if others else f"{numbered(replicas[first], 'replica')} of {amount:.6g}"
-        return f"{they} offer{s} {offered:.6g} in all, {who} {needed:.6g} ({detail})"
+        sum_needed, sum_offered = digits_apart(needed, offered)
+        return f"{they} offer{s} {sum_offered} in all, {who} {sum_needed} ({detail})"
     if math.isinf(offered):
         return ""
-    places = {node: int(amount * (1 + LIMIT_SLACK) // smallest) for node, amount in room.items()}
+    places = {node: int(with_rounding(amount) // smallest) for node, amount in room.items()}
     count = sum(replicas[name] for name in users)
     if count <= sum(places.values()):
         return ""

@@ -30,7 +30,7 @@ from edrp.mapping.path_tasks import PathMap
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
 
-DIGITS = 12
+DIGITS = 15
 """Digits to which shares are rounded: a share near 1 must be 1, or presolve of solvers goes wrong at their tolerance."""
 
 
@@ -245,7 +245,7 @@ def _add_capacity_rows(program: Program, layers: MapLayers) -> None:
     ):
         if block in program.column_blocks and share.any():
             columns = program[block].T
-            exact = np.where(_usable(layers, block), np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 0.0)
+            exact = np.where(_usable(layers, block), np.minimum(np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 1.0), 0.0)
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 

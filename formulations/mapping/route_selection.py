@@ -31,7 +31,7 @@ from edrp.core.budget import deadline, now, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived
-from edrp.core.program import Arrays, Linear, Program
+from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer, Proof, resolution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.formulations.mapping.link_allocation import public_rates
@@ -296,23 +296,18 @@ class RouteSelection(Method):
         return answer.resting_on(proof)
 
 
-class RouteTree(Closing):
-    """Our own branch and bound, which begins without an incumbent; nothing is better than its best point by more than a gap."""
-
-    def __init__(self, arrays: Arrays, gap: float) -> None:
-        self._gap = gap
-        super().__init__(arrays, inf, SAME_VALUE)
-
-    def aim_at(self, target: float, tolerance: float) -> None:
-        """Prove that nothing is better than a target by more than half of what does not matter."""
-        super().aim_at(target, tolerance if target == inf else max(self._gap * abs(target), resolution(target)) / 2)
-
-
 def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | None]:
-    """The result of a tree, mostly of a few linear programs; where it grows, of HiGHS, which starts from its best point."""
+    """The result of a tree, mostly of a few linear programs; where it grows, of HiGHS, which starts from its best point.
+
+    The tree begins without an incumbent and leaves half of what does not matter open.
+    """
+
+    def tolerance(target: float) -> float:
+        return SAME_VALUE if target == inf else max(options.gap * abs(target), resolution(target)) / 2
+
     start = None
     if program.columns:
-        tree = RouteTree(program.arrays(), options.gap)
+        tree = Closing(program.arrays(), inf, tolerance)
         try:
             with deadline(now() + TREE_WORK):
                 tree.run()

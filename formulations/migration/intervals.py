@@ -23,7 +23,7 @@ from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.migration.interval_columns import NOBODY, OPEN, TAKEN, IntervalColumns
 from edrp.formulations.migration.node_rules import add_once_rows, placed, required_nodes, with_rules
-from edrp.migration.intervals import Assignment, Interval, give_out, load_limit
+from edrp.migration.intervals import Assignment, Interval, give_out, load_limit, sums_before
 from edrp.migration.single_step import MigrationProblem
 
 BYTES_PER_INTERVAL = 1000
@@ -138,7 +138,7 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
 
 def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:
     """Greatest end of an interval from each boundary (m + 1,), and least and greatest boundary before each place (n′ + 1,)."""
-    work_before = _before(problem.work)
+    work_before = sums_before(problem.work)
     tasks, nodes = len(problem.work), problem.nodes
     limit = load_limit(work_before[-1], nodes, problem.tolerance)
     reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
@@ -170,7 +170,7 @@ def _arcs(problem: MigrationProblem, position: Ints, first: Ints, end: Ints) -> 
     nobody = old > rightmost
     takes = (old == rightmost) | ((enters == TAKEN) & (leftmost == rightmost))
     old = np.where(nobody, 0, old)
-    state_before = _before(problem.state_size)
+    state_before = sums_before(problem.state_size)
     kept_state = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
     moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept_state), 0.0)
     leaves, node = np.where(takes & inside[end], TAKEN, OPEN), np.where(nobody, NOBODY, names[old])
@@ -202,10 +202,6 @@ def _add_sums(program: Program, name: str, columns: Ints, keys: Ints) -> None:
     added = program.add_columns(name, different.size, upper=1.0, integer=True)
     entries = [(sums, columns, 1.0), (np.arange(different.size), added, -1.0)]
     program.add_rows(name, different.size, entries, lower=0.0, upper=0.0)
-
-
-def _before(sizes: Sequence[float]) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(sizes)])
 
 
 def _positions(counts: Ints) -> Ints:

@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, matched, newest_leave
+from edrp.migration.intervals import sums_before
 
 LOAD_HALVINGS = 60
 """Halvings of the range of the least largest load: more than the precision of a float."""
@@ -64,7 +65,7 @@ class BalancedPacking:
 
 def least_largest_load(work: Floats, nodes: int) -> float:
     """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible."""
-    before = _before(work)
+    before = sums_before(work)
     low, high = max(float(work.max()), float(before[-1]) / nodes), float(before[-1])
     for _ in range(LOAD_HALVINGS):
         middle = (low + high) / 2
@@ -75,7 +76,7 @@ def least_largest_load(work: Floats, nodes: int) -> float:
 
 def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
     """Boundaries as near to equal shares of the work as the limit allows, with at least `min_tasks` tasks each."""
-    before = _before(work)
+    before = sums_before(work)
     tasks = work.size
     earliest = np.empty(nodes + 1, dtype=np.int64)
     earliest[nodes] = tasks
@@ -93,7 +94,7 @@ def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
 
 def _improve(change: NodeCountChange, boundaries: Ints, former: Ints, min_tasks: int) -> bool:
     """Move each boundary in place to where its two nodes keep the most state; return whether any moved."""
-    before = _before(change.work)
+    before = sums_before(change.work)
     moved = False
     for node in range(1, change.nodes_after):
         previous, boundary, following = boundaries[node - 1 : node + 2]
@@ -101,7 +102,7 @@ def _improve(change: NodeCountChange, boundaries: Ints, former: Ints, min_tasks:
         last = min(following - min_tasks, _reach(before, previous, change.limit))
         owners = change.node_of_task[first:last]
         gain = change.state_size[first:last] * ((owners == former[node - 1]).astype(np.float64) - (owners == former[node]))
-        kept_before = _before(gain)
+        kept_before = sums_before(gain)
         best = int(np.argmax(kept_before))
         if kept_before[best] > kept_before[boundary - first] + EQUAL_GAINS * change.state_size.sum():
             boundaries[node] = first + best
@@ -119,10 +120,6 @@ def _farthest(before: Floats, nodes: int, limit: float) -> Ints:
     for _ in range(nodes):
         boundaries.append(_reach(before, boundaries[-1], limit))
     return np.array(boundaries, dtype=np.int64)
-
-
-def _before(values: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(values)])
 
 
 def _groups(boundaries: Ints) -> Ints:

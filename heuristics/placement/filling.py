@@ -95,7 +95,7 @@ class Filling:
         limit = int(self.compiled.max_replicas[operator])
         with np.errstate(over="ignore"):
             fitting = self.free[np.ix_(nodes, demand > 0)] / demand[demand > 0]
-        fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
+        fewest = np.floor(fitting * (1 + LIMIT_SLACK)).min(axis=1, initial=limit)
         if self.rules is not None:
             fewest = np.minimum(fewest, self.rules.room(self.counts, operator, limit)[nodes])
         return np.maximum(fewest, 0).astype(np.int64)

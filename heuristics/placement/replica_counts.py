@@ -13,7 +13,6 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined
-from edrp.core.tolerances import EQUAL_VIOLATIONS
 
 
 @inlined
@@ -96,7 +95,7 @@ def strain(capacity: np.ndarray, used: np.ndarray, u: int, slack: float) -> tupl
     violations, overload = 0, 0.0
     for m in range(used.shape[1]):
         over = used[u, m] - capacity[u, m]
-        if over > slack * capacity[u, m] + EQUAL_VIOLATIONS:
+        if over > slack * capacity[u, m]:
             violations += 1
             overload += over / max(capacity[u, m], 1e-3 * over)
     return violations, overload

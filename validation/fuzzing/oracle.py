@@ -22,7 +22,7 @@ from edrp.core.methods import get_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
-from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, LIMIT_SLACK, PROVEN_OPTIMA_AGREEMENT
+from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
 from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
 
 GRACE = 2.0
@@ -156,44 +156,16 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
         solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None
     ]
     for one in compared:
-        if one.status == "infeasible" and feasible and _keeps_limits(problem, feasible[0]):
+        if one.status == "infeasible" and feasible:
             finds.append(f"{one.method} says infeasible, {feasible[0].method} holds a decision: {problem.kind}")
         bound, _ = _first_stage(one)
         for other in feasible:
             _, value = _first_stage(other)
             slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
             refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
-            if refuted and _keeps_limits(problem, other):
+            if refuted:
                 finds.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
     return finds
-
-
-def _keeps_limits(problem: Problem, solution: Solution) -> bool:
-    """Whether a decision keeps all limits and rules without the slack for rounding, up to a tenth of it.
-
-    What needs a billionth more than a node has is accepted as rounding, and may be cut off by a solver as too much.
-    """
-    if solution.decision is None:
-        return True
-    room = LIMIT_SLACK - FUZZED_LIMIT_NARROWING
-    if any(rule.hard and rule.evaluate(problem, solution.decision) > room * rule.scale for rule in getattr(problem, "rules", ())):
-        return False
-    document = json.loads(problem.model_dump_json())
-    for holder, names in [(document, ["limits"]), *((node, ["resources", "capacity"]) for node in _nodes(document))]:
-        holder.update({name: _narrower(holder[name]) for name in names if name in holder})
-    narrower: Problem = type(problem).model_validate(document)
-    return not narrower.evaluate(solution.decision).broken
-
-
-def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return list((document.get("network") or {}).get("nodes", ()))
-
-
-def _narrower(value: Any) -> Any:
-    """Return a limit, or a table of limits, with every number smaller by `FUZZED_LIMIT_NARROWING`; None stays None."""
-    if isinstance(value, dict):
-        return {name: _narrower(inner) for name, inner in value.items()}
-    return value * (1 - FUZZED_LIMIT_NARROWING) if isinstance(value, float) else value
 
 
 def _first_stage(solution: Solution) -> tuple[float | None, float | None]:

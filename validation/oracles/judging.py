@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 Document = dict[str, Any]
-BILLIONTH = Fraction(1, 10**9)
-SLACK = 1 + BILLIONTH
+ROUNDING = Fraction(25, 10**14)
+SLACK = 1 + ROUNDING
+"""Factor by which a sum may be beyond a limit: rounding of binary64, as evaluators allow it."""
 
 
 class Judged(NamedTuple):

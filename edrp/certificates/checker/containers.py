@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from .network import Graph, by_resource
-from .reading import SAME, SLACK, fraction, need, unique
+from .reading import SLACK, fraction, need, unique
 
 Counts = dict[str, int]
 
@@ -47,7 +47,7 @@ class Containers(Graph):
         for name, operator in self.operators.items():
             fewest = operator.get("min_instances", 1)
             if self.busy is not None:
-                fewest = max(fewest, math.ceil(load * self.load[name] * self.occupied(name) / self.busy - SAME))
+                fewest = max(fewest, math.ceil(load * self.load[name] * self.occupied(name) / self.busy * (2 - SLACK)))
             max_instances = operator.get("max_instances") or 10**5
             count = counts.get(name, 0)
             need(fewest <= count <= max_instances, f"{name}: {count} instances, where {fewest} to {max_instances} are due")
@@ -59,7 +59,7 @@ class Containers(Graph):
     def left(self, name: str, arriving: Fraction, count: int, seconds: Any) -> Fraction:
         """Items that are left of those that arrive, when so many instances have served them for so many seconds."""
         unserved = arriving - count * seconds / self.occupied(name)
-        return unserved if unserved > SAME * arriving else Fraction(0)
+        return unserved if unserved > (SLACK - 1) * arriving else Fraction(0)
 
 
 def added(parts: Any) -> Counts:

@@ -14,7 +14,7 @@ VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
 MAX_SECONDS = 1800
 MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS, MAX_OPEN = 400, 400, 10**6, 10**6, 10**7, 10**4
-TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
+TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(25, 10**14)
 """Amount by which a better decision may be missed; relative error of a stated value; factor on the limits of decisions."""
 NEVER = float("inf")
 """More than every cost."""

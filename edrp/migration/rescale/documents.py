@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import accumulate
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.migration.intervals import sums_before
 from edrp.placement.application import Application, Operator
 from edrp.placement.network import Network, Node
 
@@ -64,7 +64,7 @@ class KeyedTasks(Document):
     @cached_property
     def work_before(self) -> tuple[float, ...]:
         """Work of all tasks before each one, and of all, shape (tasks + 1,)."""
-        return tuple(accumulate(self.work, initial=0.0))
+        return tuple(sums_before(self.work).tolist())
 
 
 class KeyedOperator(Operator):

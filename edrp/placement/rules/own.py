@@ -11,7 +11,7 @@ from edrp.core.document import Faults, Name
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Rows
 from edrp.core.plugins import added, refuse_taken
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import SAME_VALUE
 from edrp.core.wording import suggestion
 from edrp.placement.rules.arrays import record_whole, row_violation
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
@@ -124,7 +124,7 @@ class PythonRule(Rule):
     def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
         """In words how `evaluate` and the rows of `linearise` disagree about a deployment, or ""."""
         value, rows = self.evaluate(problem, deployment), row_violation(record_whole(self, problem), problem, deployment)
-        if abs(value - rows) <= LIMIT_SLACK * max(1.0, value):
+        if abs(value - rows) <= SAME_VALUE * max(1.0, value):
             return ""
         return (
             f"rule '{self.name}' (in Python, {self.type}) contradicts itself: "

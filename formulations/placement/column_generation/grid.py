@@ -63,7 +63,7 @@ def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, finenes
         is_exact = capacity[m] / divisor <= 2 * fineness[side]
         exact &= is_exact
         unit[side] = divisor if is_exact else capacity[m] / fineness[side]
-        cells[side] = int(capacity[m] / unit[side] + GRID_CELL_SLACK) + 1
+        cells[side] = int(capacity[m] / unit[side] + (0.0 if is_exact else GRID_CELL_SLACK)) + 1
         # The margin is far below what `kernels._bound_after` adds to the room that is left.
         need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / max_instances.sum()), 0)
     return Grid(axis, unit, cells, need, exact)

@@ -108,7 +108,7 @@ def _classes(candidate: Bools, capacity: Floats, demand: Floats, instances: Ints
     for members in alike.values():
         room = capacity[members[0]]
         fits = np.where(demand > 0, room / np.where(demand > 0, demand, 1.0), np.inf).min(axis=1, initial=np.inf)
-        max_instances = np.where(candidate[:, members[0]], np.minimum(instances, np.floor(fits + 1e-12)), 0).astype(np.int64)
+        max_instances = np.where(candidate[:, members[0]], np.minimum(instances, np.floor(fits)), 0).astype(np.int64)
         if max_instances.any():
             classes.append(SupervisorClass(np.array(members, np.int64), room, max_instances))
     return tuple(classes)

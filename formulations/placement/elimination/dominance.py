@@ -85,10 +85,11 @@ def _dominates(labels: BeamLabels, comparison: Comparison, a: int, b: int, slot:
     for k in range(comparison.nodes.size):
         for m in range(comparison.free.shape[1]):
             mine, other = comparison.recent_taken[slot, k, m], comparison.recent_taken[own, k, m]
-            if mine > other + EQUAL_AMOUNTS and mine > comparison.free[k, m]:
+            if mine > other * (1 + EQUAL_AMOUNTS) and mine > comparison.free[k, m]:
                 return False
     for k in range(comparison.pending.size):
-        if abs(labels.rules[a, comparison.pending[k]] - labels.rules[b, comparison.pending[k]]) > EQUAL_AMOUNTS:
+        mine, other = labels.rules[a, comparison.pending[k]], labels.rules[b, comparison.pending[k]]
+        if abs(mine - other) > EQUAL_AMOUNTS * abs(other):
             return False
     return True
 

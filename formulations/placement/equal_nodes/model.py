@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import EQUAL_AMOUNTS, LIMIT_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
 from edrp.formulations.placement.equal_nodes.moves import Moves
@@ -225,7 +225,8 @@ def build_quotient(model: EliminationModel, number: Ints) -> Quotient:
 def fitting_replicas(demand: Floats, free: Floats, most: Ints) -> Ints:
     """Replicas, at most so many, that fit into what nodes have `free`, shape (nodes, resources); shape (nodes,)."""
     for m in np.flatnonzero(demand > 0):
-        fitting = np.floor(np.where(np.isfinite(free[:, m]), free[:, m], UNLIMITED) / demand[m] + WHOLE_NUMBER_SLACK)
+        room = np.where(np.isfinite(free[:, m]), free[:, m], UNLIMITED)
+        fitting = np.floor((room + QUOTIENT_USE_SLACK) / demand[m])
         most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
     return most
 
@@ -249,8 +250,8 @@ def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
         demand[:, m] /= unit
         capacity[:, m] = capacity[:, m] * (1 + LIMIT_SLACK) / unit
         whole = np.rint(demand[:, m])
-        if np.abs(demand[:, m] - whole).max() < WHOLE_NUMBER_SLACK:
-            demand[:, m], capacity[:, m] = whole, np.floor(capacity[:, m] + WHOLE_NUMBER_SLACK)
+        if (np.abs(demand[:, m] - whole) <= EQUAL_AMOUNTS * whole).all():
+            demand[:, m], capacity[:, m] = whole, np.floor(capacity[:, m])
     return demand, capacity
 
 

@@ -95,7 +95,7 @@ class Moves:
         """Whether a move within a given downtime exists, and the minimum replicas on each node after any such move."""
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._kept:
-            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + DOWNTIME_SLACK
+            times, allowed = self.times(j, replicas), longest * (1 + DOWNTIME_SLACK) - self.compiled.synchronisation_time
             found = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
             _keep(self._kept, key, found)
         return self._kept[key]
@@ -104,7 +104,7 @@ class Moves:
         """Boxes of replicas on each node, in each of which a move takes no longer than this; each move in time is in one."""
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._boxes:
-            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + DOWNTIME_SLACK
+            times, allowed = self.times(j, replicas), longest * (1 + DOWNTIME_SLACK) - self.compiled.synchronisation_time
             senders = np.flatnonzero(times.before) if allowed >= 0 else ()
             tried = [
                 _box(times, room, int(slowest), stay, allowed)

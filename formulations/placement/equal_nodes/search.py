@@ -272,7 +272,7 @@ class CaseSearch:
         quotient = self.quotient
         remaining = replace(quotient, choices=quotient.choices.select(self._alive))
         if self._late is not None and quotient.least_downtime < self._late <= quotient.longest_downtime:
-            sooner = replace(remaining, longest_downtime=self._late - 1.5 * DOWNTIME_SLACK)
+            sooner = replace(remaining, longest_downtime=self._late * (1 - 1.5 * DOWNTIME_SLACK))
             parts = [sooner, replace(remaining, least_downtime=self._late)]
             return [replace(self, quotient=part, mirrored=False) for part in parts]
         if self._closed_one_by_one(allowed):

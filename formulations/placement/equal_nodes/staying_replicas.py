@@ -111,7 +111,7 @@ def _same(one: Quotient, other: Quotient) -> bool:
 def _looked_at(quotient: Quotient) -> Quotient:
     """Compute the staying replicas once, and drop choices that no longer fit."""
     choices = quotient.choices
-    downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + DOWNTIME_SLACK
+    downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime * (1 + DOWNTIME_SLACK)
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
     for j in range(quotient.operators):
         least_staying: Ints | None = None
@@ -119,7 +119,7 @@ def _looked_at(quotient: Quotient) -> Quotient:
         max_staying = _most(quotient, j)
         for row in own:
             kept, seconds = _row(quotient, int(row), max_staying)
-            possible[row] = seconds <= quotient.longest_downtime + DOWNTIME_SLACK
+            possible[row] = seconds <= quotient.longest_downtime * (1 + DOWNTIME_SLACK)
             if possible[row]:
                 downtime[row] = max(downtime[row], seconds)
                 least_staying = kept if least_staying is None else np.minimum(least_staying, kept)

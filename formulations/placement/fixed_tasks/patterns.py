@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import AnyInts, Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.core.tolerances import PATTERN_LOAD_SLACK
+from edrp.core.tolerances import LIMIT_SLACK, PATTERN_LOAD_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, leaving_shares
 
 ROW_WORK = 2e-7
@@ -109,7 +109,7 @@ class PatternLister:
         upper = np.concatenate([tasks.room, limits]) * (1 + PATTERN_LOAD_SLACK)
         total, limited = tasks.arrays.totals @ self.amounts, np.isfinite(upper)
         others = (tasks.nodes - 1) * np.where(limited, upper, 0.0)
-        lower = np.where(limited, total - others - PATTERN_LOAD_SLACK * np.abs(total), -np.inf)
+        lower = np.where(limited, total - others - LIMIT_SLACK * np.abs(total), -np.inf)
         lower[tasks.room.size :][tasks.streamed] = -np.inf
         return lower, upper
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.tolerances import EQUAL_AMOUNTS, LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.fixed_tasks.pricing_kernel import MULTIPLIER_STEPS, empty_costs, set_multipliers
 from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices, cheapest_patterns, extend_labels, first_labels
 from edrp.formulations.placement.fixed_tasks.pricing_tree import OperatorTree, PatternRows
@@ -47,7 +47,7 @@ class Pricing:
         self.nodes, self.order = tasks.nodes, order
         arrays = tasks.arrays
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(arrays.use > 0, np.floor(limits * (1 + LIMIT_SLACK) / arrays.use + WHOLE_NUMBER_SLACK), np.inf).min(
+            alone = np.where(arrays.use > 0, np.floor(limits * (1 + LIMIT_SLACK) / arrays.use), np.inf).min(
                 axis=1, initial=np.inf
             )
         max_tasks = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
@@ -107,7 +107,7 @@ def _count_units(arrays: LoadArrays, tree: OperatorTree, upper: Floats, most: In
     row = int(scarcity.argmax())
     own, unit = amounts[:, row], upper[row] / units
     least_amount = float(own[own > 0].min())
-    if least_amount > unit and np.allclose(own / least_amount, np.rint(own / least_amount), rtol=0, atol=WHOLE_NUMBER_SLACK):
+    if least_amount > unit and np.allclose(own / least_amount, np.rint(own / least_amount), rtol=EQUAL_AMOUNTS, atol=0):
         unit, units = least_amount, int(upper[row] / least_amount)
     return np.floor(np.outer(own, counts) / unit + WHOLE_NUMBER_SLACK).astype(np.int64), units
 

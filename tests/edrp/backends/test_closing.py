@@ -138,7 +138,7 @@ def test_the_tree_goes_on_from_better_points():
         inside = grid[:, (rows @ grid <= limit[:, None] + 1e-9).all(axis=0)]
         arrays = whole(costs, rows, [None, None], limit, 4.0).arrays()
         start = inside[:, int(np.argmax(costs @ inside))].astype(float)
-        point, value = closed(arrays, start, 1e-9)
+        point, value = closed(arrays, start, lambda _: 1e-9)
         assert value == pytest.approx((costs @ inside).min(), abs=1e-9), seed
         assert (arrays.matrix @ point <= limit + 1e-9).all()
 
@@ -153,7 +153,7 @@ def test_leaves_hold_where_columns_have_no_bounds():
         program.add_row(f"at least {index}", Linear.of(peak) + Linear.of(place[index : index + 1], -load), lower=0)
     program.minimise(Linear.of(peak, 1e6) + Linear.of(place, 1e-6))
     arrays = program.arrays()
-    point, value = closed(arrays, np.array([0.44, 1, 1, 1, 1, 1, 1.0]), 1e-3)
+    point, value = closed(arrays, np.array([0.44, 1, 1, 1, 1, 1, 1.0]), lambda _: 1e-3)
     assert value == pytest.approx(0.29e6 + 3e-6)
     assert point[1:].tolist() == [0, 1, 1, 0, 1, 0]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from edrp.validation.oracles.judging import BILLIONTH, SLACK, Document, Judged
+from edrp.validation.oracles.judging import ROUNDING, SLACK, Document, Judged
 
 MANY = 100
 """Instances of an operator on a host, or hosts of a type, where nothing limits them; more are never looked for."""
@@ -63,7 +63,7 @@ class Hosting:
         """Fewest and most instances of an operator at a load."""
         operator, fewest = self.operators[name], self.operators[name].get("min_instances", 1)
         if self.busy is not None:
-            fewest = max(fewest, math.ceil(load * self.rate[name] * self.seconds[name] / self.busy - BILLIONTH))
+            fewest = max(fewest, math.ceil(load * self.rate[name] * self.seconds[name] / self.busy * (1 - ROUNDING)))
         return fewest, operator.get("max_instances") or 100_000
 
     def enough(self, counts: dict[str, int], load: Any) -> bool:
@@ -73,7 +73,7 @@ class Hosting:
     def left(self, name: str, arriving: Any, count: int, length: Any) -> Fraction:
         """Items that so many instances do not serve in a time."""
         unserved = Fraction(arriving) - count * length / self.seconds[name]
-        return unserved if unserved > BILLIONTH * arriving else Fraction(0)
+        return unserved if unserved > ROUNDING * arriving else Fraction(0)
 
     def fillings(self, kind: str) -> list[dict[str, int]]:
         """All ways to fill one host of a type."""
