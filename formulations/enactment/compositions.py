@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
@@ -171,7 +171,7 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
             f"{kinds} host types with up to {highest.max():.0f} hosts each have {amount(combinations)} combinations, more than "
             f"the {MAX_COMBINATIONS:,} that are looked at; give the host types limits"
         )
-    grid = np.indices([int(count) + 1 for count in highest]).reshape(kinds, -1).T
+    grid = flattened(np.indices([int(count) + 1 for count in highest])).T
     enough = (grid @ arrays.sizes.capacity * (1 + LIMIT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = INCUMBENT_SLACK * max(1.0, abs(objective))
     reached = grid[enough & (grid @ arrays.price + min_penalty <= objective + slack)]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.tolerances import LIMIT_SLACK, MIN_PATH_FLOW
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
@@ -172,7 +172,7 @@ def _usage(
     relaxation: BoxRelaxation, on_path: list[int], candidates: list[SeatGroups], forward: list[Floats], hops: list[Floats]
 ) -> Floats:
     """Resources that the relaxed optimum takes, shape (nodes, resources)."""
-    flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
+    flat = flattened(relaxation.unary).argmin(axis=1)
     nodes, seats = np.divmod(flat, relaxation.unary.shape[2])
     onward = 0
     for position in range(len(on_path) - 1, -1, -1):
