@@ -130,7 +130,7 @@ def _chain(
     candidates = [seat_candidates(box, i, seats) for i in on_path]
     own_costs = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
     cells = sum(len(tail.node) * len(head.node) for tail, head in pairwise(candidates))
-    refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "use annealing, which proves nothing")
+    refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "", ("annealing",))
     hops = []
     for k, e in enumerate(path):
         look("a proof")
