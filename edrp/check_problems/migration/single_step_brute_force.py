@@ -78,7 +78,7 @@ def _matched(problem: MigrationProblem, boundaries: tuple[int, ...], load: float
 
 
 def assignments(problem: MigrationProblem) -> Iterator[Assignment]:
-    """Yield every decision: each split of the tasks, on old nodes and new ones in any order; idle nodes are added where possible."""
+    """Yield every decision: each split of the tasks, on old and new nodes in any order; idle nodes are added where possible."""
     tasks, before = len(problem.work), len(problem.intervals)
     for count in range(1, min(tasks, problem.nodes) + 1):
         for inner in combinations(range(1, tasks), count - 1):

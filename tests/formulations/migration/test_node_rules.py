@@ -80,7 +80,7 @@ def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() ->
     tested = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
-    with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; the program of `highs` does"):
+    with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):
         edrp.solve(ruled, "ssm")
     assert edrp.solve(ruled).method == "auto: highs (intervals program)"
     assert edrp.solve(LINE).method == "auto: ssm"
