@@ -51,8 +51,7 @@ def base_document(kind: str, seed: int) -> Document:
 
 
 def _operators(document: Document) -> list[Document]:
-    operators: list[Document] = document["application"]["operators"] if "application" in document else []
-    return operators
+    return list(document.get("application", {}).get("operators", ()))
 
 
 def _loads(document: Document) -> list[Document]:
@@ -61,10 +60,9 @@ def _loads(document: Document) -> list[Document]:
 
 def one_operator(document: Document, random: Random) -> None:
     """Keep the first operator, component or flow."""
-    for holder, field in ((document.get("task", {}), "components"), (document, "flows")):
-        holder.update({field: holder[field][:1]} if field in holder else {})
-    if "bandwidths" in document.get("task", {}):
-        document["task"]["bandwidths"] = document["task"]["bandwidths"][: 1 + len(document["task"]["components"])]
+    task = document.get("task", {})
+    for holder, field, kept in ((task, "components", 1), (task, "bandwidths", 2), (document, "flows", 1)):
+        holder.update({field: holder[field][:kept]} if field in holder else {})
     if "application" in document:
         document["application"] |= {"operators": _operators(document)[:1], "streams": []}
         names = {operator["name"] for operator in _operators(document)}
@@ -76,12 +74,10 @@ def one_operator(document: Document, random: Random) -> None:
 
 def one_node(document: Document, random: Random) -> None:
     """Keep the first node or host type, and nothing that runs elsewhere."""
+    document.update({"host_types": document["host_types"][:1]} if "host_types" in document else {})
     if "network" in document:
         document["network"] |= {"nodes": document["network"]["nodes"][:1], "links": []}
-        if "task" in document:
-            document["task"] |= dict.fromkeys(("source", "delivery"), document["network"]["nodes"][0]["name"])
-    if "host_types" in document:
-        document["host_types"] = document["host_types"][:1]
+        document.get("task", {}).update(dict.fromkeys(("source", "delivery"), document["network"]["nodes"][0]["name"]))
     for operator in _operators(document):
         operator["candidates"] = None
     document.update({field: None for field in ("current", "initial") if isinstance(document.get(field), dict)})
@@ -89,16 +85,20 @@ def one_node(document: Document, random: Random) -> None:
 
 def zero_rates(document: Document, random: Random) -> None:
     """Let nothing flow, and no task have any work."""
+    task, streams = document.get("task", {}), document.get("application", {}).get("streams", ())
     for operator in _operators(document):
         operator["external_rate"] = 0.0
-    for stream in document.get("application", {}).get("streams", ()):
-        stream.update({"rate": 0.0} if stream.get("rate") else {})
     for load in _loads(document):
         load["external_rates"] = dict.fromkeys(load["external_rates"], 0.0)
-    for holder, field in ((document.get("task", {}), "bandwidths"), (document, "forecast"), (document, "work")):
-        if field in holder:
+    for holder, field in (
+        (task, "bandwidths"),
+        (task, "rate"),
+        (document, "forecast"),
+        (document, "work"),
+        *((s, "rate") for s in streams),
+    ):
+        if holder.get(field):
             holder[field] = (0.0 * np.array(holder[field])).tolist()
-    document.get("task", {}).update({"rate": 0.0} if document.get("task", {}).get("rate") else {})
 
 
 def no_resources(document: Document, random: Random) -> None:
@@ -164,14 +164,10 @@ def hard_rule(document: Document, random: Random) -> None:
     if kind in DRAWS:
         _add_placement_rule(document, random, None)
         return
-    name = {"name": "hard", "rule": "forbidden" if kind == "migration" else "apart"}
-    if kind == "migration":
-        fields: Document = {"tasks": [[0, 1]], "nodes": [int(random.integers(len(document["intervals"])))]}
-    elif kind == "enactment":
-        fields = {"operators": [operator["name"] for operator in _operators(document)]}
-    else:
-        fields = {"components": [component["name"] for component in document["task"]["components"]]}
-    document["rules"] = [{**name, **fields}]
+    names = [part["name"] for part in (_operators(document) or document.get("task", {}).get("components", ()))]
+    drained = {"rule": "forbidden", "tasks": [[0, 1]], "nodes": [int(random.integers(len(document.get("intervals", [0]))))]}
+    apart = {"rule": "apart", "operators" if kind == "enactment" else "components": names}
+    document["rules"] = [{"name": "hard", **(drained if kind == "migration" else apart)}]
 
 
 def soft_rule(document: Document, random: Random) -> None:
