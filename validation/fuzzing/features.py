@@ -126,7 +126,7 @@ def current_deployment(document: Document, random: Random) -> None:
     problem: Any = loads(json.dumps(document))
     placed = getattr(problem, "base", problem)
     listed = list(islice(keyed_deployments(problem) if problem.kind == "rescale" else deployments(placed), TO_CHOOSE_FROM))
-    chosen = listed[int(random.integers(len(listed)))]
+    chosen: Any = listed[int(random.integers(len(listed)))]
     document["initial" if problem.kind == "edrp-sequence" else "current"] = json.loads(chosen.model_dump_json())
 
 
