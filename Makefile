@@ -68,9 +68,11 @@ mutants: $(VENV)/.installed-test
 	$(BIN)/python tests/mutants.py
 
 # Mutated documents of all kinds, 20,000 of them, each under `auto`, all exact methods by name and another one: an hour of an idle
-# machine. Stop with Ctrl-C, and the same command goes on. What does not hold is written to fuzz/finds.
+# machine; then all pairs of features in tiny problems, against enumeration. Stop with Ctrl-C, and the same command goes on. What
+# does not hold is written to fuzz/finds.
 fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python -m edrp.validation.fuzzing run --cases 20000 --processes 2 --also examples --also tests/validation/fuzzing/hostile
+	$(BIN)/python -m edrp.validation.fuzzing pairs --cases 2000 --processes 2
 	$(BIN)/python benchmarks/wrong_optima.py
 	$(BIN)/python benchmarks/corrupted_certificates.py
 

@@ -44,7 +44,7 @@ KINDS = (
         display="edrp.cli.display.policy:policy_parts",
         view=None,
         explain=None,
-        explain_infeasibility=None,
+        explain_infeasibility="edrp.explanations.policy_infeasibility:explain_policy_infeasibility",
         families="edrp.datasets.families.placement.policy:FAMILIES",
         check_problems="edrp.check_problems.placement.policy_problems:EdrpPolicyCheckProblems",
     ),

@@ -220,8 +220,7 @@ def enumerate_partitions(
     count = sum(paths_to_end(graph)[0]) if expected is None else expected
     shown = min(count, 10**30)  # an int may exceed every float
     what = f"{shown:.6g} partitions of {tasks} tasks into {nodes} intervals"
-    remedy = "lower the tolerance, or use a method that does not list them"
-    refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
+    refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, "lower the tolerance", ("fitted",))
     look("the partitions")
     spend(LISTED_PARTITION_UNITS * count)
     rows = np.empty((count, nodes + 1), boundary_type(tasks))

@@ -46,7 +46,7 @@ class LoadSeries:
             why = f"must be a multiple of {self.step:g} s, and at most {self.counts.size * self.step:g} s, for {self.name}"
             raise InvalidInstanceError([Fault("interval", f"{interval:g}", why)])
         whole = self.counts.size // steps * steps
-        return np.asarray(self.counts[:whole].reshape(-1, steps).sum(axis=1))
+        return np.asarray(self.counts[:whole].reshape(whole // steps, steps).sum(axis=1))
 
     def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> Ints:
         """Compute the nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from edrp.auto.portfolio import Portfolio, PortfolioStage, Stages
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
-from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
+from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, alternative, get_method, methods
 from edrp.core.solution import Answer
-from edrp.core.wording import suggestion
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -291,7 +290,7 @@ def choose(problem: Any) -> Method:
     kind = find_kind(problem.kind)
     if kind is None or kind.choose is None:
         why = f"there is no automatic choice for problems of kind {problem.kind!r}"
-        raise UnsupportedProblemError(why + suggestion("", methods(problem.kind)))
+        raise UnsupportedProblemError(why, alternative(problem, Auto.name))
     return kind.choose(problem)
 
 
@@ -319,7 +318,7 @@ class Auto(Method):
         try:
             self.resolve(problem)
         except UnsupportedProblemError as error:
-            return str(error)
+            return error.why
         return None
 
     def resolve(self, problem: Any) -> Method:

@@ -158,7 +158,9 @@ def _refusals(arrays: Arrays) -> Iterator[None]:
             rows, columns = arrays.matrix.shape
             raise UnsupportedProblemError(
                 f"a program of {numbered(columns, 'column')} and {numbered(rows, 'row')} is too large for gurobi without a "
-                f"licence: {FREE_SIZE} of each (a row with two limits counts twice); install a licence, or use highs or scip"
+                f"licence: {FREE_SIZE} of each (a row with two limits counts twice)",
+                "install a licence",
+                ("highs",),
             ) from None
         if error.errno == GRB.Error.NO_LICENSE:
             raise BackendUnavailableError(f"backend 'gurobi' has no valid licence: {error}; highs and scip need none") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,12 @@ def entries(table: NDArray[Any]) -> tuple[Ints, Ints]:
     """
     rows, columns = np.nonzero(table)
     return np.ascontiguousarray(rows), np.ascontiguousarray(columns)
+
+
+def flattened(table: NDArray[Any], axes: int = 1) -> NDArray[Any]:
+    """The table with one axis in place of all after the first `axes`; `reshape` does not know its length where a table is empty.
+
+    >>> flattened(np.zeros((0, 2, 3))).shape
+    (0, 6)
+    """
+    return table.reshape(*table.shape[:axes], prod(table.shape[axes:]))

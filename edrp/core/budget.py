@@ -311,8 +311,8 @@ def memory_limit() -> float:
     return min(CEILING, physical / 2)
 
 
-def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
-    """Refuse work that needs `needed` bytes when that is more than `memory_limit()`.
+def refuse_beyond_memory(needed: float, what: str, remedy: str, instead: tuple[str, ...] = ()) -> None:
+    """Refuse work that needs `needed` bytes when that is more than `memory_limit()`; `instead` as in `RefusedError`.
 
     Raises
     ------
@@ -328,7 +328,7 @@ def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise ProblemTooLargeError(
-            f"{what} need {needed / 2**30:.1f} GiB, more than the {limit / 2**30:.1f} GiB set aside; {remedy}"
+            f"{what} need {needed / 2**30:.1f} GiB, more than the {limit / 2**30:.1f} GiB set aside", remedy, instead
         )
 
 

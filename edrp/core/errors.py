@@ -208,11 +208,37 @@ class UnwritableError(EdrpError, OSError):
         return type(self), (self.path, self.why)
 
 
-class UnsupportedProblemError(EdrpError):
-    """A method cannot express this problem; the message names one that can."""
+class RefusedError(EdrpError):
+    """A method does not take a problem.
+
+    Parameters
+    ----------
+    why
+        What stands in the way.
+    remedy
+        What to do about it; "" where only another method helps.
+    instead
+        Names of methods without this obstacle. `edrp.solve` names the first one that takes the problem, which it asks.
+
+    Examples
+    --------
+    >>> print(RefusedError("30000 nodes need 1024 GiB", "narrow the candidates", ("greedy",)))
+    30000 nodes need 1024 GiB; narrow the candidates
+    """
+
+    def __init__(self, why: str, remedy: str = "", instead: tuple[str, ...] = ()) -> None:
+        self.why, self.remedy, self.instead = why, remedy, instead
+        super().__init__(f"{why}; {remedy}" if remedy else why)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.why, self.remedy, self.instead)
 
 
-class ProblemTooLargeError(EdrpError):
+class UnsupportedProblemError(RefusedError):
+    """A method cannot express this problem; the message names one that can, if there is one."""
+
+
+class ProblemTooLargeError(RefusedError):
     """The problem would need more memory than there is; the message says how much, before allocating it."""
 
 

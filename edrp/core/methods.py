@@ -16,7 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from edrp.core import budget
 from edrp.core.arguments import check_arguments, described
-from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, InvalidInstanceError, OutOfTimeError, UnsupportedProblemError
+from edrp.core.errors import (
+    EdrpError,
+    Fault,
+    InvalidArgumentError,
+    InvalidInstanceError,
+    OutOfTimeError,
+    UnsupportedProblemError,
+)
 from edrp.core.kernels import interpreted_first, is_interpreting
 from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.solution import Answer
@@ -198,7 +205,7 @@ class Method(ABC):
         """Kinds of problems that it takes; a subclass sets them as a class attribute."""
 
     def refusal(self, problem: Any) -> str | None:
-        """Why this problem cannot be expressed, naming a method that can; None if it can."""
+        """Why this problem cannot be expressed; None if it can. `resolve` adds which method can."""
         return None
 
     def resolve(self, problem: Any) -> Method:
@@ -210,7 +217,7 @@ class Method(ABC):
             When the problem is refused.
         """
         if refusal := self.refusal(problem):
-            raise UnsupportedProblemError(refusal)
+            raise UnsupportedProblemError(refusal, alternative(problem, self.name))
         return self
 
     def read_parameters(self, options: Options) -> Any:
@@ -357,6 +364,43 @@ def get_method(name: str, kind: str | None = None) -> Method:
     if method is None:
         raise EdrpError(f"no method {name!r}{suggestion(name, methods(kind))}")
     raise EdrpError(f"method {name!r} takes no problems of kind {kind!r}; there are {', '.join(methods(kind))}")
+
+
+def alternative(problem: Any, refusing: str, among: Sequence[str] | None = None) -> str:
+    """Name a method that takes a problem, which each is asked, in words.
+
+    Parameters
+    ----------
+    refusing
+        Name of the method that does not.
+    among
+        Names of the only ones that may be named, by preference. None for all of the kind, those that prove their answers first.
+
+    Returns
+    -------
+    str
+        "" where none among some takes it.
+
+    Examples
+    --------
+    >>> from edrp.datasets import layered
+    >>> alternative(layered(4, seed=0), "eliminate", ("ssm", "annealing", "highs"))
+    'use annealing, which proves nothing'
+    """
+    for method in _by_preference(problem.kind) if among is None else filter(None, map(find_method, among)):
+        if method.name != refusing and problem.kind in method.kinds and method.refusal(problem) is None:
+            return f"use {method.name}" + ("" if method.exact else ", which proves nothing")
+    return "no method takes this problem" if among is None else ""
+
+
+def _by_preference(kind: str) -> list[Method]:
+    known = [method for name, method in methods(kind).items() if name not in ("auto", *NEEDS_PARAMETERS)]
+    # Other backends solve the program of highs, which is always installed.
+    return sorted(known, key=lambda method: (not method.exact, method.name != "highs"))
+
+
+NEEDS_PARAMETERS = ("stored-policy",)
+"""Methods that do not run without parameters."""
 
 
 def run_method(method: Method, problem: Any, options: Options) -> Answer:

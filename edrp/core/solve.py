@@ -17,9 +17,9 @@ from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificat
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
 from edrp.core.compiling import compilation
-from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, RefusedError, VerificationError
 from edrp.core.kinds import find_kind
-from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
+from edrp.core.methods import Options, Progress, ResolvedMethod, alternative, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_caller, warning_texts
 from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
@@ -270,6 +270,11 @@ def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluati
         answer = resolved.named(run_method(resolved.method, problem, options))
     except OutOfTimeError as error:
         answer = Answer("none", "time_limit", method=name, notes=(str(error),))
+    except RefusedError as error:
+        if not error.instead:
+            raise
+        others = ", or ".join(filter(None, (error.remedy, alternative(problem, name, error.instead))))
+        raise type(error)(error.why, others) from error
     except SystemExit as error:
         raise VerificationError(f"method {name}: wanted to end the process") from error
     return _no_worse_than_given(problem, options, answer, verified(problem, answer, options.gap, name))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edrp.core.budget import now
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solution import Answer
 from edrp.core.solve import solve
-from edrp.placement.edrp import Limits
+from edrp.placement.edrp import EdrpProblem, Limits
 from edrp.placement.sequence import EdrpSequence, Period
 
 ANY = 1e9
@@ -27,23 +29,38 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple
         One sentence per demand, each with its period; a sentence about a change where every period by itself is feasible; empty
         where nothing was found out.
     """
-    if clashes := problem.clashes():
-        first = clashes[0].partition(":")[0]
-        return tuple(clash for clash in clashes if clash.startswith(f"{first}:"))
-    end = now() + units
-    known: set[str] = set()
+    end, loads, known = now() + units, [], set()
     for number, period in enumerate(problem.periods):
         load = period.model_dump_json(exclude={"duration"})
         before = problem.initial if number == 0 else None
-        if load in known and before is None:
-            continue
+        if load not in known or before is not None:
+            loads.append((f"periods[{number}]", problem.period(number, before).problem))
         known.add(load)
-        loaded = problem.period(number, before).problem
-        share = max(0.0, end - now()) / (len(problem.periods) - number)
+    return clashes_of_one_load(problem.clashes(), loads, units) or _impossible_change(problem, max(0.0, end - now()))
+
+
+def clashes_of_one_load(clashes: Sequence[str], loads: Sequence[tuple[str, EdrpProblem]], units: float) -> tuple[str, ...]:
+    """Say what clashes under the first load that has no feasible deployment.
+
+    Parameters
+    ----------
+    clashes
+        Sentences that are known without solving, which begin with the name of their load.
+    loads
+        Names and problems of loads, with what runs before where that matters.
+    units
+        Units of work for all of them.
+    """
+    if clashes:
+        first = clashes[0].partition(":")[0]
+        return tuple(clash for clash in clashes if clash.startswith(f"{first}:"))
+    end = now() + units
+    for number, (name, loaded) in enumerate(loads):
+        share = max(0.0, end - now()) / (len(loads) - number)
         alone = solve(loaded, work_limit=share, gap=ANY)
         if alone.status == "infeasible":
-            return tuple(f"periods[{number}]: {clash}" for clash in alone.clashes or ("has no feasible deployment",))
-    return _impossible_change(problem, max(0.0, end - now()))
+            return tuple(f"{name}: {clash}" for clash in alone.clashes or ("has no feasible deployment",))
+    return ()
 
 
 def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:

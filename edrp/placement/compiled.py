@@ -79,7 +79,9 @@ def replica_counts(members: Ints32, nodes: int) -> Floats:
 TABLES = 3
 """Tables over the pairs of nodes that are held at once: delays, prices and availability."""
 
-INSTEAD = "narrow the operators' candidates, or use greedy, first-fit or even, which need no such tables"
+REMEDY = "narrow the operators' candidates"
+WITHOUT_TABLES = ("greedy", "first-fit", "even")
+"""Methods that need no tables over pairs of nodes."""
 
 BLOCK = 2_000_000
 """Cells of a table that are filled between two looks at the clock."""
@@ -186,7 +188,7 @@ class LinkArrays:
             When the tables over pairs of nodes would take more than `memory_limit()` bytes.
         """
         size = len(self.nodes)
-        refuse_beyond_memory(TABLES * 8 * size**2, f"tables over the pairs of {size} nodes", INSTEAD)
+        refuse_beyond_memory(TABLES * 8 * size**2, f"tables over the pairs of {size} nodes", REMEDY, WITHOUT_TABLES)
         table = np.empty((size, size))
         step = max(1, BLOCK // max(1, size))
         for first in range(0, size, step):

@@ -24,8 +24,6 @@ from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 
-INSTEAD = "use highs"
-
 
 class LoadArrays(NamedTuple):
     """Use of resources by patterns, for kernels.
@@ -180,23 +178,23 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     for operator in problem.application.operators:
         if operator.min_replicas != operator.max_replicas:
             many = f"{operator.min_replicas} to {operator.max_replicas} replicas"
-            return f"{operator.name} has {many}, {method} takes given numbers (min_replicas = max_replicas); {INSTEAD}"
+            return f"{operator.name} has {many}, {method} takes given numbers (min_replicas = max_replicas)"
     compiled = compile_problem(problem)
     if not compiled.contention.resources:
-        return f"no operator or stream has a usage of shared resources, {method} knows nothing else; {INSTEAD}"
+        return f"no operator or stream has a usage of shared resources, {method} knows nothing else"
     for metric in EDRP_METRICS:
         if metric != "cost" and compiled.counts_metric(metric):
-            return f"{method} does not take {metric} into account; {INSTEAD}"
+            return f"{method} does not take {metric} into account"
     if _traffic_counts(compiled):
-        return f"{method} does not take prices of links into account; {INSTEAD}"
+        return f"{method} does not take prices of links into account"
     weighted = [metric for metric in compiled.contention.metrics if compiled.weight[metric]]
     if peaks is not None and len(weighted) > peaks:
         names = " and ".join(weighted)
-        return f"{names} have weights, {method} minimises one peak load at a time (priorities); {INSTEAD}"
+        return f"{names} have weights, {method} minimises one peak load at a time (priorities)"
     number = find_node_classes(problem)
     if number is None or number.any():
         count = f"more than {MAX_CLASSES}" if number is None else int(number.max()) + 1
-        return f"the network has {count} classes of equal nodes, {method} takes one; {INSTEAD}"
+        return f"the network has {count} classes of equal nodes, {method} takes one"
     return None
 
 

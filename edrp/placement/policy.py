@@ -134,7 +134,9 @@ class EdrpPolicyProblem(PlacementOverTime):
         json_schema_extra={"unit": "1"},
     )
     period: Positive = Field(description="time for which the load stays at a level", json_schema_extra={"unit": "s"})
-    discount: float = Field(ge=0, lt=1, description="γ: weight of the next period", json_schema_extra={"unit": "1"})
+    discount: float = Field(
+        ge=0, lt=1, description="γ: weight of what the next period costs; its limits hold anyway", json_schema_extra={"unit": "1"}
+    )
     level: Name = Field(description="level of the period that begins now")
     current: Deployment | None = Field(
         None, description="deployment now, which may break limits; null: the first one costs no change"

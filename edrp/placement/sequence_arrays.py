@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
@@ -57,10 +57,8 @@ class SequenceArrays:
         numpy.ndarray
             Shape (sources, targets), 0 where nothing changes, infinite where downtime exceeds its limit.
         """
-        flat, target = (counts.reshape(len(counts), -1) for counts in (before, after))
-        share, target_share = (
-            (counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)).reshape(len(counts), -1) for counts in (before, after)
-        )
+        flat, target = (flattened(counts) for counts in (before, after))
+        share, target_share = (flattened(counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)) for counts in (before, after))
         nodes = before.shape[2]
         started, moved = np.repeat(self.started, nodes), np.repeat(self.moved, nodes)
         costs = np.empty((len(before), len(after)))

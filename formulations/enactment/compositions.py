@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
@@ -21,6 +21,9 @@ from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""
+
+WITHOUT_COMBINATIONS = ("first-fit-decreasing",)
+"""Methods that do not list combinations."""
 
 MAX_COMBINATIONS = 20_000_000
 """Most combinations of numbers of hosts: of so many it takes a second to say which cost too much, and a GiB."""
@@ -160,8 +163,9 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     if not np.isfinite(highest).all():
         names = ", ".join(name for name, count in zip(arrays.sizes.type_names, highest, strict=True) if math.isinf(count))
         raise UnsupportedProblemError(
-            f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better; "
-            "give the type a limit, or the free resources no weight"
+            f"hosts of type {names} cost nothing and have no limit, so that ever more of them may be ever better",
+            "give the type a limit, or the free resources no weight",
+            WITHOUT_COMBINATIONS,
         )
     kinds = len(highest)
     look("the combinations of hosts")
@@ -169,13 +173,16 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     if combinations > MAX_COMBINATIONS:
         raise ProblemTooLargeError(
             f"{kinds} host types with up to {highest.max():.0f} hosts each have {amount(combinations)} combinations, more than "
-            f"the {MAX_COMBINATIONS:,} that are looked at; give the host types limits"
+            f"the {MAX_COMBINATIONS:,} that are looked at",
+            "give the host types limits",
+            WITHOUT_COMBINATIONS,
         )
-    grid = np.indices([int(count) + 1 for count in highest]).reshape(kinds, -1).T
+    grid = flattened(np.indices([int(count) + 1 for count in highest])).T
     enough = (grid @ arrays.sizes.capacity * (1 + LIMIT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
     slack = INCUMBENT_SLACK * max(1.0, abs(objective))
     reached = grid[enough & (grid @ arrays.price + min_penalty <= objective + slack)]
     entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * arrays.sizes.capacity.shape[1]
+    what = f"{len(reached)} combinations of hosts that may be optimal"
     remedy = "give the host types limits, or give prices more weight relative to free resources"
-    refuse_beyond_memory(entries * BYTES_PER_ENTRY, f"{len(reached)} combinations of hosts that may be optimal", remedy)
+    refuse_beyond_memory(entries * BYTES_PER_ENTRY, what, remedy, WITHOUT_COMBINATIONS)
     return reached

@@ -37,6 +37,8 @@ from edrp.formulations.enactment.leasing_hosts import (
 )
 from edrp.formulations.formulation import Formulation, best_feasible
 
+BOUND = "bound it by edrp.formulations.enactment.leasing_area.area_relaxation"
+
 BYTES_PER_COLUMN = 3000
 """Memory of a column with its entries, most of it in the solver."""
 
@@ -169,9 +171,7 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     enough = enough_hosts(arrays)
     periods, operators = arrays.min_counts.shape
     what = f"{int(enough.sum())} hosts in {periods} periods with {operators} operators"
-    refuse_beyond_memory(
-        float(enough.sum()) * operators * BYTES_PER_COLUMN, what, "use edrp.formulations.enactment.leasing_area.area_relaxation"
-    )
+    refuse_beyond_memory(float(enough.sum()) * operators * BYTES_PER_COLUMN, what, BOUND, ("first-fit-leases",))
     kind, period = (part.ravel() for part in np.indices(enough.shape))
     repeats = enough.ravel()
     first = np.repeat(np.cumsum(repeats) - repeats, repeats)

@@ -263,7 +263,7 @@ class LabelSetting(Method):
 
     def refusal(self, problem: MappingProblem) -> str | None:
         """Refuse costs that are not sums over links, and rules, for which labels would have to remember servers."""
-        return refusal(problem) or ("label-setting knows no rules; the program of `highs` does" if problem.rules else None)
+        return refusal(problem) or ("label-setting knows no rules" if problem.rules else None)
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Prove the optimum, or return the best map, bound and gap when time runs out."""

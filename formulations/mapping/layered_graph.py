@@ -167,8 +167,8 @@ def refusal(problem: MappingProblem) -> str | None:
     ...     task={"source": "a", "delivery": "a", "components": [], "bandwidths": [1]},
     ... )
     >>> refusal(problem)
-    "cost 'load-balance' is no sum over links; process-map enumerates maps under it, least-cost-map searches them"
+    "cost 'load-balance' is no sum over links"
     """
     if problem.cost == "additive":
         return None
-    return f"cost {problem.cost!r} is no sum over links; process-map enumerates maps under it, least-cost-map searches them"
+    return f"cost {problem.cost!r} is no sum over links"

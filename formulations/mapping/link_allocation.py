@@ -141,7 +141,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     flows = flow_arrays(problem, network)
     pairs = len(problem.flows) * network.bandwidth.size
     what = f"{len(problem.flows)} flows on {network.bandwidth.size} arcs"
-    refuse_beyond_memory(float(pairs) * BYTES_PER_PAIR, what, "use the method 'greedy-reallocation', which needs no program")
+    refuse_beyond_memory(float(pairs) * BYTES_PER_PAIR, what, "", ("greedy-reallocation",))
     limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
     flow, arc = np.nonzero(usable(network, flows, limits))
     built = Program()

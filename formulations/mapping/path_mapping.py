@@ -18,6 +18,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
+from edrp.core.methods import alternative
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import MAP_LAYER_SLACK
 from edrp.formulations.formulation import Formulation
@@ -125,11 +126,11 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     started = perf_counter()
     why = refusal(problem)
     if why is not None:
-        raise UnsupportedProblemError(why)
+        raise UnsupportedProblemError(why, alternative(problem, "highs"))
     tables = mapping_arrays(problem)
     hops, servers, arcs = tables.task.bandwidths.size, len(tables.network.names), tables.network.target.size
     needed = BYTES_PER_COLUMN * float(hops * (arcs + servers))
-    refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "use label-setting")
+    refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "", ("label-setting",))
     layers, built = build_layers(tables), Program()
     _add_columns(built, tables, layers)
     _add_place_rows(built)

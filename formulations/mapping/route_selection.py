@@ -272,7 +272,7 @@ class RouteSelection(Method):
         """Refuse problems whose flows have many routes."""
         if route_choices(problem) is not None:
             return None
-        return f"flows have more than {MAX_ROUTES} routes on average; the program of `highs` does without a list of them"
+        return f"flows have more than {MAX_ROUTES} routes on average, too many for a list"
 
     def run(self, problem: LinkAllocationProblem, options: Options) -> Answer:
         """List routes, drop those that others are as good as, and choose."""

@@ -118,8 +118,7 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     required = required_nodes(problem)
-    remedy = "lower the tolerance" if problem.rules else "use the method 'ssm', which needs no program"
-    refuse_beyond_memory(int(counts.sum()) * (1 + len(required)) * BYTES_PER_INTERVAL, what, remedy)
+    refuse_beyond_memory(int(counts.sum()) * (1 + len(required)) * BYTES_PER_INTERVAL, what, "lower the tolerance", ("ssm",))
     end = np.repeat(min_end, counts) + _positions(counts)
     arcs = with_rules(problem, _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end))
     built = Program()

@@ -158,16 +158,16 @@ def exceeds_capacity(compiled: Compiled, operator: int, nodes: Ints, counts: Int
     return np.asarray((need > room + slack).any(axis=-1))
 
 
-def refuse_too_large(program: str, columns: float, instead: str) -> None:
+def refuse_too_large(program: str, columns: float, remedy: str, instead: tuple[str, ...]) -> None:
     """Refuse to build a program that memory could not hold.
 
     Raises
     ------
     ProblemTooLargeError
-        Naming the number of columns, the memory, and what to use instead.
+        Naming the number of columns, and the memory; `remedy` and `instead` as in `RefusedError`.
     """
     if columns > COLUMN_LIMIT:
         memory = columns * BYTES_PER_COLUMN // 2**30  # of integers beyond any float too
         raise ProblemTooLargeError(
-            f"the {program} program would have {amount(columns)} columns and take about {amount(memory)} GiB; {instead}"
+            f"the {program} program would have {amount(columns)} columns and take about {amount(memory)} GiB", remedy, instead
         )

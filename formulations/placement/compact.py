@@ -39,7 +39,7 @@ def build_compact(compiled: Compiled, loads: Loads = ()) -> CompactExpressions:
     """
     columns = estimated_columns(compiled)
     what = f"the compact program's {columns:,.0f} columns"
-    refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "use the method 'annealing', which proves nothing")
+    refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "", ("annealing",))
     expressions = CompactExpressions(compiled, loads)
     # Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator.
     splits = [columns_of.present if columns_of.single else columns_of.split for columns_of in expressions.operators]

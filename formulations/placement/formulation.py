@@ -37,14 +37,15 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
     """
     if compiled.current is None:
         raise UnsupportedProblemError(
-            "the program 'restricted' needs a current deployment to start from; use the program 'compact'"
+            "the program 'restricted' needs a current deployment to start from", "use the program 'compact'"
         )
     for i, replicas in enumerate(compiled.current.sum(axis=1)):
         steps = int((replicas + 1) * compiled.candidate[i].sum())
         refuse_beyond_memory(
             steps * int(max(replicas + 1, compiled.max_replicas[i])) * 16.0,
             f"the {steps:,} neighbours of {compiled.operators[i]}'s current configuration",
-            "use the method 'annealing'",
+            "",
+            ("annealing",),
         )
     return build_over(compiled, [neighbourhood(compiled, i) for i in range(len(compiled.operators))])
 
@@ -151,7 +152,7 @@ def formulate_placement(problem: PlacementProblem, program: str) -> PlacementFor
     """
     if problem.stage_count:
         raise UnsupportedProblemError(
-            "a program has one objective, this problem has priorities; solve it with `edrp.solve`, or leave them out"
+            "a program has one objective, this problem has priorities", "solve it with `edrp.solve`, or leave them out"
         )
     started = perf_counter()
     expressions = PLACEMENT_BUILDERS[program](compile_problem(problem))

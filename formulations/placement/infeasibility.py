@@ -17,7 +17,7 @@ from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
 
@@ -152,7 +152,7 @@ def demands(problem: Any) -> list[Demand]:
     needed = {operator.name: _min_stable_replicas(problem, operator) for operator in application.operators}
     if isinstance(problem, EdrpProblem):
         enumerated += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
-        enumerated += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
+        enumerated += [load_demand(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     enumerated += [_resource(problem, name, needed) for name in sorted(scarce)]
     enumerated += [_rule(rule) for rule in problem.rules if rule.hard]
@@ -171,7 +171,8 @@ def _min_replicas(operator: Operator) -> Demand:
     return Demand(text, lambda problem: _changed(problem, operator.name, min_replicas=1))
 
 
-def _load(problem: EdrpProblem, operator: Operator, min_replicas: int) -> Demand:
+def load_demand(problem: StreamPlacement, operator: Operator, min_replicas: int) -> Demand:
+    """The demand that the load of an operator is served, which takes some replicas at least."""
     load = problem.application.load(operator.name)
     text = f"{operator.name}: its load of {load:.6g} tuples/s needs at least {min_replicas} replicas"
     return Demand(text, lambda problem: _changed(problem, operator.name, latency=None))
@@ -248,7 +249,7 @@ def _short(problem: Any) -> tuple[str, ...]:
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
     shortages_found = list(shortages(problem, needed))
     involved = [operators[name] for name in dict.fromkeys(name for short in shortages_found for name in short.operators)]
-    demands = [_load(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
+    demands = [load_demand(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
     demands += [_min_replicas(o) for o in involved if needed[o.name] == o.min_replicas > 1]
     return (*(demand.text for demand in demands), *(short.text for short in shortages_found))
 

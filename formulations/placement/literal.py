@@ -86,7 +86,7 @@ def _mean(table: Floats, members: Ints32) -> Floats:
 PATH_LIMIT = 10_000
 """Source–sink paths beyond which one row per path (eq. 13) is refused."""
 
-INSTEAD = "use the program 'compact' or the method 'eliminate'"
+INSTEAD = ("use the program 'compact'", ("eliminate",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ def build_literal(compiled: Compiled) -> LiteralExpressions:
         When there are more than `PATH_LIMIT` source–sink paths.
     """
     blocks = literal_blocks(compiled)
-    refuse_too_large("literal", sum(block.columns for block in blocks), INSTEAD)
+    refuse_too_large("literal", sum(block.columns for block in blocks), *INSTEAD)
     # Who sits with whom is a table of replicas by replicas for each configuration.
     widest = max(block.columns * int(k) ** 2 for block, k in zip(blocks, compiled.max_replicas, strict=False))
-    refuse_beyond_memory(widest, "tables over the replicas of the literal program's configurations", INSTEAD)
+    refuse_beyond_memory(widest, "tables over the replicas of the literal program's configurations", *INSTEAD)
     members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]
     return build_over(compiled, members)
 
@@ -174,7 +174,7 @@ def _refuse_many_paths(compiled: Compiled) -> None:
     paths = to_sink[~fed].sum()
     if paths > PATH_LIMIT:
         raise UnsupportedProblemError(
-            f"the application has {paths:.0f} source–sink paths, one row each in the literal program; use the program 'compact'"
+            f"the application has {paths:.0f} source–sink paths, one row each in the literal program", *INSTEAD
         )
 
 

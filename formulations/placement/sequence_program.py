@@ -16,6 +16,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import UnsupportedProblemError
+from edrp.core.methods import alternative
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.joined_programs import include
@@ -94,7 +95,7 @@ def formulate_sequence(problem: EdrpSequence, name: str) -> SequenceFormulation:
     """
     started = perf_counter()
     if why := refusal(problem):
-        raise UnsupportedProblemError(why)
+        raise UnsupportedProblemError(why, alternative(problem, "highs"))
     arrays = compile_sequence(problem)
     build: Callable[[Any], PlacementExpressions] = build_literal if arrays.times_downtime else build_compact
     periods = tuple(build(compiled) for compiled in arrays.periods)
@@ -114,13 +115,10 @@ def refusal(problem: EdrpSequence) -> str | None:
     """Why the program cannot express a problem; None if it can."""
     limits = [problem.limits, *(period.limits for period in problem.periods if period.limits is not None)]
     if len(problem.periods) > MAX_PERIODS:
-        return (
-            f"{len(problem.periods)} periods are too many for a program, which takes {MAX_PERIODS}; "
-            "use replica-vectors where only numbers of replicas count, or join periods"
-        )
+        return f"{len(problem.periods)} periods are too many for a program, which takes {MAX_PERIODS}; join periods"
     timed = problem.changes.downtime > 0 or any(limit.downtime is not None for limit in limits)
     if timed and problem.reconfiguration == "storm":
-        return "programs do not express Storm's downtime over periods, where operators wait for each other; use priced-course"
+        return "programs do not express Storm's downtime over periods, where operators wait for each other"
     return None
 
 

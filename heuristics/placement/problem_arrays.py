@@ -11,7 +11,7 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
 from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows
-from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
+from edrp.placement.compiled import REMEDY, WITHOUT_TABLES, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
 
@@ -120,7 +120,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, candidate_nodes = np.nonzero(compiled.candidate)
     candidate_list, candidate_start = grouped(allowed, candidate_nodes, n)
-    refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
+    refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", REMEDY, WITHOUT_TABLES)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled) - compiled.rules.price_ceiling(compiled.max_replicas), 9))

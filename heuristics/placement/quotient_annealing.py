@@ -314,7 +314,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
         allowed=allowed,
         demand=compiled.demand,
         capacity=np.clip(capacity, NO_CAPACITY, ENDLESS_CAPACITY),
-        room=np.maximum([total[sets].sum(axis=0) for sets in inside], NO_CAPACITY).reshape(len(inside), -1),
+        room=np.maximum([total[sets].sum(axis=0) for sets in inside], NO_CAPACITY).reshape(len(inside), total.shape[1]),
         price=compiled.replica_cost,
         source=compiled.stream_source[streams],
         target=compiled.stream_target[streams],

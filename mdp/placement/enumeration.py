@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.arrays import Ints
+from edrp.core.arrays import Ints, flattened
 from edrp.placement.compiled import Compiled, count_configurations, multisets, replica_counts
 
 
@@ -38,5 +38,5 @@ def all_deployments(compiled: Compiled) -> Ints:
         members = multisets(compiled.candidates(i), int(compiled.max_replicas[i]))
         counts = replica_counts(members, nodes).astype(np.int64)
         rows.append(counts[counts.sum(axis=1) >= compiled.min_replicas[i]])
-    choice = np.indices([len(counts) for counts in rows]).reshape(len(rows), -1)
+    choice = flattened(np.indices([len(counts) for counts in rows]))
     return np.stack([counts[chosen] for counts, chosen in zip(rows, choice, strict=True)], axis=1)

@@ -25,7 +25,8 @@ class SingleValues(PeriodValues):
 
     def _values(self, counts: Ints) -> Floats:
         spend(DEPLOYMENT_UNITS * len(counts) * self.count)
-        return np.array([[counts_objective(period, row) for period in self._periods] for row in counts]).reshape(-1, self.count)
+        objectives = [[counts_objective(period, row) for period in self._periods] for row in counts]
+        return np.array(objectives).reshape(len(counts), self.count)
 
 
 def level_values(periods: Sequence[Compiled]) -> PeriodValues:

@@ -74,12 +74,9 @@ class PricedCourse(Method):
         """Peak loads are no sums over periods' means, and intervals of very many periods are too many."""
         for metric in sorted(problem.base.counted_metrics):
             if metric.startswith(PEAK_LOAD):
-                return f"priced-course does not take {metric} into account; use highs"
+                return f"priced-course does not take {metric} into account"
         if len(problem.periods) > MAX_PERIODS:
-            return (
-                f"{len(problem.periods)} periods are too many for priced-course, which takes {MAX_PERIODS}; "
-                "use replica-vectors where only numbers of replicas count, or join periods"
-            )
+            return f"{len(problem.periods)} periods are too many for priced-course, which takes {MAX_PERIODS}; join periods"
         return None
 
     def run(self, problem: EdrpSequence, options: Options) -> Answer:

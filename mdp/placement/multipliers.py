@@ -84,7 +84,7 @@ class MultiplierProgram:
             return center, np.inf
         point = np.array(self._solver.getSolution().col_value)
         multipliers = np.zeros_like(center)
-        multipliers[:-1] = np.clip(point[: self._multipliers].reshape(-1, self.width), 0.0, self._upper)
+        multipliers[:-1] = np.clip(point[: self._multipliers].reshape(len(center) - 1, self.width), 0.0, self._upper)
         return multipliers, -float(self._solver.getObjectiveValue())
 
     def _run(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
@@ -89,7 +89,7 @@ class PeriodValues:
     def _violations(self, counts: Ints) -> Floats:
         """Violation of each group of rules, shape (deployments, groups)."""
         rules = self.first.rules
-        replicas = counts.reshape(len(counts), -1).T.astype(float)
+        replicas = flattened(counts).T.astype(float)
         on = (replicas > 0).astype(float)
         rows = rules.matrix @ np.concatenate([replicas, on, (rules.members @ on > 0).astype(float)])
         outside = np.maximum(0.0, np.maximum(rules.lower[:, None] - rows, rows - rules.upper[:, None]))

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.budget import look, spend
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import LIMIT_SLACK, MIN_SPARE_CAPACITY
@@ -133,7 +133,7 @@ class VectorCosts:
         sizes = [table.shape[1] for table in own]
         spread = [t.reshape(end - begin, *(sizes[k] if axis == k else 1 for axis in range(count))) for k, t in enumerate(own)]
         longest = self.longest(spread)
-        return np.array(np.broadcast_to(longest, (end - begin, *sizes)), order="C").reshape(end - begin, -1)
+        return flattened(np.array(np.broadcast_to(longest, (end - begin, *sizes)), order="C"))
 
     def stages(self, begin: int, end: int) -> Floats:
         """Costs in seconds of the objective, infinite where a limit is broken, shape (periods, vectors)."""

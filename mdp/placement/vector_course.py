@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.mdp.placement.vector_kernels import Axes, advance, last_change, walk_back
 
@@ -181,7 +181,7 @@ def outer_sum(parts: Sequence[NDArray[Any]]) -> Floats:
         return np.array(parts[0], float, order="C")  # sums keep the order of memory
     half = len(parts) // 2
     front, back = outer_sum(parts[:half]), outer_sum(parts[half:])  # halves, because NumPy is slow where the last axis is short
-    return (front[..., :, None] + back[..., None, :]).reshape(*front.shape[:-1], -1)
+    return flattened(front[..., :, None] + back[..., None, :], front.ndim - 1)
 
 
 def best_course(

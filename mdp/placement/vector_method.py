@@ -20,8 +20,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.node_classes import few_classes
 from edrp.placement.sequence import EdrpSequence
 
-INSTEAD = "use priced-course"
-
 MAX_LISTED_UNITS, LISTED_SHARE = 60.0, 0.5
 """Maximum units of work, and share of what remains, of a dynamic program over all vectors; beyond, prices prove what they can."""
 
@@ -44,7 +42,7 @@ class ReplicaVectors(Method):
     def refusal(self, problem: EdrpSequence) -> str | None:
         """Name what makes more count than numbers of replicas."""
         why = next(obstacles(problem), None)
-        return why and f"replica-vectors decides numbers of replicas alone, and {why}; {INSTEAD}"
+        return why and f"replica-vectors decides numbers of replicas alone, and {why}"
 
     def run(self, problem: EdrpSequence, options: Options) -> Answer:
         """Prove the optimum."""

@@ -117,7 +117,7 @@ class CourseSearch:
         """Columns of some operators in all combinations, shape (operators, combinations)."""
         first = self.relaxation.tables.first
         grids = np.meshgrid(*(np.arange(first[i], first[i + 1]) for i in free), indexing="ij")
-        return np.array([grid.ravel() for grid in grids], np.int64).reshape(len(free), -1 if free else 1)
+        return np.array([grid.ravel() for grid in grids], np.int64).reshape(len(free), prod(grid.size for grid in grids[:1]))
 
     def cost(self, course: Ints32) -> float:
         """Cost of a course with its changes; infinite where a limit is broken."""

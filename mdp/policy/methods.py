@@ -12,7 +12,7 @@ from pydantic import Field
 
 from edrp.core.budget import counted_as, deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Method, Options, alternative
 from edrp.core.solution import Answer, within_gap
 from edrp.core.tolerances import CLOSED_GAP, PROJECTED_COST_ACCURACY
 from edrp.mdp.fitted.cost_estimates import POLICY_TIME_SHARE, single_step_answer
@@ -59,7 +59,7 @@ class Pmc(Method):
             return Answer("infeasible", "finished", size=_size(model))
         work = ENUMERATED_STATE_UNITS * sum(model.size.states)
         if work > options.remaining:
-            return single_step_answer(problem, options, _work_refusal(model, work))
+            return single_step_answer(problem, options, _work_refusal(problem, model, work))
         began = perf_counter()
         try:
             with deadline(now() + POLICY_TIME_SHARE * options.remaining):
@@ -122,19 +122,19 @@ def _bound(objective: float, error: float) -> float:
 
 
 def too_many_states(model: PolicyModel) -> str:
-    """Explain how much memory enumeration would take, and which method does without it."""
+    """Explain how much memory enumeration would take."""
     states, memory = sum(model.size.states), model.size.memory
     return (
         f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
-        f"{memory_limit() / 2**30:.3g} GiB set aside; method 'fitted' approximates without enumerating, or lower the tolerance"
+        f"{memory_limit() / 2**30:.3g} GiB set aside; lower the tolerance"
     )
 
 
-def _work_refusal(model: PolicyModel, work: float) -> str:
+def _work_refusal(problem: MigrationPolicyProblem, model: PolicyModel, work: float) -> str:
     """Explain why the computation, which cannot end within the limit, was not started."""
     states = sum(model.size.states)
     expected = f"to enumerate {states:,} partitions takes about {work:.2g} units of work"
-    return f"{expected}; method 'fitted' approximates without enumerating"
+    return f"{expected}; {alternative(problem, 'pmc')}"
 
 
 @dataclass(frozen=True, slots=True)

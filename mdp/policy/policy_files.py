@@ -42,7 +42,7 @@ def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
     flat = pyarrow.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type).to_numpy()
     if flat.size != len(lists) * width:
         raise ValueError(f"holds {flat.size} entries for {len(lists)} rows of {width}")
-    return np.asarray(flat.reshape(-1, width))
+    return np.asarray(flat.reshape(len(lists), width))
 
 
 def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:

@@ -151,10 +151,10 @@ def _chunk(model: PolicyModel, source: int, first: int, end: int, actions: list[
 def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
     source, first = answer["source"], answer["first"]
     width = model.successors(source).size
-    costs = np.frombuffer(answer["costs"]).reshape(-1, width)
-    rows = model.orders[source][first : first + len(costs)]
-    result.costs[source][rows] = costs
-    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION_TYPE).reshape(-1, width)
+    costs = np.frombuffer(answer["costs"])
+    rows = model.orders[source][first : first + costs.size // width]
+    result.costs[source][rows] = costs.reshape(rows.size, width)
+    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION_TYPE).reshape(rows.size, width)
 
 
 def _search(job: SweepJob, tasks: int) -> WorkerFunction:

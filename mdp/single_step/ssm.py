@@ -50,7 +50,7 @@ class Ssm(Method):
 
     def refusal(self, problem: MigrationProblem) -> str | None:
         """Refuse rules: its windows slide over intervals that any node may keep."""
-        return "ssm knows no rules; the program of `highs` does" if problem.rules else None
+        return "ssm knows no rules" if problem.rules else None
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Solve the problem exactly; never stops early."""

@@ -5,6 +5,7 @@ topics; formulations, heuristics, migration over time, datasets and replanning; 
 simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +138,22 @@ def test_a_python_that_is_started_in_a_checkout_finds_its_rooms_without_an_edita
     code = "from importlib.util import find_spec; print(find_spec('edrp.mdp').origin)"
     found = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, env={}, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()) == ROOT / "mdp" / "__init__.py"
+
+
+def is_positive(length: ast.expr) -> bool:
+    """Whether an axis has a length that is written down: a number or a constant."""
+    name = getattr(length, "id", getattr(length, "attr", ""))
+    return isinstance(length, ast.Constant) or bool(name and name.isupper())
+
+
+def test_reshape_is_not_asked_for_a_length_that_it_cannot_know(house):
+    """Where another axis may have length 0, as that of a block without deployments has, `reshape` with -1 raises ValueError."""
+    places = []
+    for source in house.product:
+        for call in source.nodes if ".reshape(" in source.text else ():
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "reshape":
+                lengths = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else call.args
+                free = [length for length in lengths if isinstance(length, ast.UnaryOp)]
+                if free and not all(is_positive(length) for length in lengths if length not in free):
+                    places.append(f"{source.path}:{call.lineno}: use edrp.core.arrays.flattened, or give the length")
+    assert not places, "\n".join(places)

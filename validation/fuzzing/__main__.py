@@ -11,6 +11,8 @@ import typer
 from edrp.validation.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
 from edrp.validation.fuzzing.oracle import Find, judge
 
+PAIRS_OF_A_CHUNK = 250
+
 app = typer.Typer(pretty_exceptions_enable=False, help="Fuzz documents of all kinds of problems under all methods.")
 
 Folder = Annotated[Path, typer.Option(help="Where finished chunks and finds are kept.")]
@@ -28,7 +30,22 @@ def run(
 ) -> None:
     """Draw cases and judge them; stop with Ctrl-C, and go on by the same command."""
     files = tuple(sorted(file for place in also or () for file in place.glob("*.json")))
-    campaign = Campaign(folder.absolute(), seed, tuple(kind or ()), files, work_limit)
+    _run(Campaign(folder.absolute(), seed, tuple(kind or ()), files, work_limit), cases, processes)
+
+
+@app.command()
+def pairs(
+    cases: Annotated[int, typer.Option(min=1, help="Number of problems, those that are finished already included.")] = 2_000,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    folder: Folder = Path("fuzz"),
+    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same problems.")] = 0,
+    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method and way.")] = 2.0,
+) -> None:
+    """Let features meet in pairs, in every kind of problem, and compare answers with all decisions of tiny problems."""
+    _run(Campaign(folder.absolute(), seed, work_limit=work_limit, pairs=True, chunk=PAIRS_OF_A_CHUNK), cases, processes)
+
+
+def _run(campaign: Campaign, cases: int, processes: int) -> None:
     summary = Summary()
     try:
         for summary in run_campaign(campaign, cases, processes):

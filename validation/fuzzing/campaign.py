@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase
 from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
+from edrp.validation.fuzzing.pairs import pair_case
 
 HANGING, WAITING = 300.0, 3000.0
 """Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
@@ -45,6 +46,7 @@ class Campaign:
     kinds : kinds of problems, none for all.
     files : further documents to begin with.
     work_limit : units of work for each method.
+    pairs : whether cases are those of pairs of features.
     chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
         kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
@@ -54,6 +56,7 @@ class Campaign:
     kinds: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     work_limit: float = 0.05
+    pairs: bool = False
     chunk: int = 500
 
     @property
@@ -70,7 +73,12 @@ class Campaign:
         """Finished chunks of the same seed and size; a line that was cut off is not counted."""
         lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
         chunks = [json.loads(line) for line in lines if line.endswith("}}")]
-        return [chunk for chunk in chunks if (chunk["seed"], chunk.get("size")) == (self.seed, self.chunk)]
+        own = self.seed, self.chunk, self.pairs
+        return [chunk for chunk in chunks if (chunk["seed"], chunk.get("size"), chunk.get("pairs", False)) == own]
+
+    def name(self, number: int) -> str:
+        """Beginning of the names of the files of a chunk."""
+        return f"{'pairs-' * self.pairs}{number:04d}"
 
 
 @dataclass(slots=True)
@@ -102,15 +110,6 @@ def run_chunk(
     """
     summary = Summary()
 
-    @hypothesis.seed(campaign.seed * 1_000_003 + number)
-    @hypothesis.settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @hypothesis.given(cases(campaign.kinds, campaign.files, campaign.work_limit))
     def each(case: Case) -> None:
         if summary.cases == count:
             return
@@ -121,16 +120,38 @@ def run_chunk(
         summary.codes.update(code.name for code in verdict.codes)
         summary.signatures.update(find.signature for find in verdict.finds)
         for find in verdict.finds:
-            _write(campaign, f"{number:04d}-{summary.cases:03d}", find)
+            _write(campaign, f"{campaign.name(number)}-{summary.cases:03d}", find)
+
+    _draw(campaign, number, count, each)
+    return _record(campaign, number, summary)
+
+
+def _draw(campaign: Campaign, number: int, count: int, take: Callable[[Case], None]) -> None:
+    """Draw the cases of a chunk."""
+    if campaign.pairs:
+        for place in range(count):
+            take(pair_case(number * campaign.chunk + place, campaign.seed, campaign.work_limit))
+        return
+
+    @hypothesis.seed(campaign.seed * 1_000_003 + number)
+    @hypothesis.settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(cases(campaign.kinds, campaign.files, campaign.work_limit))
+    def each(case: Case) -> None:
+        take(case)
 
     each()
-    return _record(campaign, number, summary)
 
 
 def _record(campaign: Campaign, number: int, summary: Summary) -> dict[str, Any]:
     codes, signatures = dict(summary.codes), dict(summary.signatures)
     counts = {"cases": summary.cases, "codes": codes, "signatures": signatures}
-    return {"seed": campaign.seed, "size": campaign.chunk, "chunk": number, **counts}
+    return {"seed": campaign.seed, "size": campaign.chunk, "pairs": campaign.pairs, "chunk": number, **counts}
 
 
 def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator[Summary]:
@@ -201,8 +222,8 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         if current.exists():
             stored = json.loads(current.read_text())
             summary.cases = stored.pop("number")
-            stored["methods"] = tuple(stored["methods"])
-            _write(campaign, f"{number:04d}-dead", Find(Case(**stored), signature, reason))
+            find = Find.from_json(json.dumps({"case": stored, "signature": signature, "reason": reason}))
+            _write(campaign, f"{campaign.name(number)}-dead", find)
         line = json.dumps(_record(campaign, number, summary)) + "\n"
     with campaign.chunks.open("a") as file:
         file.write("\n" + line)  # perhaps after a line that was cut off
@@ -213,11 +234,11 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
 
 
 def _current(campaign: Campaign, number: int) -> Path:
-    return campaign.folder / f"current-{number:04d}.json"
+    return campaign.folder / f"current-{campaign.name(number)}.json"
 
 
 def _result(campaign: Campaign, number: int) -> Path:
-    return campaign.folder / f"result-{number:04d}.json"
+    return campaign.folder / f"result-{campaign.name(number)}.json"
 
 
 def _write(campaign: Campaign, name: str, find: Find) -> None:

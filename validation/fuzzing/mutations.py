@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
 from edrp.core.kinds import kinds
-from edrp.core.methods import methods
+from edrp.core.methods import NEEDS_PARAMETERS, methods
 from edrp.validation.fuzzing.bases import base_documents, field_units
 from edrp.validation.fuzzing.oracle import Case
 
@@ -235,10 +235,6 @@ MUTATIONS: tuple[Mutation, ...] = (*LIKELY * 3, *RARE)
 """All mutations; those that leave most documents valid stand in it several times, so that they are drawn more often."""
 
 
-WITHOUT_PARAMETERS = ("stored-policy",)
-"""Methods that cannot run without parameters."""
-
-
 @cache
 def methods_for(kind: str, exact: bool | None = None) -> tuple[str, ...]:
     """Methods that take a kind of problem and need no parameters: all, or only those that are exact, or that are not.
@@ -247,7 +243,7 @@ def methods_for(kind: str, exact: bool | None = None) -> tuple[str, ...]:
     ('balanced', 'consistent-hashing', 'even-split')
     """
     known = methods(kind).items()
-    return tuple(name for name, method in known if name not in (*WITHOUT_PARAMETERS, "auto") and exact in (None, method.exact))
+    return tuple(name for name, method in known if name not in (*NEEDS_PARAMETERS, "auto") and exact in (None, method.exact))
 
 
 @st.composite

@@ -7,23 +7,26 @@ import json
 import re
 import traceback
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from edrp.check_problems.placement.enumeration import lexicographic_optimum
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.solution import print_solution
 from edrp.core.budget import running
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.instances import loads
+from edrp.core.kinds import get_kind
 from edrp.core.methods import get_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
 from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
+from edrp.validation.fuzzing.ways import ALLOWED, use
 
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
@@ -31,17 +34,23 @@ GRACE = 2.0
 UNDIVIDED_GRACE = 10.0
 """Units of work beyond the limit for methods with a step that no work limit stops (`Method.undivided`), and for `auto`."""
 
-ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One document, and how it is solved: by each of several methods under one work limit."""
+    """One document, and how it is solved: by each of several methods under one work limit.
+
+    Attributes
+    ----------
+    pair : the features that meet in it, in words, if it is so small that its decisions are listed, too; "" otherwise.
+    ways : further ways in which it is used, by name.
+    """
 
     text: str
     methods: tuple[str, ...] = ("auto",)
     work_limit: float = 1.0
     seed: int = 0
+    pair: str = ""
+    ways: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class Find:
         """Read what `to_json` wrote."""
         fields = json.loads(text)
         case = fields.pop("case")
-        return cls(Case(**{**case, "methods": tuple(case["methods"])}), **fields)
+        return cls(Case(**{**case, **{name: tuple(case.get(name, ())) for name in ("methods", "ways")}}), **fields)
 
 
 @dataclass(slots=True)
@@ -104,7 +113,15 @@ def _judged(case: Case) -> Verdict:
         solutions = [
             one for method in case.methods if (one := _solved(case, problem, method, verdict, judged_before)) is not None
         ]
-        verdict.finds += [Find(case, _summary(why), why) for why in _contradictions(problem, solutions)]
+        wrong = [*_contradictions(problem, solutions), *(_against_all_decisions(problem, solutions) if case.pair else ())]
+        verdict.finds += [Find(case, _summary(why), why) for why in wrong]
+        for way in case.ways:
+            try:
+                use(way, problem, case.text, case.work_limit)
+            except Exception:
+                verdict.finds.append(_crash(case, way))
+    if case.pair:
+        verdict.finds = [replace(find, signature=f"{case.pair}: {find.signature}") for find in verdict.finds]
     return verdict
 
 
@@ -124,6 +141,8 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
         code = outcome_code(error)
         if code not in ALLOWED:
             verdict.finds.append(Find(case, _crash(case, method).signature, f"{method}: {error}"))
+        if isinstance(error, UnsupportedProblemError) and not _names_another(problem, str(error)):
+            verdict.finds.append(Find(case, f"{method} names no method that takes the problem", f"{method}: {error}"))
     except Exception:
         verdict.finds.append(_crash(case, method))
         return None
@@ -145,6 +164,36 @@ def _read_back(solution: Solution) -> None:
     read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
     if solution.holds_decision and read.objective != solution.objective:
         raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
+
+
+def _names_another(problem: Problem, refusal: str) -> bool:
+    """Whether a refusal names a method that takes the problem, or says that none does."""
+    named = re.search(r"; use ([\w-]+)", refusal)
+    return get_method(named[1], problem.kind).refusal(problem) is None if named else "no method takes" in refusal
+
+
+def _against_all_decisions(problem: Any, solutions: list[Solution]) -> list[str]:
+    """Answers that contradict the optimum over all decisions, which are listed and judged by plain code."""
+    problems: Any = get_kind(problem.kind).check_problems
+    if not problems().provable:
+        return []
+    optimum = lexicographic_optimum(problem) if getattr(problem, "priorities", ()) else problems().optimum(problem)
+    finds = []
+    for solution in solutions:
+        held = solution.decision is not None
+        value = problems().value(problem, solution.decision) if held else None
+        slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(optimum or 0.0)), 2 * problem.resolution)
+        wrong = solution.status == "infeasible" if optimum is not None else held
+        if getattr(problem, "priorities", ()) and solution.status != "optimal":
+            continue  # what comes first may be left undone for the sake of what comes later
+        if optimum is not None and not wrong:
+            too_high = solution.status == "optimal" and (value is None or value > optimum + slack)
+            bounds = solution.bound is not None and solution.bound > optimum + slack
+            wrong = too_high or bounds or (value is not None and value < optimum - slack)
+        if wrong:
+            said = f"{solution.method} says {solution.status} {value!r} with bound {solution.bound!r}"
+            finds.append(f"{said}, of all decisions the best is {optimum!r}: {problem.kind}")
+    return finds
 
 
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:

@@ -186,8 +186,9 @@ def _pattern(periods: int, random: np.random.Generator) -> list[float]:
     seconds = int(LOAD_PERIOD) * (periods + 4)
     machines, step = arrivals(name, seconds, int(random.integers(2**31)))
     fine = np.repeat(machines, round(step / 12))  # 12 s divide every step and the period
-    first = int(random.integers(4)) * round(LOAD_PERIOD / 12)
-    mean: list[float] = fine[first : first + periods * round(LOAD_PERIOD / 12)].reshape(periods, -1).mean(axis=1).tolist()
+    steps = round(LOAD_PERIOD / 12)
+    first = int(random.integers(4)) * steps
+    mean: list[float] = fine[first : first + periods * steps].reshape(periods, steps).mean(axis=1).tolist()
     return mean
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from edrp.check_problems.base import DrawnCheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
-from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
+from edrp.check_problems.migration.single_step_brute_force import assignments, brute_force_migration
 from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 from edrp.migration.sequence import MigrationSequence
@@ -43,7 +43,10 @@ class MigrationCheckProblems(DrawnCheckProblems):
         return random_migration(0, tasks=80, nodes=10)
 
     def optimum(self, problem: MigrationProblem) -> float | None:
-        """Return the least state that must move."""
+        """Return the least state that must move; with rules by the plain evaluation of every decision."""
+        if problem.rules:
+            evaluations = map(problem.evaluate, assignments(problem))
+            return min((evaluation.objective for evaluation in evaluations if evaluation.feasible), default=None)
         best = brute_force_migration(problem)
         return None if best is None else best.cost
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, even_boundaries
@@ -233,7 +233,7 @@ class _RescaleSearch:
         share = np.maximum(self.tables[before].share[chosen], 0.0)
         away = share * (1 - np.maximum(self.tables[depth].share[new], 0.0))
         per_tuple = np.array([stream.usage.get(name, 0.0) for name in self.shared])
-        return (rate * away[:, :, None] * per_tuple).reshape(new.size, -1)
+        return flattened(rate * away[:, :, None] * per_tuple)
 
     def _objective(self, partial: _PartialRescaling) -> Floats:
         """The objective of what is placed so far; infinite where a limit is broken."""

@@ -6,13 +6,15 @@ digits, so sizes must be whole numbers (of a few digits).
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from collections.abc import Iterator
+from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.migration.intervals import Assignment
 from edrp.migration.single_step import MigrationProblem
 
 
@@ -73,3 +75,17 @@ def _matched(problem: MigrationProblem, boundaries: tuple[int, ...], load: float
     stays = sum(sum(problem.state_size[task] for task in shares[i][j]) for i, j in pairs.items())
     kept = tuple(pairs.get(i) for i in range(len(new)))
     return BestMigration(float(sum(problem.state_size) - stays), float(load), len(pieces) - len(pairs), boundaries, kept)
+
+
+def assignments(problem: MigrationProblem) -> Iterator[Assignment]:
+    """Yield every decision: each split of the tasks, on old and new nodes in any order; idle nodes are added where possible."""
+    tasks, before = len(problem.work), len(problem.intervals)
+    for count in range(1, min(tasks, problem.nodes) + 1):
+        for inner in combinations(range(1, tasks), count - 1):
+            intervals = list(pairwise((0, *inner, tasks)))
+            for nodes in permutations(range(before + count), count):
+                if [node for node in nodes if node >= before] == list(range(before, before + sum(n >= before for n in nodes))):
+                    held = dict(zip(nodes, intervals, strict=True))
+                    idle = [node for node in range(before + problem.nodes) if node not in held][: problem.nodes - count]
+                    held.update(dict.fromkeys(idle, (tasks, tasks)))
+                    yield tuple(held.get(node) for node in range(max(held) + 1))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.document import named_resources
 from edrp.core.tolerances import BRUTE_FORCE_TIE, LIMIT_SLACK
 from edrp.placement.deployment import Deployment
@@ -123,7 +123,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
         np.array([timer.operator_latency(problem, Deployment({name: choice}), name) for choice in choices]),
         np.array([len(choice) * operator.replica_cost for choice in choices]),
         downtime,
-        (counts[:, :, None] * need).reshape(len(choices), -1),
+        flattened(counts[:, :, None] * need),
         np.array([sum(parts[u,][0] for u in set(choice) if (u,) in parts) for choice in choices], np.int64),
         {
             before: _stream_tables(problem, _choices(problem, order[before]), choices, (order[before], name))

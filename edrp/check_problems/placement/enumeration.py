@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 from edrp.core.problem import Evaluation
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
@@ -36,3 +37,14 @@ def deployments(problem: PlacementProblem) -> Iterator[Deployment]:
     names = [operator.name for operator in operators]
     for chosen in product(*choices):
         yield Deployment(dict(zip(names, chosen, strict=True)))
+
+
+def lexicographic_optimum(problem: Any) -> float | None:
+    """Least objective of the deployments that are best by the priorities of a problem, one after the other; None without any."""
+    left = feasible_deployments(problem)
+    for priority in problem.priorities:
+        metric = problem.metrics[priority.metric]
+        values = [metric.scaled(entry.evaluation.metrics[priority.metric]) for entry in left]
+        most = min(values, default=0.0) * (1 + priority.slack) * (1 + LIMIT_SLACK)
+        left = [entry for entry, value in zip(left, values, strict=True) if value <= most]
+    return min((entry.evaluation.objective for entry in left), default=None)

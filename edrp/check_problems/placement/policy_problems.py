@@ -41,6 +41,7 @@ class EdrpPolicyCheckProblems(EnumeratedCheckProblems):
         tight = [{"name": "low"}, {"name": "high", "limits": {"response_time": 0.15, "cost": 4.0, "downtime": 1.0}}]
         return {
             "overload": two_levels(25.0),
+            "overload without a future": two_levels(25.0, discount=0.0),
             "downtime": two_levels(
                 levels=tight, synchronisation_time=2.0, limits={"response_time": 0.25, "cost": 1.0}, current={"work": ["a"]}
             ),

@@ -23,7 +23,7 @@ class RuleSymmetry:
         """Numbers that exchangeable nodes share, shape (nodes, operators): sums of what rows hold of them, by their bits."""
         sums = np.zeros(self.rules.reach.shape[1], np.uint64)
         np.add.at(sums, self.cell, self.rules.reach.data.view(np.uint64))
-        return sums.reshape(-1, self.nodes).T.astype(float)
+        return sums.reshape(sums.size // self.nodes, self.nodes).T.astype(float)
 
     def exchangeable(self, u: int, v: int) -> bool:
         """Whether an exchange of two nodes turns the groups of rows into one another."""

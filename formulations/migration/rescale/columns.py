@@ -149,7 +149,7 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
     nodes = _nodes_with_room(arrays, index, 1)
     max_entries = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
     what = f"the {max_entries:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
-    refuse_beyond_memory(BYTES_PER_COLUMN * max_entries, what, "use the method 'range-annealing', which proves nothing")
+    refuse_beyond_memory(BYTES_PER_COLUMN * max_entries, what, "", ("range-annealing",))
     entries: list[Entry] = []
     for layer, (_, replicas) in enumerate(layers):
         even = list(pairwise(even_boundaries(count, replicas)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -15,10 +15,11 @@ from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions
 from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits
-from edrp.formulations.placement.infeasibility import LOOSE
+from edrp.formulations.placement.infeasibility import LOOSE, load_demand
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
+from edrp.migration.rescale.splits import possible_replicas
 from edrp.placement.compilation import with_all_rule_rows
 
 LIMITS = "limits."
@@ -56,6 +57,12 @@ def formulate_rescale(problem: RescaleProblem, name: str) -> RescaleFormulation:
     return _formulation(compile_rescale(problem), name, started)
 
 
+def _with_all_rows(problem: RescaleProblem) -> KeyedArrays:
+    """Arrays of a problem in which every rule has rows, so that each can be left out."""
+    arrays = compile_rescale(problem)
+    return replace(arrays, compiled=with_all_rule_rows(arrays.compiled))
+
+
 def _formulation(arrays: KeyedArrays, name: str, started: float) -> RescaleFormulation:
     expressions = RangeExpressions(arrays)
     add_capacity_rows(expressions)
@@ -79,8 +86,7 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     if alone := problem.clashes():
         return alone
     try:
-        arrays = compile_rescale(problem)
-        formulation = _formulation(replace(arrays, compiled=with_all_rule_rows(arrays.compiled)), "ranges", perf_counter())
+        formulation = _formulation(_with_all_rows(problem), "ranges", perf_counter())
     except ProblemTooLargeError:
         return ()
     demands = limit_demands(formulation)
@@ -89,7 +95,23 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts if text.startswith(LIMITS)}
     needed = problem.replace(rules=tuple(rule for rule in problem.rules if rule.demand in texts))
     remedies = {text: text + _best_value(needed, name, limits, deadline) for name, text in limits.items()}
-    return tuple(remedies.get(text, text) for text in texts)
+    return (*_needed_loads(problem, texts, deadline), *(remedies.get(text, text) for text in texts))
+
+
+def _needed_loads(problem: RescaleProblem, texts: Sequence[str], deadline: float) -> Iterator[str]:
+    """Loads without which the demands that clash do not: those of operators that need more replicas than `min_replicas`."""
+    for operator in problem.application.operators:
+        fewest = possible_replicas(problem, operator)[0]
+        if fewest > operator.min_replicas:
+            load = load_demand(problem, operator, fewest)
+            without = load.drop(problem)
+            formulation = _formulation(_with_all_rows(without), "ranges", perf_counter())
+            demands = limit_demands(formulation)
+            needed = [demand for demand in demands if demand.text in texts]
+            if Question(formulation.program, demands, "highs", deadline).is_infeasible(needed):
+                problem = without
+            else:
+                yield load.text + problem.heaviest_text
 
 
 def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadline: float) -> str:

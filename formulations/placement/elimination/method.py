@@ -34,8 +34,6 @@ MAX_SEATS = 50_000_000
 
 TAKEN_OVER = "labels that rules tell apart were too many; the program took over"
 
-INSTEAD = "use annealing, which proves nothing"
-
 
 class Eliminate(Method):
     """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
@@ -62,17 +60,17 @@ class Eliminate(Method):
             if operator.min_replicas > 1:
                 count -= count_configurations(nodes, operator.min_replicas - 1)
             if count > MAX_CONFIGURATIONS:
-                return f"{operator.name} has {amount(count)} configurations, too many for eliminate; {INSTEAD}"
+                return f"{operator.name} has {amount(count)} configurations, too many for eliminate"
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
         if seats > MAX_SEATS:
-            return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate; {INSTEAD}"
+            return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate"
         for metric in sorted(problem.counted_metrics):
             if metric in ("availability", "supervisors"):
-                return f"eliminate does not take {metric} into account, where a node counts once for all operators; use highs"
+                return f"eliminate does not take {metric} into account, where a node counts once for all operators"
             if metric.startswith(PEAK_LOAD):
-                return f"eliminate does not take {metric} into account, to which all replicas on a node add; use highs"
+                return f"eliminate does not take {metric} into account, to which all replicas on a node add"
         if problem.application.feedback:
-            return "eliminate takes no cycles; use highs"
+            return "eliminate takes no cycles"
         return None
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.tolerances import LIMIT_SLACK, MIN_PATH_FLOW
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
@@ -130,7 +130,7 @@ def _chain(
     candidates = [seat_candidates(box, i, seats) for i in on_path]
     own_costs = [grouped_unary(unary[i], c, seats) for i, c in zip(on_path, candidates, strict=True)]
     cells = sum(len(tail.node) * len(head.node) for tail, head in pairwise(candidates))
-    refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "use annealing, which proves nothing")
+    refuse_beyond_memory(2 * 8 * cells, f"{cells:,} pairs of seats along a path", "", ("annealing",))
     hops = []
     for k, e in enumerate(path):
         look("a proof")
@@ -172,7 +172,7 @@ def _usage(
     relaxation: BoxRelaxation, on_path: list[int], candidates: list[SeatGroups], forward: list[Floats], hops: list[Floats]
 ) -> Floats:
     """Resources that the relaxed optimum takes, shape (nodes, resources)."""
-    flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
+    flat = flattened(relaxation.unary).argmin(axis=1)
     nodes, seats = np.divmod(flat, relaxation.unary.shape[2])
     onward = 0
     for position in range(len(on_path) - 1, -1, -1):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.budget import spend
 from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN, empty_fields
 from edrp.formulations.placement.equal_nodes.label_kernel import (
@@ -118,7 +118,7 @@ class StateLabelSearch:
             if opened.size
             else np.array([max(0.0, v.prices.total - c) for v, c in zip(views, coming, strict=True)]),
             money=np.array([view.prices.money for view in views]),
-            shared=np.array([view.prices.shared for view in views]).reshape(len(views), -1),
+            shared=flattened(np.array([view.prices.shared for view in views])),
             constant=np.array([view.constant - self._waiting(view) for view in views]),
             moved=np.array([model.downtime - view.prices.moves[j + 1 :].sum() for view in views]),
             tail=self.tails[opened] if opened.size else np.zeros(0),

@@ -37,8 +37,6 @@ from edrp.placement.scales import max_objective
 PACKING_SHARE, PACKING_SECONDS = 0.2, 1.0
 """Share of the time, and seconds in any case, for programs that may be of no use: hard packings, moves that take longer."""
 
-INSTEAD = "use eliminate"
-
 
 MAX_COMPACT_COLUMNS = 1_000
 """Columns of the compact program up to which it takes over where nothing is left to branch on."""
@@ -63,15 +61,15 @@ class EqualNodes(Method):
 
     def _refusal(self, problem: EdrpProblem) -> str | None:
         if problem.current is not None and problem.reconfiguration == "storm":
-            return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
+            return "equal-nodes does not take Storm's reconfiguration into account"
         peaks = problem.weighted_peaks
         if len(peaks) > 1:
-            return f"equal-nodes takes the weight of one peak load into account, not of {' and '.join(peaks)}; use highs"
+            return f"equal-nodes takes the weight of one peak load into account, not of {' and '.join(peaks)}"
         if find_node_classes(problem) is None:
-            return f"the network has more than {MAX_CLASSES} classes of equal nodes, which equal-nodes does not take; {INSTEAD}"
+            return f"the network has more than {MAX_CLASSES} classes of equal nodes, which equal-nodes does not take"
         widest = max(len(opened) for opened in list_steps(compiled_quotient(problem).model)[1])
         if widest > MAX_OPEN:
-            return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}; {INSTEAD}"
+            return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}"
         return None
 
     @leaving_out_rules

@@ -71,7 +71,7 @@ def _flows(
     for v in range(nodes):
         slots[v] = items.total.sum()
         for m in range(items.unit.size):
-            if items.unit[m] > 0:
+            if items.unit[m] > 0 and np.isfinite(free[v, m]):
                 slots[v] = min(slots[v], int(np.floor((free[v, m] + QUOTIENT_USE_SLACK) / items.unit[m])))
     copy_matrix(fewest, counts)
     for v in range(nodes):

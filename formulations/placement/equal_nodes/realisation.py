@@ -54,16 +54,18 @@ def _items(
 ) -> ItemsToPlace:
     """Arrays for the search; nodes are of one kind where they may be exchanged for one another."""
     nodes, resources = quotient.owner.size, quotient.capacity.shape[1]
-    allowed = np.array([_block_box(quotient, pattern, block)[1] for block in blocks]).reshape(-1, nodes) > 0
-    fewest, most = (np.array([box[side] for own in boxes for box in own], np.int64).reshape(-1, nodes) for side in (0, 1))
+    allowed = np.array([_block_box(quotient, pattern, block)[1] for block in blocks]).reshape(len(blocks), nodes) > 0
+    first = np.cumsum([0, *(len(own) for own in boxes)])
+    shape = int(first[-1]), nodes
+    fewest, most = (np.array([box[side] for own in boxes for box in own], np.int64).reshape(shape) for side in (0, 1))
     return ItemsToPlace(
         free=quotient.capacity[quotient.owner],
         unit=quotient.choices.unit[pattern.rows[free]].min(axis=0) if free else np.zeros(resources),
         kind=np.unique(np.vstack([quotient.owner, allowed, fewest, most]), axis=1, return_inverse=True)[1].ravel(),
-        load=np.array([block.load for block in blocks]).reshape(-1, resources),
+        load=np.array([block.load for block in blocks]).reshape(len(blocks), resources),
         allowed=allowed,
         total=quotient.choices.replicas[pattern.rows[free]],
-        first=np.cumsum([0, *(len(own) for own in boxes)]),
+        first=first,
         fewest=fewest,
         most=most,
     )
@@ -90,7 +92,8 @@ def _placed(
     if not all(boxes):
         return None, True
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
-    loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
+    loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)])
+    loads = loads.reshape(len(boxes), quotient.capacity.shape[1])
     solution, none = _solved(quotient, boxes, totals, loads)
     return None if solution is None else count_replicas(quotient, _contents(blocks, free), solution), none
 

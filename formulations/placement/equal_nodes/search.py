@@ -197,7 +197,7 @@ class CaseSearch:
                 if graph is not None:
                     return graph
             transitions *= 4
-            refuse_beyond_memory(16 * transitions, f"{transitions:,} transitions between states", "use eliminate")
+            refuse_beyond_memory(16 * transitions, f"{transitions:,} transitions between states", "", ("eliminate", "highs"))
 
     def _remaining(self) -> Quotient | None:
         """The quotient with the choices that are left; None when an operator has none."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient, fitting_replicas
@@ -38,7 +38,7 @@ def _watching(quotient: Quotient, watched: Ints) -> Quotient:
     choices, resources = quotient.choices, quotient.shared_capacity.size - quotient.watched
     kept = np.array([_row(quotient, row, _most(quotient, int(j)))[0][watched] for row, j in enumerate(choices.operator)])
     room = quotient.capacity[quotient.owner[watched]].ravel()
-    use = (kept.reshape(-1, watched.size, 1) * choices.unit[:, None, :]).reshape(-1, room.size)
+    use = flattened(kept.reshape(len(kept), watched.size, 1) * choices.unit[:, None, :])
     usage = np.hstack([choices.usage[:, :resources], use])
     shared_capacity = np.concatenate([quotient.shared_capacity[:resources], room])
     return replace(quotient, choices=replace(choices, usage=usage), shared_capacity=shared_capacity, watched=room.size)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.arrays import Floats, Ints, Ints32, flattened
 from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.codes import MASKS, USED
@@ -134,7 +134,7 @@ class GraphRelaxations:
         unary: Floats = np.full((self.quotient.operators, SLOTS), np.inf)
         unary.reshape(-1)[self.groups] = np.minimum.reduceat(row_cost[self.order], self.starts)
         exact = unary[:, EXACT:UP_TO].reshape(-1, MAX_CLASSES, LEVELS)
-        unary[:, UP_TO:] = np.minimum.accumulate(exact, axis=2).reshape(len(unary), -1)
+        unary[:, UP_TO:] = flattened(np.minimum.accumulate(exact, axis=2))
         return unary
 
     def marginals(self, relaxation: PricedGraph) -> Floats:
@@ -145,7 +145,7 @@ class GraphRelaxations:
         np.subtract(least_through, relaxation.unary, out=least_other, where=np.isfinite(least_through))
         # A choice for a node that nobody will join any more is also one with less room than there is.
         room = np.minimum.accumulate(least_other[:, UP_TO:].reshape(-1, MAX_CLASSES, LEVELS)[:, :, ::-1], axis=2)
-        least_other[:, EXACT:UP_TO] = np.minimum(least_other[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(least_other), -1))
+        least_other[:, EXACT:UP_TO] = np.minimum(least_other[:, EXACT:UP_TO], flattened(room[:, :, ::-1]))
         return relaxation.row_cost + least_other.ravel()[self.slot] + relaxation.constant
 
     def optimum(self, relaxation: PricedGraph) -> tuple[Ints, Floats, Floats]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import AnyInts, Floats, Ints
+from edrp.core.arrays import AnyInts, Floats, Ints, flattened
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK, PATTERN_LOAD_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, leaving_shares
@@ -165,7 +165,7 @@ class PatternLister:
             operators = self.members[:number]
             shape = tuple((self.most[operators] + 1).tolist())
             spend(ROW_WORK * prod(shape))
-            counts = np.indices(shape, np.int32).reshape(number, -1)
+            counts = flattened(np.indices(shape, np.int32))
             room = self.tasks.room * (1 + PATTERN_LOAD_SLACK)
             counts = counts[:, (self.tasks.arrays.demand[operators].T @ counts <= room[:, None]).all(axis=0)]
             use = self.amounts[operators, row] @ counts

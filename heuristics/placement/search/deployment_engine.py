@@ -34,7 +34,7 @@ def too_many_pairs(compiled: Compiled) -> str | None:
         return None
     return (
         f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
-        f"more than {MAX_REPLICA_PAIRS:,}; annealing counts them by node"
+        f"more than {MAX_REPLICA_PAIRS:,}"
     )
 
 
@@ -59,7 +59,7 @@ class DeploymentEngine(SearchEngine):
 
     def __init__(self, compiled: Compiled) -> None:
         if (why := too_many_pairs(compiled)) is not None:
-            raise UnsupportedProblemError(why)
+            raise UnsupportedProblemError(why, instead=("annealing",))  # which counts them by node
         self.compiled = compiled
         self.arrays = placement_arrays(compiled)
         self.memory = DeploymentMemory.empty(self.arrays)

@@ -59,7 +59,7 @@ def test_a_method_asked_for_by_name_is_asked_once(word_count, counts, method):
 def test_a_refused_problem_is_refused_once_and_says_why(word_count, counts):
     with pytest.raises(edrp.errors.UnsupportedProblemError, match="use highs"):
         edrp.solve(word_count.replace(limits={**word_count.limits.model_dump(), "availability": 0.5}), "eliminate")
-    assert counts == {"eliminate": 1}
+    assert counts == {"eliminate": 1, "highs": 1}, "those that are named are asked"
 
 
 def test_the_seconds_of_an_answer_are_those_that_passed_with_compiling_among_them(word_count, monkeypatch):

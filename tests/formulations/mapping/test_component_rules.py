@@ -82,7 +82,7 @@ def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() ->
     backends = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"}
     protocols = {"process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"}
     assert set(methods("mapping")) == {"auto", "label-setting", *backends, *protocols}
-    with pytest.raises(UnsupportedProblemError, match="label-setting knows no rules; the program of `highs` does"):
+    with pytest.raises(UnsupportedProblemError, match="label-setting knows no rules; use highs"):
         edrp.solve(line([APART]), "label-setting")
     assert edrp.solve(line([APART])).method == "auto: highs (walks program)"
     assert edrp.solve(line()).method == "auto: label-setting"

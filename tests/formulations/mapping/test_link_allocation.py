@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import edrp
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.cli.display.mapping import allocation_parts
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import Options, run_method
 from edrp.core.program import Linear
 from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
@@ -368,5 +368,6 @@ def test_routes_that_others_are_as_good_as_are_left_out() -> None:
 def test_flows_of_many_routes_are_left_to_the_program_over_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route_selection, "MAX_ROUTES", 2)
     problem = square([flow("one", "ab"), flow("two", "ab")])
-    assert "highs" in str(RouteSelection().refusal(problem))
+    with pytest.raises(UnsupportedProblemError, match="use highs"):
+        edrp.solve(problem, "route-selection")
     assert edrp.solve(problem).method == "auto: highs (paths program)"

@@ -1,18 +1,16 @@
 """Rules about tasks and nodes: every method of kind `migration` that takes them against all decisions of tiny problems."""
 
 import math
-from collections.abc import Iterator
-from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.migration.single_step_brute_force import assignments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.formulations.methods import formulate
-from edrp.migration.intervals import Assignment
 from edrp.migration.single_step import MigrationProblem
 
 LINE = MigrationProblem(work=[1] * 6, state_size=[1, 2, 3, 4, 5, 6], intervals=[(0, 3), (3, 6)], nodes=2, tolerance=0.5)
@@ -36,24 +34,10 @@ def with_rules(problem: MigrationProblem, seed: int) -> MigrationProblem:
     return problem.replace(rules=rules)
 
 
-def decisions(problem: MigrationProblem) -> Iterator[Assignment]:
-    """Every decision: each split of the tasks, on old nodes and new ones in any order; idle nodes are added where they may be."""
-    tasks, before = len(problem.work), len(problem.intervals)
-    for count in range(1, min(tasks, problem.nodes) + 1):
-        for inner in combinations(range(1, tasks), count - 1):
-            intervals = list(pairwise((0, *inner, tasks)))
-            for nodes in permutations(range(before + count), count):
-                if [node for node in nodes if node >= before] == list(range(before, before + sum(n >= before for n in nodes))):
-                    held = dict(zip(nodes, intervals, strict=True))
-                    idle = [node for node in range(before + problem.nodes) if node not in held][: problem.nodes - count]
-                    held.update(dict.fromkeys(idle, (tasks, tasks)))
-                    yield tuple(held.get(node) for node in range(max(held) + 1))
-
-
 def optimum(problem: MigrationProblem) -> float | None:
     """Least state that moves; the rules are judged here by what they say, node by node."""
     best = math.inf
-    for decision in decisions(problem):
+    for decision in assignments(problem):
         node_of_task = {task: node for node, held in enumerate(decision) if held for task in range(*held)}
         for rule in problem.rules:
             named = [node_of_task[task] in rule.nodes for first, end in rule.tasks for task in range(first, end)]
@@ -96,7 +80,7 @@ def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() ->
     tested = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
-    with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; the program of `highs` does"):
+    with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):
         edrp.solve(ruled, "ssm")
     assert edrp.solve(ruled).method == "auto: highs (intervals program)"
     assert edrp.solve(LINE).method == "auto: ssm"

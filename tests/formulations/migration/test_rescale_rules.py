@@ -130,3 +130,22 @@ def test_the_least_value_of_a_limit_is_that_under_the_rules_that_clash_with_it(p
     limit, own = find_clashes(problem.replace(rules=[*problem.rules, further]), 5.0)
     assert limit == "limits.moved_state: 500000 bytes; it is at least 1e+06 bytes"
     assert own.startswith("rule 'own'")
+
+
+@pytest.mark.parametrize(("scenarios", "load"), [((), ""), ((1.0, 1.2), " at up to 1.2 times the load")])
+def test_a_load_that_needs_the_replicas_that_a_rule_parts_is_named_with_it(scenarios, load):
+    problem = RescaleProblem(
+        application={
+            "operators": [
+                {"name": "work", "external_rate": 15.0, "latency": {"model": "mm1", "service_rate": 10.0}, "max_replicas": 2},
+                {"name": "idle", "external_rate": 15.0, "latency": {"model": "mm1", "service_rate": 10.0}, "max_replicas": 2},
+            ]
+        },
+        network={"nodes": [{"name": name, "zone": "z"} for name in "ab"], "within_zone": {"delay": 0.01}},
+        weights={"cost": 1.0},
+        limits={"cost": 10.0},
+        rules=[{"rule": "apart", "name": "R0", "operators": ["work"], "per": "zone"}],
+        scenarios=[{"factor": factor, "probability": 0.5} for factor in scenarios],
+    )
+    needed = f"work: its load of 15 tuples/s needs at least 2 replicas{load}"
+    assert edrp.solve(problem).clashes == (needed, "rule 'R0': replicas of work run in different zones")

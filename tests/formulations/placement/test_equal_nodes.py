@@ -228,10 +228,10 @@ def test_what_it_does_not_model_is_refused_with_a_way_out():
     problem = cluster(chain(3), {"response_time": 1.0})
     nodes = [{"name": f"n{u}", "resources": 4 + u} for u in range(5)]
     unequal = problem.replace(network=problem.network.replace(nodes=nodes))
-    with pytest.raises(UnsupportedProblemError, match=r"more than 3 classes of equal nodes.*use eliminate"):
+    with pytest.raises(UnsupportedProblemError, match=r"more than 3 classes of equal nodes.*; use highs$"):
         edrp.solve(unequal, "equal-nodes")
     storm = problem.replace(current={f"o{i}": ("tm0",) for i in range(3)}, reconfiguration="storm")
-    with pytest.raises(UnsupportedProblemError, match=r"Storm.*use eliminate"):
+    with pytest.raises(UnsupportedProblemError, match=r"Storm.*; use highs$"):
         edrp.solve(storm, "equal-nodes")
 
 
@@ -476,3 +476,31 @@ def test_what_nodes_are_too_small_for_takes_longer_in_every_deployment(seed):
         seconds, _ = soonest(case.quotient, pattern)
         counts, *_ = realise_moves(case.quotient, pattern, min(seconds, case.quotient.longest_downtime + 1.0) - 1e-6)
         assert seconds <= promised_downtime(case.quotient, pattern) or counts is None
+
+
+LIMITS = {"response_time": 1.0, "cost": 100_000.0, "downtime": 2000.0, "availability": 0.8}
+
+
+def test_nodes_without_resources_take_all_that_moves():
+    queue = {"model": "mm1", "service_rate": 100.0}
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "o0", "latency": queue}, {"name": "o1"}]},
+        network={"nodes": [{"name": "n0", "speedup": 2.0, "spawn_time": 1.0}, {"name": "n1"}]},
+        current={"o0": ["n1"], "o1": ["n1"]},
+        weights={"response_time": 3 / 13, "cost": 5 / 13, "downtime": 1 / 13, "availability": 4 / 13},
+        limits=LIMITS,
+    )
+    solution = edrp.solve(problem, "equal-nodes")
+    assert (solution.status, solution.objective) == ("optimal", pytest.approx(0.0011923076923076924))
+
+
+def test_a_full_node_is_left_for_one_without_limit():
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "o0"}, {"name": "o1"}]},
+        network={"nodes": [{"name": "free"}, {"name": "full", "resources": 0.0}], "store": {"delay": 0.01}},
+        current={"o0": ["full"], "o1": ["full"]},
+        weights={"cost": 0.6, "downtime": 0.4},
+        limits={"cost": 1.0, "downtime": 1.0},
+    )
+    solution = edrp.solve(problem, "equal-nodes")
+    assert (solution.status, solution.objective) == ("optimal", pytest.approx(edrp.solve(problem, "highs").objective))

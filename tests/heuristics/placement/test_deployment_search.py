@@ -205,5 +205,5 @@ def test_too_many_replicas_are_refused() -> None:
         limits={"response_time": 100.0},
     )
     for method in METHODS:
-        with pytest.raises(UnsupportedProblemError, match="annealing counts them by node"):
+        with pytest.raises(UnsupportedProblemError, match=r"looked at one by one.*; use highs$"):
             edrp.solve(problem, method)

@@ -133,3 +133,45 @@ def test_a_start_on_a_node_that_nothing_may_use_is_left_out(complete):
     problem = two_levels(network={"nodes": nodes, "between_zones": {"delay": 0.01}})
     solution = edrp.solve(problem, start={"work": ["full"]}, complete=complete)
     assert solution.objective == pytest.approx(brute_force_policy(problem), **CLOSE)
+
+
+TIGHT = {"response_time": 0.15, "cost": 4.0, "downtime": 1.0}
+SLOW = {"synchronisation_time": 2.0, "limits": {"response_time": 0.25, "cost": 1.0}, "current": {"work": ["a"]}}
+AT_ONCE = [{"name": "low"}, {"name": "high", "limits": TIGHT}]
+ONE_ZONE = {"nodes": [{"name": "a", "zone": "z"}, {"name": "b", "zone": "z"}], "within_zone": {"delay": 0.01}}
+BOTH = [{"name": "low", "limits": {"response_time": 0.25, "cost": 1.0, "downtime": 1.0}}, AT_ONCE[1]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (two_levels(25.0, discount=0.0), ["level 'high': work: with 2 replicas at most it cannot serve its load of 25 tuples/s"]),
+        (
+            two_levels(rules=[{"rule": "apart", "name": "R0", "operators": ["work"], "per": "zone"}], network=ONE_ZONE),
+            ["level 'high': work: its load of 15 tuples/s needs at least 2 replicas", "level 'high': rule 'R0'"],
+        ),
+        (
+            two_levels(levels=AT_ONCE, **SLOW),
+            ["level 'high': limits.downtime of 1 s rules out a change that is needed; without it"],
+        ),
+        (two_levels(levels=BOTH, **SLOW), [f"level '{name}': limits.downtime of 1 s" for name in ("low", "high")]),
+    ],
+    ids=["a level to come without a future", "a load and a rule", "a change", "changes there and back"],
+)
+def test_infeasible_levels_and_changes_are_named(problem, said):
+    solution = edrp.solve(problem)
+    assert solution.status == "infeasible"
+    assert len(solution.clashes) == len(said)
+    assert all(clash.startswith(text) for clash, text in zip(solution.clashes, said, strict=True)), solution.clashes
+
+
+def test_limits_of_levels_to_come_hold_even_if_their_costs_do_not_count():
+    assert edrp.solve(two_levels(15.0, discount=0.0)).status == "optimal"
+    assert brute_force_policy(two_levels(25.0, discount=0.0)) is None
+
+
+def test_a_soft_rule_is_priced_at_every_level():
+    problem = two_levels(
+        rules=[{"rule": "forbidden", "name": "soft", "operators": ["work"], "nodes": ["a", "b"], "penalty": 0.1}]
+    )
+    assert edrp.solve(problem).objective == pytest.approx(brute_force_policy(problem))

@@ -19,6 +19,7 @@ from edrp.mdp.placement.period_values import PeriodValues
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin, relax_over_pool
 from edrp.placement.counts_objective import counts_objective
+from edrp.placement.sequence import EdrpSequence
 from edrp.placement.sequence_arrays import compile_sequence
 
 METHOD = "priced-course"
@@ -179,3 +180,24 @@ def test_periods_apart_are_bounded_between_their_means_and_the_best_deployment_o
     means, apart = solve_priced(compiled).bound, solve_under_loads(compiled, arrays.periods, np.inf, None, 1e-9).bound
     assert apart >= means - 1e-6 * max(1.0, abs(means))
     assert apart <= costs.min() + 1e-6 * max(1.0, abs(costs.min()))
+
+
+@pytest.mark.parametrize(
+    ("operator", "rule"),
+    [
+        ({"min_replicas": 2, "max_replicas": 2}, {"rule": "spread", "max_skew": 1, "per": "zone", "penalty": 1.0}),
+        ({"candidates": ["x"]}, {"rule": "forbidden", "nodes": ["x"], "penalty": 0.1}),
+    ],
+)
+def test_soft_rules_count_where_a_block_of_deployments_is_empty(operator, rule):
+    problem = EdrpSequence(
+        application={"operators": [{"name": "p", "cost": 1.0, "external_rate": 1.0, **operator}]},
+        network={"nodes": [{"name": "x", "zone": "A"}, {"name": "y", "zone": "B"}]},
+        weights={"cost": 1.0},
+        limits={"cost": 10.0},
+        rules=[{"name": "soft", "operators": ["p"], **rule}],
+        periods=[{"duration": 60.0}],
+    )
+    for method in ("auto", METHOD):
+        solution = solve(problem, method)
+        assert (solution.status, solution.objective) == ("optimal", pytest.approx(12.0)), method

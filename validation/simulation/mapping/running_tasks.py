@@ -129,7 +129,7 @@ class Running:
             rate=self.rate[:count].reshape(-1),
             price=self.price[:count].reshape(-1),
             links=self.links[:count].reshape(-1),
-            arcs=self.arcs[:count].reshape(-1, self.arcs.shape[2]),
+            arcs=self.arcs[:count].reshape(count * self.arcs.shape[1], self.arcs.shape[2]),
         )
 
     def add(self, task: int, hops: Hops, now: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, spend
 from edrp.formulations.migration.rescale.decomposition.alternatives import Alternatives, Replicas
 from edrp.formulations.migration.rescale.decomposition.combining_kernel import CombinationTables, CombinationWork, combine
@@ -183,13 +183,13 @@ def _loads(model: BoundModel, ways: list[Alternatives], order: list[int]) -> tup
     compiled, rows = model.arrays.compiled, []
     direct = model.direct and model.moves
     for i, alternatives in zip(order, ways, strict=True):
-        counts, size = alternatives.counts, alternatives.size
-        parts = [(counts[:, :, None] * compiled.demand[i]).reshape(size, -1)]
+        counts = alternatives.counts
+        parts = [flattened(counts[:, :, None] * compiled.demand[i])]
         if direct:
             parts += [alternatives.leaving * model.up, alternatives.arriving * model.down]
         if model.shared.size:
             use = counts[:, :, None] * model.replica_use[i] + alternatives.share[:, :, None] * model.tuple_use[i]
-            parts.append((use / model.shared).reshape(size, -1))
+            parts.append(flattened(use / model.shared))
         rows.append(np.concatenate(parts, axis=1))
     load = np.concatenate(rows)
     slots = model.room.size

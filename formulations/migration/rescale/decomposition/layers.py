@@ -23,7 +23,7 @@ LEVELS = 40
 SPAN = 40.0
 """Latency of the last level but one, relative to the first."""
 
-INSTEAD = "use range-annealing, which proves nothing"
+INSTEAD = ("", ("range-annealing",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def keyed_layers(arrays: KeyedArrays, index: int, nodes: Bools) -> list[KeyedLay
     if problem.operator_latency == "mean":
         width = max(numbers) if even else count
         what = f"latencies of all ranges of the {count:,} tasks of '{operator.name}'"
-        refuse_beyond_memory(8.0 * (width + 1) ** 2, what, INSTEAD)
+        refuse_beyond_memory(8.0 * (width + 1) ** 2, what, *INSTEAD)
     layers = []
     for replicas in numbers if counted else [0]:
         look("the levels of latency")
@@ -61,7 +61,7 @@ def keyed_layers(arrays: KeyedArrays, index: int, nodes: Bools) -> list[KeyedLay
         split = _split_layer(arrays, index, nodes, places, numbers, replicas)
         rounds = split.exact
         what = f"places of the {count:,} tasks of '{operator.name}' with {replicas} replicas"
-        refuse_beyond_memory(24.0 * places.size * (rounds + 1 + nodes.size), what, INSTEAD)
+        refuse_beyond_memory(24.0 * places.size * (rounds + 1 + nodes.size), what, *INSTEAD)
         layers.append(KeyedLayer(split, places, SplitWork.empty(places.size - 1, nodes.size, rounds)))
     return layers
 

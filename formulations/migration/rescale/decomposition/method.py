@@ -84,7 +84,7 @@ class RangeDecomposition(Method):
     def refusal(self, problem: RescaleProblem) -> str | None:
         """Prices are of one load, not of several scenarios."""
         if problem.scenarios:
-            return f"method {self.name!r} bounds the response time of one load: use 'highs' or 'range-annealing' for `scenarios`"
+            return f"method {self.name!r} bounds the response time of one load, and there are `scenarios`"
         return None
 
     def run(self, problem: RescaleProblem, options: Options) -> Answer:

@@ -127,7 +127,7 @@ class PriceRelaxation:
             arriving=arriving * model.down,
             moved=float(metric[MOVED]),
             latency=latency,
-            tilt=prices[blocks.tilt].reshape(len(self.operators), -1)[i],
+            tilt=prices[blocks.tilt].reshape(len(self.operators), self.model.sets.ranges)[i],
         )
 
     def _transfer_prices(self, blocks: PriceBlocks, prices: Floats, i: int) -> tuple[Floats, Floats]:
@@ -137,7 +137,7 @@ class PriceRelaxation:
             return np.zeros(nodes), np.zeros(nodes)
         if self.model.direct:
             return prices[blocks.leaving], prices[blocks.arriving]
-        pairs = prices[blocks.leaving].reshape(-1, nodes, nodes)[i]
+        pairs = prices[blocks.leaving].reshape(len(self.operators), nodes, nodes)[i]
         return pairs.sum(axis=1), pairs.sum(axis=0)
 
     def _traffic(self, blocks: PriceBlocks, prices: Floats) -> Floats:
@@ -161,7 +161,7 @@ class PriceRelaxation:
     def _tilt_slope(self, blocks: PriceBlocks, prices: Floats, shares: Floats, states: Ints) -> Floats:
         """Distance of the share of the first part of the nodes from the range of the state, shape (operators, ranges)."""
         sets = self.model.sets
-        tilt = prices[blocks.tilt].reshape(len(self.operators), -1)
+        tilt = prices[blocks.tilt].reshape(len(self.operators), self.model.sets.ranges)
         slope = np.zeros_like(tilt)
         for i, state in enumerate(states):
             k = int(sets.ranged[state])

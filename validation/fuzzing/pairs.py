@@ -1,0 +1,69 @@
+"""Pairs of features: what two of them do together, on problems so small that all decisions can be listed."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.instances import loads
+from edrp.core.kinds import kinds
+from edrp.core.methods import methods
+from edrp.validation.fuzzing.features import FEATURES, base_document
+from edrp.validation.fuzzing.mutations import methods_for
+from edrp.validation.fuzzing.oracle import Case
+from edrp.validation.fuzzing.ways import WAYS
+
+DRAWS_OF_A_PAIR = 20
+"""Documents that are drawn of a pair before it counts as one that no document can have."""
+
+PROGRAMS = ("cvxpy", "gurobi", "pyomo", "scip", "scipy")
+"""Backends of which one is asked next to HiGHS and the methods of our own."""
+
+Pair = tuple[str, str, str]
+"""A kind, and two features or ways."""
+
+
+@cache
+def pairs(without: tuple[str, ...] = ()) -> tuple[Pair, ...]:
+    """All pairs of what applies to a kind, less those with some features or ways."""
+    parts = {name: own for name, (_, own) in (*FEATURES.items(), *WAYS.items()) if name not in without}
+    return tuple(
+        (kind, *pair) for kind in kinds() for pair in combinations([name for name, own in parts.items() if kind in own], 2)
+    )
+
+
+def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...] | None = None) -> Case:
+    """The case of a number: one of the pair whose turn it is, or of the next one that a document can have.
+
+    >>> pair_case(0, 0, 1.0).pair
+    'edrp: one operator × one node'
+    """
+    turns = pairs() if among is None else among
+    while True:
+        kind, *parts = turns[number % len(turns)]
+        for draw in range(DRAWS_OF_A_PAIR):
+            random = np.random.default_rng([seed, number, draw])
+            document = base_document(kind, int(random.integers(2**20)))
+            try:
+                for name in parts:
+                    if name in FEATURES:
+                        FEATURES[name][0](document, random)
+                text = json.dumps(document)
+                loads(text)
+            except InvalidInstanceError:
+                continue
+            ways = tuple(name for name in parts if name in WAYS)
+            return Case(text, _methods(kind, random), work_limit, pair=f"{kind}: {' × '.join(parts)}", ways=ways)
+        number += 1
+
+
+def _methods(kind: str, random: np.random.Generator) -> tuple[str, ...]:
+    """`auto`, all exact methods of our own, HiGHS, another backend and a method that proves nothing."""
+    exact, others = methods_for(kind, exact=True), methods_for(kind, exact=False)
+    programs = [name for name in exact if name in PROGRAMS and name in methods(kind)]
+    some = [str(random.choice(names)) for names in (programs, others) if names]
+    return ("auto", *(name for name in exact if name not in PROGRAMS), *some)
