@@ -21,16 +21,21 @@ class PortfolioStage(NamedTuple):
     Attributes
     ----------
     method : takes the problem.
-    share : of the work left that it gets, where there is a limit; 0 if it has no turn then.
+    share : of the work left that it gets, where there is a limit; 0 if it has a turn then only when all others have ended.
     units : of work that it gets where there is none; infinite for as long as it takes.
+    max_units : of work that it gets at most under a limit.
     """
 
     method: Method
     share: float
     units: float = inf
+    max_units: float = inf
 
 
 Stages = tuple[PortfolioStage, ...]
+
+SPARE_SHARE = 0.1
+"""Share of a limit that methods must leave for those without a share to begin."""
 
 
 class Portfolio(Method):
@@ -41,11 +46,13 @@ class Portfolio(Method):
     stages
         In their order. The last one of all has all the work that is left.
     rules
-        Methods without kernels that take milliseconds, by preference. Under a limit the first one is asked before all others,
-        and its answer is kept for when they have none: time may be up before kernels are as much as loaded. The others are
-        asked at the end, where nothing is held.
+        Methods that take milliseconds, by preference. Under a limit the first one is asked before all others, and its answer is
+        kept for when they have none: time may be up before kernels are as much as loaded. The others are asked at the end,
+        where nothing is held.
     further
         Makes the stages that follow, which takes as long as some problems do: only when the first ones have not ended the run.
+    rule_first
+        Whether the first rule is asked before all others; not where these need no kernels and rules may.
     """
 
     name = "portfolio"
@@ -53,9 +60,14 @@ class Portfolio(Method):
     summary = "several methods in turn"
 
     def __init__(
-        self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = (), further: Callable[[], Stages] | None = None
+        self,
+        stages: Sequence[PortfolioStage],
+        rules: Sequence[Method] = (),
+        further: Callable[[], Stages] | None = None,
+        *,
+        rule_first: bool = True,
     ) -> None:
-        self.first, self.rules, self.further = tuple(stages), tuple(rules), further
+        self.first, self.rules, self.further, self.rule_first = tuple(stages), tuple(rules), further, rule_first
         self.interpreted_first = further is None and all(stage.method.interpreted_first for stage in stages)
 
     @cached_property
@@ -90,7 +102,7 @@ class Portfolio(Method):
 
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
         best: Answer | None = None
-        for stage, last in self._turns(options.limit < inf):
+        for stage, last in self._turns(options):
             units = options.remaining if last else _turn(stage, options)
             try:
                 answer = _turn_taken(stage.method, problem, _continued(options, units, best))
@@ -103,17 +115,25 @@ class Portfolio(Method):
         assert best is not None
         return best
 
-    def _turns(self, limited: bool) -> Iterator[tuple[PortfolioStage, bool]]:
-        """Stages that have a turn, and whether they are the last one."""
+    def _turns(self, options: Options) -> Iterator[tuple[PortfolioStage, bool]]:
+        """Stages in turn, and whether they have all that is left.
+
+        Those without a share under a limit come last, for methods that end early: their kernels were not compiled in time.
+        """
+        limited = options.limit < inf
         if self.further is not None:
             yield from ((stage, False) for stage in self.first if stage.share or not limited)
         begun = 0 if self.further is None else len(self.first)
         turns = [stage for stage in self.stages[begun:] if stage.share or not limited]
         yield from ((stage, stage is turns[-1]) for stage in turns)
+        names = {stage.method.name for stage in (*self.first, *turns) if (stage.share and stage.max_units == inf) or not limited}
+        others = [stage for stage in self.stages if stage.method.name not in names]
+        yield from ((stage, True) for stage in others if options.remaining > SPARE_SHARE * options.limit)
 
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
-        if options.limit == inf or not self.rules or self.rules[0].name == self.first[0].method.name:
+        known = self.rules and self.rules[0].name == self.first[0].method.name
+        if options.limit == inf or not self.rules or known or not self.rule_first:
             return Answer("none", "time_limit", method=self.first[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
@@ -134,7 +154,7 @@ def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
 
 
 def _turn(stage: PortfolioStage, options: Options) -> float:
-    return stage.units if options.limit == inf else stage.share * options.remaining
+    return stage.units if options.limit == inf else min(stage.share * options.remaining, stage.max_units)
 
 
 def _continued(options: Options, units: float, previous: Answer | None) -> Options:
