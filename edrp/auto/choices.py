@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from edrp.auto.portfolio import Portfolio, PortfolioStage, Stages
+from edrp.auto.portfolio import PROGRAM_FIRST, Portfolio, PortfolioStage, Stages, helped_out, program_first
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
@@ -36,12 +36,6 @@ MAX_COLUMNS = 1_000_000
 
 SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
-
-PROGRAM_FIRST = 2_000
-"""Columns below which HiGHS has the first turn: it finds something before the kernels of others would be compiled."""
-
-FIRST_TURN, FIRST_SHARE = 1.0, 0.2
-"""Units of work of that turn at most, and its share of a limit; of 46 problems of the suites, half are proven within it."""
 
 SMALL_SHARED_PROGRAM = 100
 """Columns up to which HiGHS is sooner than kernels where the program bounds peak loads on clusters; such programs are hard.
@@ -186,7 +180,6 @@ def _portfolio(
     if not proofs:
         return _searches(problem)
     first = proofs[0]
-    program = first.name != "highs" and columns < PROGRAM_FIRST
 
     def further() -> Stages:
         others = list(proofs[1:])
@@ -203,19 +196,9 @@ def _portfolio(
         return (search, *turns, PortfolioStage(first, 1.0))
 
     before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
-    stages = [*_first_rule(problem), *(_program_first(problem) if program else []), PortfolioStage(first, before, FIRST_PROOF)]
+    program = [] if first.name == "highs" else program_first(problem, columns)
+    stages = [*_first_rule(problem), *program, PortfolioStage(first, before, FIRST_PROOF)]
     return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST)
-
-
-def _program_first(problem: Any) -> list[PortfolioStage]:
-    """A short turn of HiGHS, where it takes the problem."""
-    highs = get_method("highs", problem.kind)
-    return [PortfolioStage(highs, FIRST_SHARE, FIRST_TURN, FIRST_TURN)] if highs.refusal(problem) is None else []
-
-
-def helped_out(problem: Any, method: Method, *rules: Method, rule_first: bool = True) -> Method:
-    """A method, which takes the problem; under a limit rules answer where it has no answer in time."""
-    return Portfolio([PortfolioStage(method.resolve(problem), 1.0)], rules, rule_first=rule_first)
 
 
 def _first_rule(problem: PlacementProblem) -> list[PortfolioStage]:
@@ -279,8 +262,7 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
     if size > MAX_FLOWS_ON_ARCS:
         return rule.resolve(problem)
-    proof = FirstOf(("route-selection", "highs"))(problem)
-    return helped_out(problem, proof, rule, rule_first=2 * size >= PROGRAM_FIRST)  # a column for each direction
+    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule, rule_first=False)  # which has kernels
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

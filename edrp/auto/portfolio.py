@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
 from edrp.core.combining import PROVEN, combined
 from edrp.core.errors import EdrpError, ProblemTooLargeError
-from edrp.core.methods import Method, Options, run_within
+from edrp.core.methods import FirstOf, Method, Options, find_method, get_method, run_within
 from edrp.core.solution import Answer
 
 
@@ -22,7 +22,7 @@ class PortfolioStage(NamedTuple):
     ----------
     method : takes the problem.
     share : of the work left that it gets, where there is a limit; 0 if it has a turn then only when all others have ended.
-    units : of work that it gets where there is none; infinite for as long as it takes.
+    units : of work that it gets where there is none; infinite for as long as it takes, 0 if it has no turn then.
     max_units : of work that it gets at most under a limit.
     """
 
@@ -68,7 +68,7 @@ class Portfolio(Method):
         rule_first: bool = True,
     ) -> None:
         self.first, self.rules, self.further, self.rule_first = tuple(stages), tuple(rules), further, rule_first
-        self.interpreted_first = further is None and all(stage.method.interpreted_first for stage in stages)
+        self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
 
     @cached_property
     def stages(self) -> Stages:
@@ -121,14 +121,19 @@ class Portfolio(Method):
         Those without a share under a limit come last, for methods that end early: their kernels were not compiled in time.
         """
         limited = options.limit < inf
+
+        def has_turn(stage: PortfolioStage) -> bool:
+            return bool(stage.share if limited else stage.units)
+
         if self.further is not None:
-            yield from ((stage, False) for stage in self.first if stage.share or not limited)
+            yield from ((stage, False) for stage in self.first if has_turn(stage))
         begun = 0 if self.further is None else len(self.first)
-        turns = [stage for stage in self.stages[begun:] if stage.share or not limited]
+        turns = [stage for stage in self.stages[begun:] if has_turn(stage)]
         yield from ((stage, stage is turns[-1]) for stage in turns)
-        names = {stage.method.name for stage in (*self.first, *turns) if (stage.share and stage.max_units == inf) or not limited}
-        others = [stage for stage in self.stages if stage.method.name not in names]
-        yield from ((stage, True) for stage in others if options.remaining > SPARE_SHARE * options.limit)
+        if limited:
+            names = {stage.method.name for stage in self.stages if stage.share and stage.max_units == inf}
+            others = [stage for stage in self.stages if stage.method.name not in names]
+            yield from ((stage, True) for stage in others if options.remaining > SPARE_SHARE * options.limit)
 
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
@@ -137,6 +142,59 @@ class Portfolio(Method):
             return Answer("none", "time_limit", method=self.first[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
+
+
+PROGRAM_FIRST = 2_000
+"""Columns below which HiGHS has the first turn: it finds something before the kernels of others would be compiled."""
+
+FIRST_TURN, FIRST_SHARE = 1.0, 0.2
+"""Units of work of that turn at most, and its share of a limit; half of 46 deployments of the suites are proven within it."""
+
+
+def program_first(problem: Any, columns: float) -> list[PortfolioStage]:
+    """A short turn of HiGHS where the program has few columns and takes the problem."""
+    if columns >= PROGRAM_FIRST or (highs := get_method("highs", problem.kind)).refusal(problem) is not None:
+        return []
+    return [PortfolioStage(highs, FIRST_SHARE, FIRST_TURN, FIRST_TURN)]
+
+
+def helped_out(problem: Any, method: Method, *rules: Method, columns: float = inf, rule_first: bool = True) -> Method:
+    """A method, which takes the problem; under a limit others answer where it has no answer in time.
+
+    These are rules, and HiGHS where kernels were not compiled. It also has the first turn if its program has few columns.
+    """
+    stages = [PortfolioStage(method.resolve(problem), 1.0)]
+    if method.name == "highs":
+        return Portfolio(stages, rules, rule_first=rule_first)
+
+    def substitute() -> Stages:
+        highs = find_method("highs")
+        takes = highs is not None and problem.kind in highs.kinds and highs.refusal(problem) is None
+        return (PortfolioStage(highs, 0.0, 0.0),) if highs is not None and takes else ()
+
+    first = [*program_first(problem, columns), *stages]
+    return Portfolio(first, rules, substitute, rule_first=rule_first and columns >= PROGRAM_FIRST)
+
+
+@dataclass(frozen=True, slots=True)
+class HelpedOut:
+    """Chooses the first of some methods that takes a problem, and has HiGHS answer where its kernels are not compiled in time.
+
+    >>> HelpedOut(("ssm", "highs")).names
+    ('ssm', 'highs')
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, problem: Any) -> Method:
+        """The method with its substitute.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            When all refuse the problem, with what the last one says.
+        """
+        return helped_out(problem, FirstOf(self.names)(problem))
 
 
 def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:

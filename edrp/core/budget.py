@@ -111,6 +111,10 @@ clock: Callable[[], Clock] = _clock.get
 """The clock of the run that this is a part of, or `OUTSIDE`."""
 
 
+step_begins: ContextVar[Callable[[str], object]] = ContextVar("step_begins", default=lambda step: None)
+"""Called with the name of each step beside the method's own that may take long, such as compiling or certifying."""
+
+
 @contextmanager
 def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
     """Give a variable of the context a value inside the block.

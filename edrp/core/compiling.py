@@ -17,7 +17,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -27,7 +26,7 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
-from edrp.core.budget import clock, compiles_patiently, units_left
+from edrp.core.budget import clock, compiles_patiently, step_begins, units_left
 from edrp.core.errors import OutOfTimeError
 
 STILL_COMPILING = (
@@ -43,9 +42,6 @@ NOT_KEPT = (
 
 HEARD = 0.2
 """Seconds within which Ctrl-C ends waiting for the compiler."""
-
-compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
-"""Called whenever a kernel is to be waited for."""
 
 
 @dataclass
@@ -81,7 +77,7 @@ class Compilation:
     def waiting(self) -> Iterator[None]:
         """Count the seconds of the block; time limits that wait for the compiler move by them."""
         began = perf_counter()
-        compiling_begins.get()()
+        step_begins.get()("compiling kernels (once)")
         try:
             yield
         finally:
