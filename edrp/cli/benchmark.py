@@ -10,7 +10,7 @@ import typer
 from edrp.batch import read_rows
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
-from edrp.cli.options import ForceFolder, command_text, finite
+from edrp.cli.options import ForceFolder, command_text, finite, warn_of_missing
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
@@ -87,6 +87,7 @@ def compare_methods(
     """
     check_place(spark, jobs)
     require_table_packages()
+    warn_of_missing(jinja2="report", plotly="report")
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)
     if data is not None:

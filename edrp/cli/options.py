@@ -12,12 +12,13 @@ from typing import Annotated, Any, get_args
 import typer
 
 from edrp.cli.terminal import errors, output, say
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import load, load_solution
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
+from edrp.report.page import require_packages
 
 PROGRAM_NAMES = program_names()
 
@@ -110,6 +111,23 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
     with filling(out, force=force) as stage:
         yield stage
     say(output(), f"written to {out}")
+
+
+@contextmanager
+def figure_folder(out: Path | None, force: bool, names: Sequence[str]) -> Iterator[Path | None]:
+    """As `output_folder`, for figures of these names; what they cannot be drawn without is said before any work."""
+    if out is not None:
+        warn_of_missing(matplotlib="plot")
+    with output_folder(out, force, names) as folder:
+        yield folder
+
+
+def warn_of_missing(**extras: str) -> None:
+    """Say which optional package a later step needs that can be done without; `extras` are those of `require_packages`."""
+    try:
+        require_packages(**extras)
+    except BackendUnavailableError as error:
+        say(errors(), f"warning: {error}", "yellow")
 
 
 SolutionFile = Annotated[

@@ -224,7 +224,7 @@ class _PydanticFault:
         if not self.item["type"].startswith(OBJECTS_AND_LISTS):
             return ""
         example = form_example(self.place_in_document.form, self.item["input"])
-        return f", such as {example}" if example else ""
+        return f", such as {example}" if example.startswith(("{", "[")) else ""
 
 
 def _one_per_union(faults: list[_PydanticFault]) -> list[_PydanticFault]:
