@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
@@ -176,25 +176,12 @@ def helped_out(problem: Any, method: Method, *rules: Method, columns: float = in
     return Portfolio(first, rules, substitute, rule_first=rule_first and columns >= PROGRAM_FIRST)
 
 
-@dataclass(frozen=True, slots=True)
-class HelpedOut:
-    """Chooses the first of some methods that takes a problem, and has HiGHS answer where its kernels are not compiled in time.
-
-    >>> HelpedOut(("ssm", "highs")).names
-    ('ssm', 'highs')
-    """
-
-    names: tuple[str, ...]
+class HelpedOut(FirstOf):
+    """Chooses the first of some methods that takes a problem, and HiGHS for when its kernels are not compiled in time."""
 
     def __call__(self, problem: Any) -> Method:
-        """The method with its substitute.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            When all refuse the problem, with what the last one says.
-        """
-        return helped_out(problem, FirstOf(self.names)(problem))
+        """The method with its substitute."""
+        return helped_out(problem, FirstOf.__call__(self, problem))
 
 
 def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:

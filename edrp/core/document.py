@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from inspect import Signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
@@ -192,23 +192,18 @@ def _reporting(document: Any, validate: Callable[..., Any], *args: Any, **kwargs
         raise invalid(error, document) from None
 
 
+def _reporting_method(name: str) -> Any:
+    """The class method of that name of pydantic's models, with faults as those of the document."""
+    return classmethod(lambda cls, *args, **kwargs: _reporting(cls, getattr(super(Validated, cls), name), *args, **kwargs))
+
+
 class Validated(BaseModel, metaclass=_DocumentMeta):
     """A model whose faults are reported in the same way however it is made: by construction, or from a value or JSON text."""
 
-    @classmethod
-    def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """Make one of a dict of its fields; raises `InvalidInstanceError` with all faults."""
-        return cast("Self", _reporting(cls, super().model_validate, obj, **options))
-
-    @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """Make one of JSON text; raises `InvalidInstanceError` with all faults."""
-        return cast("Self", _reporting(cls, super().model_validate_json, json_data, **options))
-
-    @classmethod
-    def model_validate_strings(cls, obj: Any, **options: Any) -> Self:
-        """Make one of a dict whose values are text; raises `InvalidInstanceError` with all faults."""
-        return cast("Self", _reporting(cls, super().model_validate_strings, obj, **options))
+    if not TYPE_CHECKING:
+        model_validate = _reporting_method("model_validate")
+        model_validate_json = _reporting_method("model_validate_json")
+        model_validate_strings = _reporting_method("model_validate_strings")
 
 
 class Document(Validated):

@@ -9,63 +9,36 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-MAX_DEPTH = 4
-"""Largest number of objects and lists inside each other that an example has."""
-
-FILLED_DEPTH = MAX_DEPTH - 2
-"""Depth still left down to which the user's words are taken; further inside they hardly mean what stands there."""
+MAX_DEPTH, FILLED_DEPTH = 4, 2
+"""Largest number of objects and lists inside each other in an example, and of those around the words of the user in it."""
 
 MAX_LENGTH = 120
 """Largest number of characters of an example that helps a reader."""
 
-UNKNOWN = "…"
-"""Stands where the user has to say something."""
-
 
 def likely_classes(given: Collection[str], classes: Mapping[str, Any]) -> list[str]:
-    """Names of the classes that have most of the fields of an object, and need fewest besides; none where they share no field.
+    """Names of the classes that have most of the given fields, and need fewest besides; none where they share no field.
 
-    Parameters
-    ----------
-    given
-        Names of the fields of the object.
-    classes
-        Classes of documents by name.
-
-    Examples
-    --------
-    >>> from edrp.placement.latency import Md1Latency, Mm1Latency
-    >>> likely_classes(["queue", "service_rate"], {"mm1": Mm1Latency, "md1": Md1Latency})
-    ['mm1', 'md1']
+    >>> from pydantic import create_model
+    >>> likely_classes(["x", "y"], {"point": create_model("Point", x=float), "size": create_model("Size", width=float)})
+    ['point']
     """
     ranks: dict[str, tuple[int, int]] = {}
     for name, form in classes.items():
-        fields = form.model_fields
-        needed = {field for field, info in fields.items() if info.is_required()}
-        if not fields.keys().isdisjoint(given):
-            ranks[name] = len(set(given) - fields.keys()), len(needed - set(given))
+        needed = {field for field, info in form.model_fields.items() if info.is_required()}
+        if not form.model_fields.keys().isdisjoint(given):
+            ranks[name] = len(set(given) - form.model_fields.keys()), len(needed - set(given))
     return [name for name, rank in ranks.items() if rank == min(ranks.values())]
 
 
 def form_example(form: Any, given: object) -> str:
-    """A value of a type as it would stand in a file, or an empty string where a short one says too little.
+    """A value of a type as it would stand in a file, with what is given there now; empty where a short one says too little.
 
-    Parameters
-    ----------
-    form
-        A type that pydantic knows.
-    given
-        What stands at the place now: a word, a number, a list of these, or an object whose first key is taken.
-
-    Examples
-    --------
-    >>> form_example(dict[str, tuple[float, ...]], 3)
-    '{"…": [3]}'
-    >>> form_example(tuple[str, ...], "edge")
-    '["edge"]'
+    >>> form_example(dict[str, tuple[float, ...]], 3), form_example(tuple[str, ...], "edge")
+    ('{"…": [3]}', '["edge"]')
     """
     values = list(given) if isinstance(given, list | tuple) else list(given)[:1] if isinstance(given, dict) else [given]
-    text = json.dumps(_example(form, values, MAX_DEPTH), ensure_ascii=False)
+    text = json.dumps(_example(form, values, 0), ensure_ascii=False)
     return text if len(text) <= MAX_LENGTH else ""
 
 
@@ -77,19 +50,19 @@ def _example(form: Any, given: list[Any], depth: int) -> Any:
         return _example(next(member for member in members if member is not NoneType), given, depth)
     if origin is Literal:
         return members[0]
-    if depth and (origin is tuple or origin is list):
-        return [_example(member, given, depth - 1) for member in members if member is not Ellipsis]
-    if depth and origin is dict:
-        return {UNKNOWN: _example(members[1], given, depth - 1)}
-    if depth and isinstance(form, type) and issubclass(form, BaseModel):
+    if origin in (tuple, list) and depth < MAX_DEPTH:
+        return [_example(member, given, depth + 1) for member in members if member is not Ellipsis]
+    if origin is dict and depth < MAX_DEPTH:
+        return {"…": _example(members[1], given, depth + 1)}
+    if isinstance(form, type) and issubclass(form, BaseModel) and depth < MAX_DEPTH:
         fields = form.model_fields
         if "root" in fields:
             return _example(fields["root"].annotation, given, depth)
         shown = [name for name, field in fields.items() if field.is_required() or _is_tag(field.annotation)] or list(fields)[:1]
-        return {name: _example(fields[name].annotation, given, depth - 1) for name in shown}
-    if given and depth >= FILLED_DEPTH and _fits(given[0], form):
+        return {name: _example(fields[name].annotation, given, depth + 1) for name in shown}
+    if given and depth <= FILLED_DEPTH and _fits(given[0], form):
         return given.pop(0)
-    return form(1) if form in (float, int, bool) else UNKNOWN
+    return form(1) if form in (float, int, bool) else "…"
 
 
 def _is_tag(annotation: Any) -> bool:
