@@ -44,9 +44,20 @@ def known_program(name: str | None) -> str | None:
     return name
 
 
+def seconds(text: str | float) -> float:
+    """Read a time limit of the command line; what is no number of seconds, such as "500ms", is refused."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"{text!r} is no number of seconds of at least 0, such as 0.5")
+    return value
+
+
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: none."),
+    typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: none."),
 ]
 WorkLimit = Annotated[
     float | None,
@@ -67,7 +78,7 @@ ExplainedWork = Annotated[
         "default: none, 2 or 10, and 2.",
     ),
 ]
-BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
+BoundedTime = Annotated[float, typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a problem of which edrp would warn, such as a weight that has no effect.")

@@ -14,14 +14,16 @@ import os
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedRandom
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, RecoveryWarning, UnwritableError, visible
 from edrp.core.other_formats import binary_format
+from edrp.core.wording import nearest
 
 PARTIAL = ".{}.partial"
 """Name of what is being written, with a random part: nobody can have put a link there."""
@@ -205,6 +207,10 @@ def open_own(path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
+MAX_NEIGHBOURS = 1000
+"""Largest number of names of a folder among which one is looked for that was meant."""
+
+
 def refuse_missing(path: str | Path) -> None:
     """Refuse a file or folder that does not exist.
 
@@ -214,7 +220,15 @@ def refuse_missing(path: str | Path) -> None:
         Naming it.
     """
     if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists, it takes names that are too long for a file
-        raise NoSuchFileError(str(path))
+        raise _no_such_file(path)
+
+
+def _no_such_file(path: str | Path) -> NoSuchFileError:
+    """The error for a file or folder that does not exist, with the name next to it that was probably meant."""
+    folder, meant = Path(path).parent, None
+    with suppress(OSError):
+        meant = nearest(Path(path).name, [place.name for place in islice(folder.iterdir(), MAX_NEIGHBOURS)])
+    return NoSuchFileError(str(path), f"did you mean '{folder / meant}'?" if meant else "")
 
 
 def read_content(path: str | Path) -> bytes:
@@ -242,7 +256,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         with Path(path).open("rb") as file:
             yield file
     except FileNotFoundError:
-        raise NoSuchFileError(str(path)) from None
+        raise _no_such_file(path) from None
     except IsADirectoryError:
         raise InvalidInstanceError([Fault("file", "", f"is a folder; name its files, as in {path}/*.json")], str(path)) from None
     except OSError as error:

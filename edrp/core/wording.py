@@ -95,16 +95,18 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
     >>> nearest("grredy", ["auto", "greedy"]), nearest("x", ["auto"])
     ('greedy', None)
-    >>> nearest("replicasMax", ["min_replicas", "max_replicas"])
-    'max_replicas'
+    >>> nearest("replicasMax", ["min_replicas", "max_replicas"]), nearest("rate", ["name", "external_rate"])
+    ('max_replicas', 'external_rate')
     """
     names, best, likeness = list(known), None, 0.0
+    parts = set(_ordered_parts(str(word)).split())
     for spell in (str.casefold, _ordered_parts):
         sought, spelled = spell(str(word)), {spell(name): name for name in reversed(names)}
         close = get_close_matches(sought, spelled, n=1) if sought else []
         if close and (ratio := SequenceMatcher(None, close[0], sought).ratio()) > likeness:
             best, likeness = spelled[close[0]], ratio
-    return best
+    longer = [name for name in names if parts and parts <= set(_ordered_parts(name).split())]
+    return longer[0] if best is None and len(longer) == 1 else best
 
 
 def _ordered_parts(word: str) -> str:

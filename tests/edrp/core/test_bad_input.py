@@ -223,6 +223,8 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
 
 def test_file_that_cannot_be_read_is_named(run, tmp_path):
     refused(run, tmp_path / "missing.json", "missing.json: there is no such file")
+    (tmp_path / "word_count.json").touch()
+    refused(run, tmp_path / "wordcount.json", f"did you mean '{tmp_path / 'word_count.json'}'?")
     (tmp_path / "folder.json").mkdir()
     refused(run, tmp_path / "folder.json", f"is a folder; name its files, as in {tmp_path / 'folder.json'}/*.json")
 
@@ -342,7 +344,7 @@ WRONG_ARGUMENTS = [
     (lambda p: edrp.solve(p, edrp.methods()["highs"]), "method: is a ProgramMethod; register it by edrp.register(method)"),
     (
         lambda p: edrp.solve(p, time_limit="30"),
-        "time_limit: must be a number of at least 0, or None for no limit; write it without",
+        "time_limit: must be a number of seconds of at least 0, such as 0.5, or None for no limit; write it without",
     ),
     (lambda p: edrp.solve(p, work_limit=-1), "work_limit: must be a number of at least 0, or None for no limit (got -1)"),
     (lambda p: edrp.solve(p, seed=1.5), "seed: must be a whole number of at least 0 (got 1.5)"),
