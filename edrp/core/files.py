@@ -225,10 +225,11 @@ def refuse_missing(path: str | Path) -> None:
 
 def _no_such_file(path: str | Path) -> NoSuchFileError:
     """The error for a file or folder that does not exist, with the name next to it that was probably meant."""
-    folder, meant = Path(path).parent, None
+    wanted, meant = Path(path), None
     with suppress(OSError):
-        meant = nearest(Path(path).name, [place.name for place in islice(folder.iterdir(), MAX_NEIGHBOURS)])
-    return NoSuchFileError(str(path), f"did you mean '{folder / meant}'?" if meant else "")
+        by_stem = {place.stem: place for place in islice(wanted.parent.iterdir(), MAX_NEIGHBOURS)}
+        meant = by_stem.get(nearest(wanted.stem, by_stem) or "")
+    return NoSuchFileError(str(path), f"did you mean '{meant}'?" if meant else "")
 
 
 def read_content(path: str | Path) -> bytes:
@@ -283,7 +284,9 @@ def read_regular(path: str | Path) -> bytes:
             os.close(descriptor)
         why = f"is {KINDS.get(stat.S_IFMT(mode), 'something else')}, not a regular file"
     except FileNotFoundError:
-        why = "is a link to nothing" if os.path.islink(path) else "there is no such file"  # noqa: PTH114 - as above
+        if not os.path.islink(path):  # noqa: PTH114 - as above
+            raise _no_such_file(path) from None
+        why = "is a link to nothing"
     except OSError as error:
         why = f"cannot be read: {error.strerror or type(error).__name__}"
     raise InvalidInstanceError([Fault("file", str(path), why)], str(path))
