@@ -266,9 +266,7 @@ class Outcome(Document):
 class Faults:
     """Collects cross-field faults with their places, to be raised together from a validator.
 
-    Attributes
-    ----------
-    repeated : names that several documents of a list have; what is said of pairs of these may follow from that alone.
+    Names that several documents of a list have are `repeated`: other faults of pairs of these may follow from that alone.
     """
 
     def __init__(self, title: str) -> None:
@@ -302,14 +300,9 @@ class Faults:
     def add_keys(
         self, place: tuple[str | int, ...], given: Collection[str], known: Collection[str], what: str, need: str
     ) -> None:
-        """Note keys of an object that are no names, and names without a key, except for those that misspelt keys are meant for.
+        """Note keys that an object at `place` is given and that are no known names, and names that it lacks, with what is needed.
 
-        Parameters
-        ----------
-        given, known
-            Keys of the object at `place`, and the names that there are.
-        what, need
-            What they are names of, as in `add_unknown`, and what is needed where one is missing.
+        A name that a misspelt key is probably meant for is not lacking. `what` is as in `add_unknown`.
         """
         unknown, missing = ([name for name in one if name not in other] for one, other in ((given, known), (known, given)))
         for name in unknown:
