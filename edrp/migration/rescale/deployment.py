@@ -149,7 +149,7 @@ def note_replica_faults(
 ) -> None:
     """Note replicas on unknown nodes, of the wrong form for their operator, and tasks that are not held exactly once."""
     operators = application.by_name
-    faults.add_keys(place, deployment, operators, "operator of the application", "name the replicas of every operator")
+    faults.add_keys(place, list(deployment), operators, "operator of the application", "name the replicas of every operator")
     for name in deployment:
         if name not in operators:
             continue
