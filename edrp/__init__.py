@@ -123,7 +123,7 @@ _PLACES = {name: module for module, names in _NAMES.items() for name in names.sp
 
 def __getattr__(name: str) -> Any:
     """A public name, imported at its first use (PEP 562)."""
-    if name in ("errors", "testing"):
+    if name in ("datasets", "errors", "testing"):
         return import_module(f"edrp.{name}")
     if name == "__version__":
         return import_module("edrp.core.solution").installed_versions()["edrp"]

@@ -1,5 +1,6 @@
 """The kinds of problems of this package, one record each; `edrp` registers them."""
 
+from edrp.auto.portfolio import HelpedOut
 from edrp.core.kinds import Kind
 from edrp.core.methods import FirstOf
 
@@ -68,7 +69,7 @@ KINDS = (
         solution="edrp.migration.single_step:MigrationSolution",
         formulations={"intervals": "edrp.formulations.migration.intervals:formulate_migration"},
         refuse_formulation=None,
-        choose=FirstOf(("ssm", "highs")),
+        choose=HelpedOut(("ssm", "highs")),
         display="edrp.cli.display.migration:migration_parts",
         view="edrp.explorer.migration:migration_view",
         explain=None,
@@ -166,7 +167,7 @@ KINDS = (
         solution="edrp.mapping.path_mapping:MappingSolution",
         formulations={"walks": "edrp.formulations.mapping.path_mapping:formulate_mapping"},
         refuse_formulation="edrp.formulations.mapping.layered_graph:refusal",
-        choose=FirstOf(("label-setting", "highs", "least-cost-map")),
+        choose=HelpedOut(("label-setting", "highs", "least-cost-map")),
         display="edrp.cli.display.mapping:map_parts",
         view=None,
         explain=None,

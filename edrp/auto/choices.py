@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from edrp.auto.portfolio import Portfolio, PortfolioStage, Stages
+from edrp.auto.portfolio import PROGRAM_FIRST, Portfolio, PortfolioStage, Stages, helped_out, program_first
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, alternative, get_method, methods
@@ -135,10 +135,11 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     try:
         compiled = compile_problem(problem)
         if _is_small(problem, compiled):
-            return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem))
+            return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem), rule_first=False)
+        columns = estimated_columns(compiled)
         if on_clusters := _on_clusters(problem, compiled):
-            return _portfolio(problem, on_clusters, lambda: _on_any_nodes(problem, compiled))
-        return _portfolio(problem, _on_any_nodes(problem, compiled))
+            return _portfolio(problem, columns, on_clusters, lambda: _on_any_nodes(problem, compiled))
+        return _portfolio(problem, columns, _on_any_nodes(problem, compiled))
     except ProblemTooLargeError:  # to tell whether its nodes are equal
         return _searches(problem)
 
@@ -148,11 +149,11 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
     instances = sum(operator.instances for operator in problem.application.operators)
     if instances > MAX_PROVEN_INSTANCES:
         return _searches(problem)
-    highs = get_method("highs", problem.kind)
-    if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
-        return helped_out(problem, highs, *_plain_rules(problem))
+    columns = estimated_columns(compile_problem(problem))
+    if columns <= SMALL_PROGRAM:
+        return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem), rule_first=False)
     generation = get_method("column-generation", problem.kind)
-    return _portfolio(problem, [generation] if generation.refusal(problem) is None else [])
+    return _portfolio(problem, columns, [generation] if generation.refusal(problem) is None else [])
 
 
 _search = FirstOf(("iterated-local-search", "annealing"))
@@ -165,11 +166,15 @@ def _searches(problem: PlacementProblem) -> Method:
 
 
 def _portfolio(
-    problem: PlacementProblem, proofs: Sequence[Method], further_proofs: Callable[[], Sequence[Method]] = tuple
+    problem: PlacementProblem,
+    columns: float,
+    proofs: Sequence[Method],
+    further_proofs: Callable[[], Sequence[Method]] = tuple,
 ) -> Method:
     """Proofs by preference, between them a search: it finds at once what a proof that stalls may never look at.
 
     Whether further methods take the problem, which loads their modules and kernels, is asked when the first proof has stalled.
+    A program of few columns has a short turn before all of them.
     """
     if not proofs:
         return _searches(problem)
@@ -190,13 +195,9 @@ def _portfolio(
         return (search, *turns, PortfolioStage(first, 1.0))
 
     before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
-    stages = [*_first_rule(problem), PortfolioStage(first, before, FIRST_PROOF)]
-    return Portfolio(stages, _plain_rules(problem), further)
-
-
-def helped_out(problem: Any, method: Method, *rules: Method) -> Method:
-    """A method, which takes the problem; under a limit rules answer where it has no answer in time."""
-    return Portfolio([PortfolioStage(method.resolve(problem), 1.0)], rules)
+    program = [] if first.name == "highs" else program_first(problem, columns)
+    stages = [*_first_rule(problem), *program, PortfolioStage(first, before, FIRST_PROOF)]
+    return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST)
 
 
 def _first_rule(problem: PlacementProblem) -> list[PortfolioStage]:
@@ -260,7 +261,7 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
     if size > MAX_FLOWS_ON_ARCS:
         return rule.resolve(problem)
-    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule)
+    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule, rule_first=False)  # which has kernels
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from edrp.core.combining import PROVEN, combined
 from edrp.core.errors import EdrpError, ProblemTooLargeError
-from edrp.core.methods import Method, Options, run_within
+from edrp.core.methods import FirstOf, Method, Options, find_method, get_method, run_within
 from edrp.core.solution import Answer
 
 
@@ -21,16 +21,21 @@ class PortfolioStage(NamedTuple):
     Attributes
     ----------
     method : takes the problem.
-    share : of the work left that it gets, where there is a limit; 0 if it has no turn then.
-    units : of work that it gets where there is none; infinite for as long as it takes.
+    share : of the work left that it gets, where there is a limit; 0 if it has a turn then only when all others have ended.
+    units : of work that it gets where there is none; infinite for as long as it takes, 0 if it has no turn then.
+    max_units : of work that it gets at most under a limit.
     """
 
     method: Method
     share: float
     units: float = inf
+    max_units: float = inf
 
 
 Stages = tuple[PortfolioStage, ...]
+
+SPARE_SHARE = 0.1
+"""Share of a limit that methods must leave for those without a share to begin."""
 
 
 class Portfolio(Method):
@@ -41,11 +46,13 @@ class Portfolio(Method):
     stages
         In their order. The last one of all has all the work that is left.
     rules
-        Methods without kernels that take milliseconds, by preference. Under a limit the first one is asked before all others,
-        and its answer is kept for when they have none: time may be up before kernels are as much as loaded. The others are
-        asked at the end, where nothing is held.
+        Methods that take milliseconds, by preference. Under a limit the first one is asked before all others, and its answer is
+        kept for when they have none: time may be up before kernels are as much as loaded. The others are asked at the end,
+        where nothing is held.
     further
         Makes the stages that follow, which takes as long as some problems do: only when the first ones have not ended the run.
+    rule_first
+        Whether the first rule is asked before all others; not where these need no kernels and rules may.
     """
 
     name = "portfolio"
@@ -53,10 +60,15 @@ class Portfolio(Method):
     summary = "several methods in turn"
 
     def __init__(
-        self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = (), further: Callable[[], Stages] | None = None
+        self,
+        stages: Sequence[PortfolioStage],
+        rules: Sequence[Method] = (),
+        further: Callable[[], Stages] | None = None,
+        *,
+        rule_first: bool = True,
     ) -> None:
-        self.first, self.rules, self.further = tuple(stages), tuple(rules), further
-        self.interpreted_first = further is None and all(stage.method.interpreted_first for stage in stages)
+        self.first, self.rules, self.further, self.rule_first = tuple(stages), tuple(rules), further, rule_first
+        self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
 
     @cached_property
     def stages(self) -> Stages:
@@ -90,7 +102,7 @@ class Portfolio(Method):
 
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
         best: Answer | None = None
-        for stage, last in self._turns(options.limit < inf):
+        for stage, last in self._turns(options):
             units = options.remaining if last else _turn(stage, options)
             try:
                 answer = _turn_taken(stage.method, problem, _continued(options, units, best))
@@ -103,20 +115,73 @@ class Portfolio(Method):
         assert best is not None
         return best
 
-    def _turns(self, limited: bool) -> Iterator[tuple[PortfolioStage, bool]]:
-        """Stages that have a turn, and whether they are the last one."""
+    def _turns(self, options: Options) -> Iterator[tuple[PortfolioStage, bool]]:
+        """Stages in turn, and whether they have all that is left.
+
+        Those without a share under a limit come last, for methods that end early: their kernels were not compiled in time.
+        """
+        limited = options.limit < inf
+
+        def has_turn(stage: PortfolioStage) -> bool:
+            return bool(stage.share if limited else stage.units)
+
         if self.further is not None:
-            yield from ((stage, False) for stage in self.first if stage.share or not limited)
+            yield from ((stage, False) for stage in self.first if has_turn(stage))
         begun = 0 if self.further is None else len(self.first)
-        turns = [stage for stage in self.stages[begun:] if stage.share or not limited]
+        turns = [stage for stage in self.stages[begun:] if has_turn(stage)]
         yield from ((stage, stage is turns[-1]) for stage in turns)
+        if limited:
+            names = {stage.method.name for stage in self.stages if stage.share and stage.max_units == inf}
+            others = [stage for stage in self.stages if stage.method.name not in names]
+            yield from ((stage, True) for stage in others if options.remaining > SPARE_SHARE * options.limit)
 
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
-        if options.limit == inf or not self.rules or self.rules[0].name == self.first[0].method.name:
+        known = self.rules and self.rules[0].name == self.first[0].method.name
+        if options.limit == inf or not self.rules or known or not self.rule_first:
             return Answer("none", "time_limit", method=self.first[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
+
+
+PROGRAM_FIRST = 2_000
+"""Columns below which HiGHS has the first turn: it finds something before the kernels of others would be compiled."""
+
+FIRST_TURN, FIRST_SHARE = 1.0, 0.2
+"""Units of work of that turn at most, and its share of a limit; half of 46 deployments of the suites are proven within it."""
+
+
+def program_first(problem: Any, columns: float) -> list[PortfolioStage]:
+    """A short turn of HiGHS where the program has few columns and takes the problem."""
+    if columns >= PROGRAM_FIRST or (highs := get_method("highs", problem.kind)).refusal(problem) is not None:
+        return []
+    return [PortfolioStage(highs, FIRST_SHARE, FIRST_TURN, FIRST_TURN)]
+
+
+def helped_out(problem: Any, method: Method, *rules: Method, columns: float = inf, rule_first: bool = True) -> Method:
+    """A method, which takes the problem; under a limit others answer where it has no answer in time.
+
+    These are rules, and HiGHS where kernels were not compiled. It also has the first turn if its program has few columns.
+    """
+    stages = [PortfolioStage(method.resolve(problem), 1.0)]
+    if method.name == "highs":
+        return Portfolio(stages, rules, rule_first=rule_first)
+
+    def substitute() -> Stages:
+        highs = find_method("highs")
+        takes = highs is not None and problem.kind in highs.kinds and highs.refusal(problem) is None
+        return (PortfolioStage(highs, 0.0, 0.0),) if highs is not None and takes else ()
+
+    first = [*program_first(problem, columns), *stages]
+    return Portfolio(first, rules, substitute, rule_first=rule_first and columns >= PROGRAM_FIRST)
+
+
+class HelpedOut(FirstOf):
+    """Chooses the first of some methods that takes a problem, and HiGHS for when its kernels are not compiled in time."""
+
+    def __call__(self, problem: Any) -> Method:
+        """The method with its substitute."""
+        return helped_out(problem, FirstOf.__call__(self, problem))
 
 
 def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:
@@ -134,7 +199,7 @@ def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
 
 
 def _turn(stage: PortfolioStage, options: Options) -> float:
-    return stage.units if options.limit == inf else stage.share * options.remaining
+    return stage.units if options.limit == inf else min(stage.share * options.remaining, stage.max_units)
 
 
 def _continued(options: Options, units: float, previous: Answer | None) -> Options:

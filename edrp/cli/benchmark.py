@@ -10,7 +10,7 @@ import typer
 from edrp.batch import read_rows
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
-from edrp.cli.options import ForceFolder, command_text, finite
+from edrp.cli.options import ForceFolder, command_text, finite, seconds, warn_of_missing
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
@@ -52,7 +52,7 @@ MethodNames = Annotated[
 Data = Annotated[Path | None, typer.Option("--data", help="Folder of input data, for suites that need it.")]
 SuiteTimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: the suite's."),
+    typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: the suite's."),
 ]
 SuiteWorkLimit = Annotated[
     float | None,
@@ -87,6 +87,7 @@ def compare_methods(
     """
     check_place(spark, jobs)
     require_table_packages()
+    warn_of_missing(jinja2="report", plotly="report")
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)
     if data is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.cli.terminal import output, say
+from edrp.cli.terminal import output, progress, say
 from edrp.core.files import naming_errors, read_whole, write_whole
 
 
@@ -57,7 +57,8 @@ def check_files(
     """
     from edrp.certificates import checker, verification
 
-    said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
+    with progress(f"checking {certificate}"):
+        said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
     code = checker.exit_code(said)
     say(output(), said, {0: "green", 4: "yellow"}.get(code, "red"))
     raise typer.Exit(code)

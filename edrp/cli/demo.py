@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.options import ForceFolder, Method, output_folder
+from edrp.cli.options import ForceFolder, Method, figure_folder
 from edrp.cli.terminal import output
 from edrp.validation.papers.edrp import report
 
@@ -24,5 +24,5 @@ def run_demo(
     short: Annotated[bool, typer.Option("--short", help=f"Decide less often, to save time: {report.SHORT}.")] = False,
 ) -> None:
     """Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."""
-    with output_folder(out, force, (report.HOUR_FIGURE, report.DAY_FIGURE)) as folder:
+    with figure_folder(out, force, (report.HOUR_FIGURE, report.DAY_FIGURE)) as folder:
         report.run_demo(output(), data, folder, method=method, short=short)

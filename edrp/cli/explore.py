@@ -34,6 +34,7 @@ def explore_file(
     else:
         with progress(f"solving {file}") as update:
             solution = solve(problem, method, time_limit=time_limit, work_limit=work_limit, progress=update)
-    explore(problem, solution, out, title=file.name, replace=force, work_limit=work_limit)
+    with progress(f"drawing {file}"):
+        explore(problem, solution, out, title=file.name, replace=force, work_limit=work_limit)
     say(output(), f"written to {out}")
     raise typer.Exit(outcome_code(solution))

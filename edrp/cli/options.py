@@ -12,12 +12,13 @@ from typing import Annotated, Any, get_args
 import typer
 
 from edrp.cli.terminal import errors, output, say
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import load, load_solution
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
+from edrp.report.page import require_packages
 
 PROGRAM_NAMES = program_names()
 
@@ -43,9 +44,20 @@ def known_program(name: str | None) -> str | None:
     return name
 
 
+def seconds(text: str | float) -> float:
+    """Read a time limit of the command line; what is no number of seconds, such as "500ms", is refused."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"{text!r} is no number of seconds of at least 0, such as 0.5")
+    return value
+
+
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: none."),
+    typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: none."),
 ]
 WorkLimit = Annotated[
     float | None,
@@ -66,7 +78,7 @@ ExplainedWork = Annotated[
         "default: none, 2 or 10, and 2.",
     ),
 ]
-BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
+BoundedTime = Annotated[float, typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a problem of which edrp would warn, such as a weight that has no effect.")
@@ -110,6 +122,23 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
     with filling(out, force=force) as stage:
         yield stage
     say(output(), f"written to {out}")
+
+
+@contextmanager
+def figure_folder(out: Path | None, force: bool, names: Sequence[str]) -> Iterator[Path | None]:
+    """As `output_folder`, for figures of these names; what they cannot be drawn without is said before any work."""
+    if out is not None:
+        warn_of_missing(matplotlib="plot")
+    with output_folder(out, force, names) as folder:
+        yield folder
+
+
+def warn_of_missing(**extras: str) -> None:
+    """Say which optional package a later step needs that can be done without; `extras` are those of `require_packages`."""
+    try:
+        require_packages(**extras)
+    except BackendUnavailableError as error:
+        say(errors(), f"warning: {error}", "yellow")
 
 
 SolutionFile = Annotated[

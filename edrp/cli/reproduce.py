@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, finite, output_folder
+from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite
 from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
@@ -74,7 +74,7 @@ def run_table_iv(
 @reproduce.command("scenario", rich_help_panel=EDRP)
 def run_scenario(out: Out = None, method: Method = "auto", force: ForceFolder = False) -> None:
     """Reproduce the hour of section 7.2 on ANSNET: Table III, Fig. 5, and the events in words."""
-    with output_folder(out, force, [edrp_report.HOUR_FIGURE]) as folder:
+    with figure_folder(out, force, [edrp_report.HOUR_FIGURE]) as folder:
         edrp_report.run_scenario(output(), out=folder, method=method)
 
 
@@ -87,7 +87,7 @@ def run_storm(
     force: ForceFolder = False,
 ) -> None:
     """Reproduce days under Storm's reconfiguration: Table V, Fig. 6."""
-    with output_folder(out, force, [edrp_report.STORM_FIGURE]) as folder:
+    with figure_folder(out, force, [edrp_report.STORM_FIGURE]) as folder:
         edrp_report.run_storm(output(), data=data, out=folder, method=method, days=days)
 
 
@@ -102,7 +102,7 @@ def run_migration(
     force: ForceFolder = False,
 ) -> None:
     """Reproduce migrations on real loads: Tables 3 and 4, Figs. 8 to 12 and 14, and a verdict on each sentence of section 6."""
-    with output_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
+    with figure_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
         single_step_example.run(output())
         migration_report.run(output(), data=data, out=folder, migrations=migrations, changing=not constant)
 
@@ -122,7 +122,8 @@ def run_latency_aware(
     force: ForceFolder = False,
 ) -> None:
     """Compare schedulers with the paper's: Tables 2 to 4, Figs. 6 to 8, and gaps to proven optima."""
-    with output_folder(out, force, tuple(throughput_report.FIGURES)) as folder:
+    require_packages(simpy="simulate")
+    with figure_folder(out, force, tuple(throughput_report.FIGURES)) as folder:
         throughput_report.run(output(), out=folder, seeds=min(seeds, 5))
     table_4.run(output(), seeds=seeds, fresh=fresh)
 

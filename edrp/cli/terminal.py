@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
-from edrp.core.budget import setting
-from edrp.core.compiling import compiling_begins
+from edrp.core.budget import setting, step_begins
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
+from edrp.report.progress import working
 from edrp.report.tables import Table, console_table
 
 FILE_WIDTH = 1000
@@ -91,20 +91,12 @@ def report(error: Exception, source: str = "") -> None:
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Callable[[float, float | None, float | None], None] | None]:
-    """Show progress while the block runs, on a terminal only; yields what a method calls, or None."""
-    console, text = errors(), visible(text)
-    if not console.is_terminal:
-        yield None
-        return
-    with (
-        console.status(escape(text)) as status,
-        setting(compiling_begins, lambda: status.update(escape(f"{text}: compiling (once)"))),
-    ):
+def progress(text: str) -> Iterator[Callable[[float, float | None, float | None], None]]:
+    """Show progress until the block ends, as lines now and then where there is no terminal; yields what a method calls."""
+    with working(errors(), visible(text)) as tell, setting(step_begins, tell):
 
         def update(seconds: float, objective: float | None, bound: float | None) -> None:
             found = "nothing found yet" if objective is None else f"best {objective:.6g}"
-            proven = "" if bound is None else f", bound {bound:.6g}"
-            status.update(escape(f"{text}: {seconds:.0f} s, {found}{proven}"))
+            tell(found if bound is None else f"{found}, bound {bound:.6g}")
 
         yield update

@@ -38,7 +38,7 @@ def check_arguments(function: str, **arguments: Any) -> None:
     Traceback (most recent call last):
     edrp.core.errors.InvalidArgumentError: edrp.solve: 2 faults in the arguments
       problem: is a dict; edrp.loads(json.dumps(problem)) makes a problem of it, and edrp.load(path) reads one from a file
-      time_limit: must be a number of at least 0, or None for no limit; write it without quotes (got "30")
+      time_limit: must be a number of seconds of at least 0, such as 0.5, or None for no limit; write it without quotes (got "30")
     """
     faults = [fault for name, value in arguments.items() if (fault := _fault(name, value)) is not None]
     if faults:
@@ -110,11 +110,11 @@ def _or_none(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or fits(value)
 
 
-LIMIT = (_or_none(_is_number), "must be a number of at least 0, or None for no limit")
+LIMIT = _or_none(_is_number)
 
 PLAIN: dict[str, tuple[Callable[[object], bool], str]] = {
-    "time_limit": LIMIT,
-    "work_limit": LIMIT,
+    "time_limit": (LIMIT, "must be a number of seconds of at least 0, such as 0.5, or None for no limit"),
+    "work_limit": (LIMIT, "must be a number of at least 0, or None for no limit"),
     "gap": (_is_number, "must be a number of at least 0, such as 0.01 for 1 %"),
     "seed": (lambda value: _is_count(value, 0), "must be a whole number of at least 0"),
     "threads": (lambda value: _is_count(value, 1), "must be a whole number of at least 1"),

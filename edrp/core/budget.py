@@ -32,6 +32,9 @@ OVER = 1e15
 LOOK = 2e-5
 """Units that a step of a loop costs which looks at the clock, beyond what it says itself: every loop comes to an end."""
 
+COMPILER_SHARE = 0.5
+"""Share of a time limit that waiting for the compiler may take: methods without kernels have the rest."""
+
 SATURATION = 1 - 2**-20
 """Share of a time limit that is never exceeded by work: where there is no work limit, seconds alone end a run."""
 
@@ -59,6 +62,7 @@ class Clock:
         end = inf if time_limit is None else perf_counter() + time_limit
         self._end: float = end if outer is None else min(end, outer._end)
         self._most = time_limit * SATURATION if time_limit is not None and work_limit is None else inf
+        self._compiler_seconds = inf if time_limit is None else time_limit * COMPILER_SHARE
         self.limit = min(inf if time_limit is None else time_limit, inf if work_limit is None else work_limit)
 
     def read(self) -> float:
@@ -81,8 +85,14 @@ class Clock:
 
     def wait(self, seconds: float) -> None:
         """Count seconds of waiting as work where a time limit alone ends the run: turns that are shares of it pass meanwhile."""
+        self._compiler_seconds -= seconds
         if self._most < inf:
             self.work += seconds
+
+    def compiler_seconds_left(self) -> float:
+        """Seconds for which this run may still wait for the compiler, infinite without a time limit."""
+        outer = inf if self._outer is None else self._outer.compiler_seconds_left()
+        return min(self.seconds_left(), self._compiler_seconds, outer)
 
     def seconds_left(self) -> float:
         """Seconds until the time limit, infinite without one, where no clock is read; none once the run is interrupted."""
@@ -99,6 +109,10 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 clock: Callable[[], Clock] = _clock.get
 """The clock of the run that this is a part of, or `OUTSIDE`."""
+
+
+step_begins: ContextVar[Callable[[str], object]] = ContextVar("step_begins", default=lambda step: None)
+"""Called with the name of each step beside the method's own that may take long, such as compiling or certifying."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from edrp.core.budget import deadline, now
+from edrp.core.budget import deadline, now, step_begins
 from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
@@ -72,6 +72,7 @@ def with_certificate(problem: Any, solution: Any, request: CertificateRequest, u
     """
     if solution.status not in ("optimal", "infeasible"):
         return solution
+    step_begins.get()("writing and checking a certificate")
     try:
         with deadline(now() + min(units, MAX_WORK)):
             found: Certified = own("edrp.certificates")(problem, solution, *request)

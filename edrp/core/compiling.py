@@ -1,8 +1,8 @@
 """Compilation of kernels: its seconds, and a process of its own for it where a time limit must hold.
 
 A compiler cannot be interrupted. Under a time limit another process compiles a kernel into the user's cache while this one
-waits, at most until time is up, or for as many seconds as its method has units of work left: where methods take turns, the
-next one may need no compiler. That process then goes on at low priority, no longer than this one lives: with a limit shorter
+waits, for half of the limit in all, and for no more seconds than its method has units of work left: where methods take turns,
+the next one may need no compiler. That process then goes on at low priority, no longer than this one lives: with a limit shorter
 than it takes to compile a kernel, every call would else begin again, and none would find it. All processes that share a cache
 start at most one compiler per core of their machine: each compiler holds the lock of a file until it ends, however it ends.
 """
@@ -17,7 +17,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -27,10 +26,13 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
-from edrp.core.budget import clock, compiles_patiently, units_left
+from edrp.core.budget import clock, compiles_patiently, step_begins, units_left
 from edrp.core.errors import OutOfTimeError
 
-STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them once and keeps them in {}"
+STILL_COMPILING = (
+    "kernels were still being compiled when their share of the time was over; "
+    "`edrp warm-up` compiles them once and keeps them in {}"
+)
 """Note of an answer; with the folder."""
 
 NOT_KEPT = (
@@ -40,9 +42,6 @@ NOT_KEPT = (
 
 HEARD = 0.2
 """Seconds within which Ctrl-C ends waiting for the compiler."""
-
-compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
-"""Called whenever a kernel is to be waited for."""
 
 
 @dataclass
@@ -78,7 +77,7 @@ class Compilation:
     def waiting(self) -> Iterator[None]:
         """Count the seconds of the block; time limits that wait for the compiler move by them."""
         began = perf_counter()
-        compiling_begins.get()()
+        step_begins.get()("compiling kernels (once)")
         try:
             yield
         finally:
@@ -112,7 +111,7 @@ def compiled_apart(function: Callable[..., Any], signature: Any, folder: str, lo
     """
     if compiles_patiently() or clock().seconds_left() == inf:
         return False
-    turn_ends = perf_counter() + units_left()
+    until = perf_counter() + min(units_left(), clock().compiler_seconds_left())
     task = pickle.dumps((f"{function.__module__}:{function.__qualname__}", signature))
     child = _children.get(task)
     if child is not None and child.poll() is not None:
@@ -120,7 +119,7 @@ def compiled_apart(function: Callable[..., Any], signature: Any, folder: str, lo
     with compilation.waiting():
         while child is None or child.poll() is None:
             child = child or _start_compiler(task, locks)  # even when time is up: a later call finds what it makes
-            if (seconds := min(clock().seconds_left(), turn_ends - perf_counter())) <= 0:
+            if (seconds := min(until - perf_counter(), clock().seconds_left())) <= 0:
                 break
             if child is None:
                 sleep(min(seconds, HEARD))

@@ -6,7 +6,7 @@ and evaluators make: nothing overflows, and nothing that matters is lost next to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
@@ -25,7 +25,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from edrp.core.document_text import documentation, public_names, short, signature
 from edrp.core.errors import MAX_SHOWN_FAULTS, Fault, InvalidArgumentError, InvalidInstanceError
-from edrp.core.wording import invalid, magnitude_words, suggestion
+from edrp.core.wording import invalid, magnitude_words, nearest, suggestion
 
 
 class Magnitudes(NamedTuple):
@@ -160,10 +160,7 @@ class _DocumentMeta(ModelMetaclass):
             first = next(iter(signature(cls).parameters), "")
             why = f"fields are given by name, as in {cls.__name__}({first}=…)"
             raise InvalidArgumentError([Fault(cls.__name__, "", why)])
-        try:
-            return super().__call__(*args, **kwargs)
-        except ValidationError as error:
-            raise invalid(error, cls) from None
+        return _reporting(cls, super().__call__, *args, **kwargs)
 
     # What `help` and completion show, made when it is asked for: pydantic's own signatures and names are for machines.
 
@@ -187,7 +184,29 @@ class _DocumentMeta(ModelMetaclass):
         return public_names(cls, super().__dir__())
 
 
-class Document(BaseModel, metaclass=_DocumentMeta):
+def _reporting(document: Any, validate: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of one of pydantic's functions, whose faults are raised as those of the document."""
+    try:
+        return validate(*args, **kwargs)
+    except ValidationError as error:
+        raise invalid(error, document) from None
+
+
+def _reporting_method(name: str) -> Any:
+    """The class method of that name of pydantic's models, with faults as those of the document."""
+    return classmethod(lambda cls, *args, **kwargs: _reporting(cls, getattr(super(Validated, cls), name), *args, **kwargs))
+
+
+class Validated(BaseModel, metaclass=_DocumentMeta):
+    """A model whose faults are reported in the same way however it is made: by construction, or from a value or JSON text."""
+
+    if not TYPE_CHECKING:
+        model_validate = _reporting_method("model_validate")
+        model_validate_json = _reporting_method("model_validate_json")
+        model_validate_strings = _reporting_method("model_validate_strings")
+
+
+class Document(Validated):
     """Base of every document: frozen, strict about fields, finite numbers within the range of their unit."""
 
     within_ranges: ClassVar[bool] = True
@@ -245,11 +264,16 @@ class Outcome(Document):
 
 
 class Faults:
-    """Collects cross-field faults with their places, to be raised together from a validator."""
+    """Collects cross-field faults with their places, to be raised together from a validator.
+
+    Names that several documents of a list have are `repeated`: other faults of pairs of these may follow from that alone.
+    """
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._details: list[InitErrorDetails] = []
+        self.repeated: set[str] = set()
+        self._lost: dict[frozenset[str], tuple[set[str], int]] = {}
 
     def __len__(self) -> int:
         """Number of faults noted so far."""
@@ -262,13 +286,39 @@ class Faults:
         self._details.append(InitErrorDetails(type=kind, loc=place, input=value))
 
     def add_unknown(self, place: tuple[str | int, ...], name: str, what: str, known: Iterable[str]) -> None:
-        """Note a name of something that does not exist, such as a "node of the network", and offer the nearest one that does."""
+        """Note a name of something that does not exist, such as a "node of the network", and offer the nearest one that does.
+
+        As many different ones as names are repeated among those that exist are left out: these are what others should be called.
+        """
+        lost, repeats = self._lost.get(frozenset(known), (set(), 0)) if self._lost else (set(), 0)
+        if len(lost | {name}) <= repeats:
+            lost.add(name)
+            return
         # Names are compared for those faults alone that are shown: a document of thousands would take minutes.
         self.add(place, name, f"is no {what}{suggestion(name, known) if len(self._details) < MAX_SHOWN_FAULTS else ''}")
 
+    def add_keys(
+        self, place: tuple[str | int, ...], given: Collection[str], known: Collection[str], what: str, need: str
+    ) -> None:
+        """Note keys that an object at `place` is given and that are no known names, and names that it lacks, with what is needed.
+
+        A name that a misspelt key is probably meant for is not lacking. `what` is as in `add_unknown`.
+        """
+        unknown, missing = ([name for name in one if name not in other] for one, other in ((given, known), (known, given)))
+        for name in unknown:
+            self.add_unknown((*place, name), name, what, known)
+        meant = {nearest(name, missing) for name in unknown[:MAX_SHOWN_FAULTS]}
+        for name in missing:
+            if name not in meant:
+                self.add((*place, name), None, f"is missing; {need}")
+
     def add_repeated_names(self, place: str, names: list[str]) -> None:
-        """Note every name of a list of documents at `place` that an earlier one has already."""
-        for index, first in duplicates(names).items():
+        """Note every name of a list of documents at `place` that an earlier one has already, and keep it in `repeated`."""
+        repeated = duplicates(names)
+        self.repeated.update(names[index] for index in repeated)
+        if repeated:
+            self._lost[frozenset(names)] = set(), len(repeated)
+        for index, first in repeated.items():
             self.add((place, index, "name"), names[index], f"already the name of {place}[{first}]; names must be unique")
 
     def raise_if_any(self) -> None:
@@ -348,11 +398,13 @@ class LinkedNodes(Document):
             for end in ("source", "target"):
                 if getattr(link, end) not in known:
                     faults.add_unknown(("links", index, end), getattr(link, end), "node of this network", names)
+            pair = (link.source, link.target)
+            if not faults.repeated.isdisjoint(pair):
+                continue
             if link.source == link.target:
                 faults.add(
                     ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"
                 )
-            pair = (link.source, link.target)
             for key in (pair, pair[::-1]) if self.symmetric else (pair,):
                 if key in seen:
                     hint = "; with symmetric: true a link serves both directions" if self.symmetric else ""

@@ -14,14 +14,16 @@ import os
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedRandom
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, RecoveryWarning, UnwritableError, visible
 from edrp.core.other_formats import binary_format
+from edrp.core.wording import nearest
 
 PARTIAL = ".{}.partial"
 """Name of what is being written, with a random part: nobody can have put a link there."""
@@ -205,6 +207,10 @@ def open_own(path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
+MAX_NEIGHBOURS = 1000
+"""Largest number of names of a folder among which one is looked for that was meant."""
+
+
 def refuse_missing(path: str | Path) -> None:
     """Refuse a file or folder that does not exist.
 
@@ -214,7 +220,16 @@ def refuse_missing(path: str | Path) -> None:
         Naming it.
     """
     if not os.path.exists(path):  # noqa: PTH110 - unlike Path.exists, it takes names that are too long for a file
-        raise NoSuchFileError(str(path))
+        raise _no_such_file(path)
+
+
+def _no_such_file(path: str | Path) -> NoSuchFileError:
+    """The error for a file or folder that does not exist, with the name next to it that was probably meant."""
+    wanted, meant = Path(path), None
+    with suppress(OSError):
+        by_stem = {place.stem: place for place in islice(wanted.parent.iterdir(), MAX_NEIGHBOURS)}
+        meant = by_stem.get(nearest(wanted.stem, by_stem) or "")
+    return NoSuchFileError(str(path), f"did you mean '{meant}'?" if meant else "")
 
 
 def read_content(path: str | Path) -> bytes:
@@ -242,7 +257,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         with Path(path).open("rb") as file:
             yield file
     except FileNotFoundError:
-        raise NoSuchFileError(str(path)) from None
+        raise _no_such_file(path) from None
     except IsADirectoryError:
         raise InvalidInstanceError([Fault("file", "", f"is a folder; name its files, as in {path}/*.json")], str(path)) from None
     except OSError as error:
@@ -269,7 +284,9 @@ def read_regular(path: str | Path) -> bytes:
             os.close(descriptor)
         why = f"is {KINDS.get(stat.S_IFMT(mode), 'something else')}, not a regular file"
     except FileNotFoundError:
-        why = "is a link to nothing" if os.path.islink(path) else "there is no such file"  # noqa: PTH114 - as above
+        if not os.path.islink(path):  # noqa: PTH114 - as above
+            raise _no_such_file(path) from None
+        why = "is a link to nothing"
     except OSError as error:
         why = f"cannot be read: {error.strerror or type(error).__name__}"
     raise InvalidInstanceError([Fault("file", str(path), why)], str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -13,13 +13,14 @@ from edrp.core.arguments import check_arguments, described
 from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.files import read_whole, save_text
+from edrp.core.forms import likely_classes
 from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
 from edrp.core.long_documents import read_in_parts
 from edrp.core.other_formats import text_format
 from edrp.core.places import format_place
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.core.wording import invalid, shown, suggestion
+from edrp.core.wording import invalid, likely_words, shown, suggestion
 
 _OBJECT = object()
 ProblemType = TypeVar("ProblemType", bound=Problem)
@@ -32,6 +33,7 @@ class Scan:
     ----------
     faults : syntax faults with line and column, and names given twice with their places.
     top : scalar fields of the outermost object, or None where the text holds something else.
+    names : of all fields of the outermost object.
 
     Examples
     --------
@@ -44,12 +46,14 @@ class Scan:
     def __init__(self, text: str) -> None:
         self.faults: list[Fault] = []
         self.top: dict[str, Any] | None = None
+        self.names: list[str] = []
         self._twice = False
         self._last: dict[str, Any] = {}
         try:
             # Whole numbers as floats: of thousands of digits, Python refuses to read them. No number is looked at here.
             found = json.loads(text, object_pairs_hook=self._object, parse_int=float)
             if found is _OBJECT:
+                self.names = list(self._last)
                 self.top = {
                     name: value for name, value in self._last.items() if not (isinstance(value, list) or value is _OBJECT)
                 }
@@ -260,7 +264,7 @@ def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Docum
         raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
     kind = scan.top.get("kind")
     if not isinstance(kind, str) or kind not in known():
-        raise InvalidInstanceError([_unknown_kind(kind, known())], source)
+        raise InvalidInstanceError([_unknown_kind(kind, known(), scan.names)], source)
     document = document_class(kind)
     if (long := read_in_parts(text, document)) is not None:
         return long
@@ -272,9 +276,10 @@ def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Docum
     return read
 
 
-def _unknown_kind(kind: object, known: Collection[str]) -> Fault:
+def _unknown_kind(kind: object, known: Collection[str], fields: Sequence[str] = ()) -> Fault:
     if kind is None:
-        return Fault("kind", "", f"missing; it must be one of {', '.join(map(repr, known))}")
+        likely = likely_classes(fields, {name: document_class(name) for name in known})
+        return Fault("kind", "", "missing" + likely_words(likely, known))
     if kind in document_kinds():
         others = [name for name in known if (name in kinds()) == (kind in kinds())]
         if others:

@@ -55,7 +55,7 @@ class DocumentPlace:
     field : the innermost named field on the way.
     is_field : whether the place is that field itself, and not a member of it.
     union : the member of the first field of several forms on the way; None where there is no such field.
-    form : the type of what stands at the place, without null; None where it is not known.
+    members : the types of what may stand at the place, without null.
     """
 
     place: tuple[str | int, ...]
@@ -63,7 +63,12 @@ class DocumentPlace:
     field: FieldInfo | None
     is_field: bool
     union: UnionMember | None
-    form: Any = None
+    members: tuple[Any, ...] = ()
+
+    @property
+    def form(self) -> Any:
+        """The first of the types of what may stand at the place; None where none is known."""
+        return next(iter(self.members), None)
 
     @property
     def unit(self) -> str:
@@ -96,7 +101,7 @@ def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
         annotation, below = _step(owner, part)
         is_field = below is not None
         field = below or field
-    return DocumentPlace(tuple(place), owner, field, is_field, union, _plain(annotation))
+    return DocumentPlace(tuple(place), owner, field, is_field, union, tuple(_union_members(annotation)))
 
 
 def _step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from edrp.core.arguments import check_arguments
-from edrp.core.budget import Clock, deadline, interruptible, now, running
+from edrp.core.budget import Clock, deadline, interruptible, now, running, step_begins
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
@@ -309,6 +309,7 @@ def _no_worse_than_given(
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
     """Why the problem is infeasible; where that has to be worked out, in what remains of the time limit, within reason."""
+    step_begins.get()("looking for limits and rules that clash")
     try:
         with deadline(now() + min(MAX_EXPLANATION, options.remaining)):
             return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))

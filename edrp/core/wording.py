@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.forms import form_example, likely_classes
 from edrp.core.places import DocumentPlace, format_place, walk
 
 PLAIN = {
@@ -35,6 +37,9 @@ PLAIN = {
     "tuple_type": "must be a list",
 }
 """Pydantic's types of faults in plain words, where no bound needs to be named."""
+
+OBJECTS_AND_LISTS = ("dataclass_type", "dict_type", "list_type", "model", "tuple_type")
+"""Beginnings of the types of faults where an object or a list is expected."""
 
 BOUNDS = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "above")}
 BOUNDS |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
@@ -86,12 +91,27 @@ def magnitude_words(smallest: float, unit: str, *, zero: bool) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """The known word that is most like another one, or None if none is.
+    """The known word that is most like another one, whose parts may stand in another order, or None if none is.
 
     >>> nearest("grredy", ["auto", "greedy"]), nearest("x", ["auto"])
     ('greedy', None)
+    >>> nearest("replicasMax", ["min_replicas", "max_replicas"]), nearest("rate", ["name", "external_rate"])
+    ('max_replicas', 'external_rate')
     """
-    return next(iter(get_close_matches(str(word), list(known), n=1)), None)
+    names, best, likeness = list(known), None, 0.0
+    parts = set(_ordered_parts(str(word)).split())
+    for spell in (str.casefold, _ordered_parts):
+        sought, spelled = spell(str(word)), {spell(name): name for name in reversed(names)}
+        close = get_close_matches(sought, spelled, n=1) if sought else []
+        if close and (ratio := SequenceMatcher(None, close[0], sought).ratio()) > likeness:
+            best, likeness = spelled[close[0]], ratio
+    longer = [name for name in names if parts and parts <= set(_ordered_parts(name).split())]
+    return longer[0] if best is None and len(longer) == 1 else best
+
+
+def _ordered_parts(word: str) -> str:
+    """The parts of a name in alphabetical order, such as "max replicas" of "replicas_max" and of "replicasMax"."""
+    return " ".join(sorted(part.casefold() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+", word)))
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
@@ -115,6 +135,20 @@ def listed(words: Sequence[str], separator: str = ", ", most: int = MAX_LISTED) 
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return f"{separator.join(words[:most])}{more}"
 
+
+def likely_words(likely: Sequence[str], known: Iterable[str]) -> str:
+    """End of a sentence about a missing name: those that the other fields speak for, or if there are none or many, all.
+
+    >>> likely_words(["edrp", "rescale"], [])
+    '; the other fields are those of "edrp" or "rescale"'
+    """
+    if 0 < len(likely) <= MAX_LIKELY:
+        return f"; the other fields are those of {' or '.join(map(shown, likely))}"
+    return f"; it must be one of {', '.join(map(shown, known))}"
+
+
+MAX_LIKELY = 3
+"""Largest number of names that help a reader who has left one out."""
 
 MAX_NAMES = 5
 """Largest number of names that a sentence lists one by one."""
@@ -160,7 +194,7 @@ class _PydanticFault:
             tag = value.get(field) if isinstance(value, dict) else None
             expected = context.get("expected_tags")
             close = nearest(tag, expected.replace("'", "").split(", ")) if expected else None
-            why = f"must be one of {expected}" if expected else "missing; it says which fields follow"
+            why = f"must be one of {expected}" if expected else self._missing_tag(field)
             why += f"; did you mean '{close}'?" if close else ""
             return Fault(f"{place}.{field}", "" if tag is None else shown(tag), why)
         return Fault(place, shown(value), self._why(kind, context))
@@ -181,16 +215,18 @@ class _PydanticFault:
             why = PLAIN.get(kind, self.item["msg"]) + self._example()
         return why + (", or left out" if self.place_in_document.nullable and self.place_in_document.union is None else "")
 
+    def _missing_tag(self, field: str) -> str:
+        """That the field is missing by which members of a union are told apart, and what it probably is by the other fields."""
+        members = [form for form in self.place_in_document.members if field in getattr(form, "model_fields", {})]
+        tagged = {tag: form for form in members for tag in get_args(form.model_fields[field].annotation)}
+        return "missing; it says which fields follow" + likely_words(likely_classes(self.item["input"], tagged), tagged)
+
     def _example(self) -> str:
-        """How names are written where documents are expected; empty for other mistakes."""
-        value, form = self.item["input"], self.place_in_document.form
-        fields = getattr(get_args(form)[0] if get_args(form) else form, "model_fields", {})
-        if isinstance(value, str) and "name" in fields:
-            return f", such as {shown({'name': value})}"
-        if isinstance(value, dict) and "name" in fields and self.item["type"] in ("list_type", "tuple_type"):
-            return f", such as [{shown({'name': next(iter(value), '')})}]"
-        ends = value if isinstance(value, list | tuple) and len(value) == 2 and "source" in fields else ()
-        return f", such as {shown(dict(zip(('source', 'target'), ends, strict=True)))}" if ends else ""
+        """What would be right where an object or a list is expected; empty for other mistakes."""
+        if not self.item["type"].startswith(OBJECTS_AND_LISTS):
+            return ""
+        example = form_example(self.place_in_document.form, self.item["input"])
+        return f", such as {example}" if example.startswith(("{", "[")) else ""
 
 
 def _one_per_union(faults: list[_PydanticFault]) -> list[_PydanticFault]:

@@ -166,7 +166,8 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
         for position, name in enumerate(operator.candidates or ()):
             if name not in names:
                 faults.add_unknown((*path, "candidates", position), name, "host type", names)
-        if not any(fits(operator, host_type) for host_type in host_types):
+        known = set(operator.candidates or ()) <= set(names)
+        if known and not any(fits(operator, host_type) for host_type in host_types):
             sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
             why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
             faults.add((*path, "resources"), operator.resources, why)

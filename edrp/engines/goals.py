@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from edrp.core.document import Document, Name, Positive
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
-from edrp.core.problem import read_as
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
 from edrp.replanning.rule import DowntimePolicy
 
+DocumentType = TypeVar("DocumentType", bound=Document)
 Replicas = Annotated[int, Field(ge=1)]
 
 
@@ -63,6 +63,12 @@ class Goals(Document):
     )
     rules: tuple[PlacementRule, ...] = Field((), description="rules of your own about where replicas run")
     policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
+    _origin: str = PrivateAttr("goals")
+
+    @property
+    def origin(self) -> str:
+        """The file that they were read from, or the word "goals"; faults that only a job shows name it."""
+        return self._origin
 
 
 def read_goals(path: Path | None) -> Goals:
@@ -73,7 +79,11 @@ def read_goals(path: Path | None) -> Goals:
     InvalidInstanceError
         All faults of the file, each with its place.
     """
-    return Goals() if path is None else read_as(Goals, _read_json(path), str(path))
+    if path is None:
+        return Goals()
+    goals = _read(Goals, _read_json(path), path)
+    goals._origin = str(path)
+    return goals
 
 
 def read_network(path: Path | None) -> Network | None:
@@ -88,7 +98,15 @@ def read_network(path: Path | None) -> Network | None:
         return None
     document = _read_json(path)
     network = document["network"] if isinstance(document, dict) and "network" in document else document
-    return read_as(Network, network, str(path))
+    return _read(Network, network, path)
+
+
+def _read(form: type[DocumentType], value: Any, path: Path) -> DocumentType:
+    """A value of a file as a document; faults name the file."""
+    try:
+        return form.model_validate(value)
+    except InvalidInstanceError as error:
+        raise InvalidInstanceError(error.faults, str(path)) from None
 
 
 def _read_json(path: Path) -> Any:

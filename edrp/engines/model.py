@@ -71,19 +71,23 @@ def placement_problem(
     weight = goals.response_time_weight
     heaviest = [_heaviest(fitted, operator["min_replicas"]) for fitted, operator in zip(fit.operators, operators, strict=True)]
     slowest = _response_time_scale(operators, heaviest, streams, placed)
-    return EdrpProblem(
-        application={"operators": operators, "streams": streams},
-        network=placed,
-        rules=goals.rules,
-        synchronisation_time=fit.restart.value,
-        weights={"response_time": weight, "cost": 1.0 - weight},
-        limits={
-            "response_time": goals.response_time or slowest,
-            "cost": goals.replica_cost * sum(operator["max_replicas"] for operator in operators),
-        },
-        current={operator.name: operator.nodes for operator in fit.observation.operators},
-        reconfiguration="storm",
-    )
+    try:
+        return EdrpProblem(
+            application={"operators": operators, "streams": streams},
+            network=placed,
+            rules=goals.rules,
+            synchronisation_time=fit.restart.value,
+            weights={"response_time": weight, "cost": 1.0 - weight},
+            limits={
+                "response_time": goals.response_time or slowest,
+                "cost": goals.replica_cost * sum(operator["max_replicas"] for operator in operators),
+            },
+            current={operator.name: operator.nodes for operator in fit.observation.operators},
+            reconfiguration="storm",
+        )
+    except InvalidInstanceError as error:
+        ruled = all(fault.place.startswith("rules") for fault in error.faults)
+        raise InvalidInstanceError(error.faults, goals.origin if ruled else "") from None
 
 
 def _all_to_all(stream: StreamObservation) -> str:
@@ -354,7 +358,7 @@ def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
     names = [operator.name for operator in fit.operators]
     faults = list(_unknown(goals, names))
     if faults:
-        raise InvalidInstanceError(faults, "goals")
+        raise InvalidInstanceError(faults, goals.origin)
 
 
 def _unknown(goals: Goals, known: Sequence[str]) -> Iterator[Fault]:

@@ -115,7 +115,7 @@ class BimodalScenario(Problem):
                     faults.add_unknown(("tasks", index, end), getattr(task, end), "node of the network", self.network.by_name)
             for position, name in enumerate(task.services):
                 if name not in self._services:
-                    faults.add(("tasks", index, "services", position), name, "is none of the services")
+                    faults.add_unknown(("tasks", index, "services", position), name, "service of the scenario", names)
             self._check_sizes(index, faults)
             if index and task.arrival < self.tasks[index - 1].arrival:
                 faults.add(("tasks", index, "arrival"), task.arrival, f"is before that of tasks[{index - 1}]; order them by time")

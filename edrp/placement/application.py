@@ -163,7 +163,7 @@ class StreamGraph(Document):
                 if getattr(stream, end) not in known:
                     faults.add_unknown(("streams", index, end), getattr(stream, end), "operator of this application", names)
             pair = (stream.source, stream.target)
-            if pair in seen:
+            if pair in seen and faults.repeated.isdisjoint(pair):
                 faults.add(
                     ("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates"
                 )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
-from edrp.core.document import Name, _DocumentMeta
+from edrp.core.document import Name, Validated
 from edrp.core.document_text import MAX_DECISION, short
 from edrp.core.problem import read_as
 
@@ -51,9 +51,9 @@ class Action:
 
 
 class Deployment(  # type: ignore[misc]  # the iterators of a model and of a mapping differ; ours is the mapping's
+    Validated,
     RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_length=1)]]],
     Mapping[str, tuple[str, ...]],
-    metaclass=_DocumentMeta,
 ):
     """A mapping of each operator to a multiset of nodes: one entry per replica, kept in sorted order.
 

@@ -128,7 +128,9 @@ class PlacementOverTime(Problem):
             Where it is not valid; problems over time then are not either, and say why.
         """
         fields = ("application", "network", "synchronisation_time", "weights", "limits", "reconfiguration", "rules")
-        return EdrpProblem.model_validate({name: getattr(self, name) for name in fields} | {"current": self.before})
+        values = {name: getattr(self, name) for name in fields} | {"current": self.before}
+        problem: EdrpProblem = EdrpProblem.__pydantic_validator__.validate_python(values)
+        return problem
 
     def under(self, load: Load, before: Deployment | None) -> LoadedProblem:
         """The problem of kind `edrp` under a load, as a change of a deployment or, without one, as an initial placement."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.wording import listed
-from edrp.placement.application import StreamGraph
+from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.network import Network
@@ -334,29 +334,28 @@ class PlacementProblem(StreamPlacement):
             self._check_current(self.current, faults)
 
     def _check_current(self, current: Deployment, faults: Faults) -> None:
-        operators = self.application.by_name
-        for name in current:
-            if name not in operators:
-                faults.add_unknown(("current", name), name, "operator of the application", operators)
-                continue
-            allowed = operators[name].candidates
-            for position, node in enumerate(current[name]):
-                if node not in self.network.by_name:
-                    faults.add_unknown(("current", name, position), node, "node of the network", self.network.by_name)
-                elif allowed is not None and node not in allowed:
-                    faults.add(("current", name, position), node, f"is not among the candidates of '{name}'")
-        for name in operators:
-            if name not in current:
-                faults.add(("current", name), None, "is missing; name the nodes of every operator, or leave `current` out")
+        self._check_names(current, "current", faults, "name the nodes of every operator, or leave `current` out")
+        for operator in self.application.operators:
+            note_other_places(operator, current.get(operator.name, ()), self.network.by_name, faults)
 
-    def _check_decision(self, decision: Deployment, place: str, faults: Faults) -> None:
+    def _check_names(self, deployment: Deployment, place: str, faults: Faults, need: str) -> None:
+        """Note operators and nodes that do not exist, and operators without any node."""
         operators, nodes = self.application.by_name, self.network.by_name
-        for operator in decision:
-            if operator not in operators:
-                faults.add_unknown((place, operator), operator, "operator of the application", operators)
-            for position, node in enumerate(decision[operator]):
+        faults.add_keys((place,), deployment, operators, "operator of the application", need)
+        for operator in deployment:
+            for position, node in enumerate(deployment[operator]):
                 if node not in nodes:
                     faults.add_unknown((place, operator, position), node, "node of the network", nodes)
-        for name in operators:
-            if name not in decision:
-                faults.add((place, name), None, "is missing; name the nodes of every operator")
+
+    def _check_decision(self, decision: Deployment, place: str, faults: Faults) -> None:
+        self._check_names(decision, place, faults, "name the nodes of every operator")
+
+
+def note_other_places(operator: OperatorBase, current: Sequence[str], nodes: Collection[str], faults: Faults) -> None:
+    """Note nodes on which replicas of an operator run and may not, unless it is the candidates that name none of the network."""
+    allowed = operator.candidates
+    if allowed is None or not set(allowed) <= set(nodes):
+        return
+    for position, node in enumerate(current):
+        if node in nodes and node not in allowed:
+            faults.add(("current", operator.name, position), node, f"is not among the candidates of '{operator.name}'")

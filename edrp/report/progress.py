@@ -193,8 +193,9 @@ def working(console: Console, text: str) -> Iterator[Tell]:
             lines.update(Step(""))
             yield lambda step: lines.update(Step(step))
         return
+    began = perf_counter()
     with console.status(escape(text)) as status:
-        yield lambda step: status.update(escape(f"{text}: {step}"))
+        yield lambda step: status.update(escape(f"{text}: {Step(step).text(perf_counter() - began)}"))
 
 
 @contextmanager

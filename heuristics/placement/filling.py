@@ -116,7 +116,7 @@ class Filling:
             self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
         missing = replicas - int(self.counts[operator].sum())
         if missing:
-            self.notes.append(f"{missing} of {replicas} replicas of {self.compiled.operators[operator]} find no node")
+            self.notes.append(f"{missing} of {replicas} replicas of {self.compiled.operators[operator]} found no node left")
 
 
 def first_fit_shares(room: Ints, replicas: int) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +19,7 @@ from edrp.report.page import require_packages
 from edrp.report.tables import Table, html_parts, print_tables
 from edrp.validation.benchmark.own_instances import instances_suite
 from edrp.validation.benchmark.recheck import Alarm, find_alarms
-from edrp.validation.benchmark.suite_run import REPORT, ROWS, SuiteRows, solve_suite, write_benchmark
+from edrp.validation.benchmark.suite_run import REPORT, ROWS, SuiteRows, missing_for_page, solve_suite, write_benchmark
 from edrp.validation.benchmark.suites import Suite, all_suites, get_suite
 
 if TYPE_CHECKING:
@@ -179,6 +180,8 @@ def benchmark(
       suite: is no suite; did you mean 'smoke'? (got 'smok')
     """
     require_packages(pandas="report")
+    if missing := missing_for_page():
+        warnings.warn(f"{missing}; without it, the result can be printed, and has no report", stacklevel=2)
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     options = {**limits, "seeds": seeds, "certify": certify, "n_jobs": n_jobs, "progress": progress}
     check_arguments("edrp.benchmark", instances=[] if isinstance(instances, Suite) else instances, **options)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, _DocumentMeta
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated
 from edrp.core.document_text import MAX_DECISION, short
 from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
@@ -33,7 +33,7 @@ class KeyRange(Document):
 Replica = Name | KeyRange
 
 
-class KeyedDeployment(RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(min_length=1)]]], metaclass=_DocumentMeta):
+class KeyedDeployment(Validated, RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(min_length=1)]]]):
     """A mapping of each operator to its replicas: ranges of tasks with their nodes, or nodes alone where load splits evenly.
 
     Examples
@@ -149,9 +149,9 @@ def note_replica_faults(
 ) -> None:
     """Note replicas on unknown nodes, of the wrong form for their operator, and tasks that are not held exactly once."""
     operators = application.by_name
+    faults.add_keys(place, list(deployment), operators, "operator of the application", "name the replicas of every operator")
     for name in deployment:
         if name not in operators:
-            faults.add_unknown((*place, name), name, "operator of the application", operators)
             continue
         tasks: KeyedTasks | None = operators[name].tasks
         for position, replica in enumerate(deployment[name]):
@@ -163,9 +163,6 @@ def note_replica_faults(
                 faults.add((*place, name, position), node, f"'{name}' {why}")
         if tasks is not None and all(isinstance(replica, KeyRange) for replica in deployment[name]):
             _note_uncovered(deployment.ranges(name), tasks.count, (*place, name), faults)
-    for name in operators:
-        if name not in deployment:
-            faults.add((*place, name), None, "is missing; name the replicas of every operator")
 
 
 def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:

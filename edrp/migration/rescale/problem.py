@@ -21,7 +21,7 @@ from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
-from edrp.placement.problem import StreamPlacement, Term, limit_needed, sum_needed
+from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_other_places, sum_needed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -187,11 +187,8 @@ class RescaleProblem(StreamPlacement):
             return
         note_replica_faults(self.application, self.network.by_name, self.current, ("current",), faults)
         for operator in self.application.operators:
-            if operator.candidates is not None and operator.name in self.current:
-                for position, node in enumerate(self.current.nodes(operator.name)):
-                    if node not in operator.candidates and node in self.network.by_name:
-                        why = f"is not among the candidates of '{operator.name}'"
-                        faults.add(("current", operator.name, position), node, why)
+            if operator.name in self.current:
+                note_other_places(operator, self.current.nodes(operator.name), self.network.by_name, faults)
 
     def _check_decision(self, decision: KeyedDeployment, place: str, faults: Faults) -> None:
         note_replica_faults(self.application, self.network.by_name, decision, (place,), faults)

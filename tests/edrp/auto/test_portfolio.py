@@ -8,7 +8,7 @@ import pytest
 import edrp
 from edrp.auto.choices import choose
 from edrp.auto.portfolio import Portfolio, PortfolioStage
-from edrp.core.budget import LOOK, running
+from edrp.core.budget import LOOK, running, spend
 from edrp.core.compiling import STILL_COMPILING
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.kinds import get_kind
@@ -164,15 +164,34 @@ def test_under_a_limit_a_short_search_comes_before_elimination():
     assert first[1] is None
 
 
-def test_a_stage_without_a_share_has_no_turn_under_a_limit():
-    methods = [Scripted(name, "none", "finished") for name in ("first", "second", "third")]
-    portfolio = Portfolio(
-        [PortfolioStage(methods[0], 0.0, 1.0), PortfolioStage(methods[1], 0.5, 1.0), PortfolioStage(methods[2], 1.0)]
-    )
-    portfolio.run(None, Options(work_limit=5.0))
-    assert [len(method.asked) for method in methods] == [0, 1, 1]
-    portfolio.run(None, Options())
-    assert [len(method.asked) for method in methods] == [1, 2, 2]
+def test_a_stage_without_a_share_has_what_others_leave_under_a_limit():
+    """Such as methods whose kernels were not compiled in time."""
+    asked = []
+
+    class Asked(Scripted):
+        def run(self, problem, options):
+            asked.append(self.name)
+            spend(self.takes)
+            return super().run(problem, options)
+
+    for takes, order in ((0.0, ["second", "third", "first"]), (2.4, ["second", "third"])):
+        methods = [Asked(name, "none", "finished", takes=takes) for name in ("first", "second", "third")]
+        portfolio = Portfolio([PortfolioStage(methods[0], 0.0), *(PortfolioStage(method, 0.5) for method in methods[1:])])
+        with running(work_limit=5.0):
+            portfolio.run(None, Options(work_limit=5.0))
+        assert asked == order
+        asked.clear()
+    Portfolio([PortfolioStage(methods[0], 0.0, 1.0)]).run(None, Options())
+    assert asked == ["first"]
+
+
+def test_a_small_program_is_solved_before_kernels_are_needed():
+    """A turn that is short under any limit; rules, whose repairs have kernels, wait until it has found nothing."""
+    first, rule, last = feasible("first", 5.0), feasible("rule", 6.0), feasible("last", 4.0)
+    portfolio = Portfolio([PortfolioStage(first, 0.2, 1.0, 1.0), PortfolioStage(last, 1.0)], [rule], rule_first=False)
+    with running(work_limit=100.0):
+        assert portfolio.run(Named(), Options(work_limit=100.0)).decision == "last"
+    assert (first.asked[0].limit, rule.asked) == (1.0, [])
 
 
 def test_on_clusters_with_limits_on_peak_loads_classes_of_nodes_go_before_small_programs():
@@ -188,7 +207,8 @@ def test_on_clusters_with_limits_on_peak_loads_classes_of_nodes_go_before_small_
         limits=edrp.Limits(response_time=1.0, cost=60.0, peak_load=0.8),
         weights=edrp.Weights(response_time=0.5, cost=0.5),
     )
-    assert edrp.methods()["auto"].resolve(problem).stages[0].method.name == "equal-nodes"
+    program, classes, *_ = edrp.methods()["auto"].resolve(problem).stages
+    assert (program.method.name, program.units, classes.method.name) == ("highs", 1.0, "equal-nodes")
 
 
 @pytest.mark.slow

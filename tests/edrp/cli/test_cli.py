@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import edrp
+import edrp.report.progress as progress_module
 from edrp.cli.app import COMMANDS, ExitCode, load_command
 from edrp.cli.display.solution import verdict
 from edrp.core.errors import BackendUnavailableError, VerificationError
@@ -60,7 +61,22 @@ def test_solve_prints_the_deployment_its_cost_and_the_proof(run, examples):
         "money/h",
     ):
         assert text in result.out
-    assert result.err == ""  # progress is for terminals
+
+
+def test_without_a_terminal_progress_is_told_in_lines(run, examples, tmp_path, monkeypatch):
+    """Also of steps that no method reports, such as certificates and explanations."""
+    monkeypatch.setattr(progress_module, "PAUSE", 0.0)
+    monkeypatch.setattr(progress_module, "SHARE", 0.0)
+    file = examples / "word_count.json"
+    for command, step in (
+        (["solve", file, "--certificate", tmp_path / "a.cert"], f"solving {file}: writing and checking a certificate"),
+        (["solve", examples / "infeasible.json"], "looking for limits and rules that clash"),
+        (["explain", file], f"explaining {file}"),
+        (["explore", file, "-o", tmp_path / "page.html"], f"drawing {file}"),
+    ):
+        lines = run(*command).err.splitlines()
+        assert any(step in line for line in lines)
+        assert all(line.endswith(" s") for line in lines)
 
 
 def test_infeasible_instance_exits_3_and_says_what_clashes(run, examples, tmp_path):

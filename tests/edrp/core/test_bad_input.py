@@ -36,7 +36,7 @@ WRONG_VALUES = [
     ("application.streams.0.rate", "3", "application.streams[0].rate", '"3"', "must be a number"),
     ("application.operators.1.latency.service_rate", 0, "operators[1].latency.service_rate", "0", "must be above 0 tuples/s"),
     ("application.operators.1.latency.model", "md1", "operators[1].latency.model", '"md1"', "one of 'mm1', 'capacity-curve'"),
-    ("application.operators.1.latency", 7, "operators[1].latency", "7", "must be an object with named fields, or left out"),
+    ("application.operators.1.latency", 7, "operators[1].latency", "7", 'such as {"model": "mm1", "service_rate": 7}, or'),
     ("application.operators.1.max_replicas", 1.5, "operators[1].max_replicas", "1.5", "must be a whole number"),
     ("application.operators.1.resources", "two", "operators[1].resources", '"two"', "a number, or an object of numbers by name"),
     ("application.operators.1.resources", {"cpu": -1}, "operators[1].resources.cpu", "-1", "must be at least 0"),
@@ -46,7 +46,7 @@ WRONG_VALUES = [
     ("application.operators.1.candidates", ["moon"], "operators[1].candidates[0]", '"moon"', "is no node of the network"),
     ("application.operators.1.candidates", ["fog", "fog"], "operators[1].candidates[1]", '"fog"', "name each once"),
     ("application.streams.2.target", "splitter", "application.streams", '"splitter → counter → splitter"', "form a cycle"),
-    ("application.streams", "all", "application.streams", '"all"', "must be a list"),
+    ("application.streams", "all", "application.streams", '"all"', 'must be a list, such as [{"source": "all", "target": "…"}]'),
     ("network.links", [], "network.links", "", "no link joins edge with fog, cloud, but stream reader → splitter may need one; "),
     ("network.links.0.target", "fogg", "network.links[0].target", '"fogg"', "is no node of this network; did you mean 'fog'?"),
     ("application.operators.1.candidates", ["clod"], "operators[1].candidates[0]", '"clod"', "did you mean 'cloud'?"),
@@ -101,7 +101,7 @@ def test_wrong_value_is_refused_with_place_value_and_remedy(run, write, document
         ("null", "document", "must be a JSON object"),
         ("[" * 100_000, "document", "is nested too deeply"),
         ('{"kind": "edrp", "x": "\\ud800"}', "document", "is not JSON"),
-        ("{}", "kind", "missing; it must be one of 'edrp'"),
+        ("{}", "kind", 'missing; it must be one of "edrp"'),
         ('{"kind": "edrp", "weights": {"cost": 0, "cost": 1}}', "weights.cost", "is given twice in one object; keep one"),
         ('{"kind": "edrp", "kind": "edrp"}', "kind", "is given twice in one object; keep one"),
         ('{"kind": "edrp", "synchronisation_time": 1e999}', "synchronisation_time", "must be a finite number"),
@@ -223,6 +223,8 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
 
 def test_file_that_cannot_be_read_is_named(run, tmp_path):
     refused(run, tmp_path / "missing.json", "missing.json: there is no such file")
+    (tmp_path / "word_count.json").touch()
+    refused(run, tmp_path / "wordcount.json", f"did you mean '{tmp_path / 'word_count.json'}'?")
     (tmp_path / "folder.json").mkdir()
     refused(run, tmp_path / "folder.json", f"is a folder; name its files, as in {tmp_path / 'folder.json'}/*.json")
 
@@ -342,7 +344,7 @@ WRONG_ARGUMENTS = [
     (lambda p: edrp.solve(p, edrp.methods()["highs"]), "method: is a ProgramMethod; register it by edrp.register(method)"),
     (
         lambda p: edrp.solve(p, time_limit="30"),
-        "time_limit: must be a number of at least 0, or None for no limit; write it without",
+        "time_limit: must be a number of seconds of at least 0, such as 0.5, or None for no limit; write it without",
     ),
     (lambda p: edrp.solve(p, work_limit=-1), "work_limit: must be a number of at least 0, or None for no limit (got -1)"),
     (lambda p: edrp.solve(p, seed=1.5), "seed: must be a whole number of at least 0 (got 1.5)"),
@@ -459,3 +461,53 @@ def test_problems_of_another_kind_are_refused_by_name():
             call()
     with pytest.raises(edrp.errors.EdrpError, match="no method takes problems of kind 'edpr'; did you mean 'edrp'"):
         edrp.methods("edpr")
+
+
+ALONE = [
+    (
+        lambda d: d["application"]["operators"][2].update(replicas_max=3),
+        "operators[2].replicas_max: unknown field; did you mean 'max",
+    ),
+    (lambda d: d["application"]["operators"][2].update(name="splitter"), "operators[2].name: already the name of operators[1]"),
+    (lambda d: d["network"]["nodes"][2].update(name="fog"), "network.nodes[2].name: already the name of nodes[1]"),
+    (lambda d: d["application"]["operators"][0].update(candidates=["egde"]), "candidates[0]: is no node of the network; did you"),
+    (lambda d: d["current"].update(writter=d["current"].pop("writer")), "current.writter: is no operator of the application"),
+    (lambda d: d.update(priorities=["cost"]), 'priorities[0]: must be an object with named fields, such as {"metric": "cost"}'),
+    (
+        lambda d: d.update(application=1),
+        'application: must be an object with named fields, such as {"operators": [{"name": "…"}]}',
+    ),
+    (lambda d: d.update(current="fog"), 'current: must be an object with named fields, such as {"…": ["fog"]}'),
+    (lambda d: d.pop("kind"), 'kind: missing; the other fields are those of "edrp"'),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), ALONE, ids=[says for _, says in ALONE])
+def test_a_fault_is_named_alone_with_what_is_right(examples, change, says):
+    """Neither what follows from it, nor a list of all that there is."""
+    document = json.loads((examples / "reconfigure.json").read_text())
+    change(document)
+    with pytest.raises(InvalidInstanceError) as caught:
+        edrp.loads(json.dumps(document))
+    (fault,) = caught.value.faults
+    assert says in str(fault)
+
+
+def test_a_misspelt_name_is_said_besides_a_repeated_one():
+    """Of two names that do not exist, one is what the second of two equal ones should be."""
+    operators = [{"name": "a"}, {"name": "b"}, {"name": "b"}]
+    streams = [{"source": "a", "target": "c"}, {"source": "a", "target": "bb"}, {"source": "b", "target": "c"}]
+    with pytest.raises(InvalidInstanceError) as caught:
+        edrp.Application(operators=operators, streams=streams)
+    assert [fault.place for fault in caught.value.faults] == ["operators[2].name", "streams[1].target"]
+
+
+@pytest.mark.parametrize("made", [edrp.EdrpProblem, edrp.Operator, edrp.Deployment, edrp.MigrationProblem])
+def test_all_ways_to_make_a_document_raise_the_same(made):
+    wrong = {"nmae": 7}
+    texts = []
+    for make in (lambda: made(**wrong), lambda: made.model_validate(wrong), lambda: made.model_validate_json(json.dumps(wrong))):
+        with pytest.raises(InvalidInstanceError) as caught:
+            make()
+        texts.append(str(caught.value))
+    assert len(set(texts)) == 1

@@ -124,7 +124,8 @@ def compile_in_vain(monkeypatch, tmp_path):
 
     def ask(name: str, process: dict) -> list[subprocess.Popen]:
         left = iter((1.0, 0.001, 0.0) if process else (1.0, 0.0))  # at first, time is up before anything is compiled
-        monkeypatch.setattr(compiling, "clock", lambda: SimpleNamespace(seconds_left=left.__next__, wait=lambda _: None))
+        clock = SimpleNamespace(seconds_left=left.__next__, compiler_seconds_left=lambda: 60.0, wait=lambda _: None)
+        monkeypatch.setattr(compiling, "clock", lambda: clock)
         monkeypatch.setattr(compiling, "_children", process)
         with pytest.raises(OutOfTimeError, match="keeps them in the cache"):
             compiling.compiled_apart(SimpleNamespace(__module__="here", __qualname__=name), (), "the cache", tmp_path)

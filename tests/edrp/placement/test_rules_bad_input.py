@@ -55,7 +55,7 @@ BAD = [
     (rule("apart", "parsr"), "operators[0]: is no operator of the application; did you mean 'parser'? (got \"parsr\")"),
     (rule("apart", "parser", "parser"), 'operators[1]: is named already (got "parser")'),
     (rule("apart", operators=[]), "operators: must hold at least 1 (got [])"),
-    (rule("apart", operators="parser"), 'operators: must be a list (got "parser")'),
+    (rule("apart", operators="parser"), 'operators: must be a list, such as ["parser"] (got "parser")'),
     (rule("forbidden", nodes=["edge3"]), "nodes[0]: is no node of the network; did you mean 'edge2'? (got \"edge3\")"),
     (rule("forbidden", nodes=["edge1", "edge1"]), 'nodes[1]: is named already (got "edge1")'),
     (rule("required", zones=["eats"]), "zones[0]: is no zone of the network; did you mean 'east'? (got \"eats\")"),
@@ -78,7 +78,10 @@ BAD = [
     # Types and fields
     (rule("apartt"), f"rule: must be one of {TYPES}; did you mean 'apart'? (got \"apartt\")"),
     (rule("never"), f'rule: must be one of {TYPES} (got "never")'),
-    ({"operators": ["parser"]}, "rule: missing; it says which fields follow"),
+    (
+        {"operators": ["parser"], "zones": 2},
+        'rule: missing; it says which fields follow; the other fields are those of "at_least_zones" or "forbidden" or "required"',
+    ),
     ({"rule": "python", "type": "quorum"}, 'type: is no registered rule (edrp.register_rule) (got "quorum")'),
     (rule("apart", hard=True), "hard: unknown field; there are rule, name, reason, penalty, operators, per, between (got true)"),
     (rule("apart", penality=1), "penality: unknown field; did you mean 'penalty'? (got 1)"),

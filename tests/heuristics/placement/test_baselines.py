@@ -135,7 +135,7 @@ class TestFirstFit:
         problem = make_problem([queue("a", 45, 10), queue("b", 5, 10)], {"only": 3})
         solution = edrp.solve(problem, "first-fit")
         assert (solution.status, solution.deployment) == ("none", None)
-        assert solution.notes == ("2 of 5 replicas of a find no node", "1 of 1 replicas of b find no node")
+        assert solution.notes == ("2 of 5 replicas of a found no node left", "1 of 1 replicas of b found no node left")
 
     def test_rounding_keeps_no_replica_out(self):
         """Ten times 0.1 fits on 1, though 1 − 0.1 − 0.1 − … does not leave 0.1 in the end."""
@@ -182,7 +182,7 @@ class TestEven:
 
     def test_workers_that_may_not_run_an_operator_leave_it_without_a_node(self):
         problem = make_problem([{"name": "a", "candidates": ["n2"]}, {"name": "b"}], {"n1": 1, "n2": 1})
-        assert edrp.solve(problem, "even", workers=1).notes == ("1 of 1 replicas of a find no node",)
+        assert edrp.solve(problem, "even", workers=1).notes == ("1 of 1 replicas of a found no node left",)
 
 
 class TestDs2:
@@ -255,7 +255,7 @@ class TestDs2:
         """As Flink does; a note says what is missing."""
         solution = edrp.solve(make_problem([queue("a", 25, 10)], {"x": 3}), "ds2")
         assert (solution.status, len(solution.deployment["a"])) == ("feasible", 3)
-        assert solution.notes == ("1 of 4 replicas of a find no node",)
+        assert solution.notes == ("1 of 4 replicas of a found no node left",)
 
 
 class TestParameters:
@@ -304,7 +304,7 @@ def test_long_lists_are_cut_in_notes():
     assert listed(("a", "b")) == "a; b"
     assert listed(tuple("abcdefgh")) == "a; b; c; d; e; and 3 more"
     nowhere = make_problem([{"name": f"o{i}"} for i in range(9)], {"x": 1})
-    assert edrp.solve(nowhere, "first-fit").notes[-2:] == ("1 of 1 replicas of o5 find no node", "and 3 more")
+    assert edrp.solve(nowhere, "first-fit").notes[-2:] == ("1 of 1 replicas of o5 found no node left", "and 3 more")
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -452,6 +452,8 @@ def test_without_a_package_of_the_page_all_but_the_page_is_there(package, monkey
     printed = " ".join(capsys.readouterr().out.split())
     assert "eliminate 100 % 100 % 0 %" in printed.replace("\N{NO-BREAK SPACE}", " ")
     assert f'no page: the report needs the package {package}: pip install "edrp[report]"; then the same command' in printed
+    with pytest.warns(UserWarning, match=f"needs the package {package}.*has no report"), pytest.raises(InvalidInstanceError):
+        edrp.benchmark([], ["greedy"])  # which would run nothing
 
 
 def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_path):

@@ -13,8 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.core.budget import setting
-from edrp.core.compiling import compiling_begins
+from edrp.core.budget import setting, step_begins
 from edrp.core.errors import BackendUnavailableError, numbered
 from edrp.core.tolerances import BENCHMARK_OPTIMUM
 from edrp.datasets import ansnet, ramp
@@ -207,7 +206,7 @@ def _on_ansnet(
     # Placed here, before the objectives part ways: all start alike, and compiled kernels are there for all.
     with (
         working(console, f"{name}: first deployment") as tell,
-        setting(compiling_begins, lambda: tell("compiling kernels (once)")),
+        setting(step_begins, tell),
     ):
         start = first_deployment(rates[0], network, method)
     _print_metrics(console, f"by {method}", first, start)
