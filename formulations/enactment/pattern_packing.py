@@ -30,7 +30,7 @@ COARSE_SPARES = (*SPARES, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)
 def packed_by_patterns(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
     """Raise the bounds of compositions by patterns and perhaps find a better packing, where there is a gap."""
     sizes, found = arrays.sizes, compositions
-    if arrays.filling == 0 or sizes.apart.any() or arrays.min_counts.sum() < MIN_SPARED or not sizes.needs.any(axis=1).all():
+    if sizes.apart.any() or arrays.min_counts.sum() < MIN_SPARED or not sizes.needs.any(axis=1).all():
         return compositions
     bounds, until = found.bounds.copy(), SOLVER_SHARE * units_left()
     for index, hosts in enumerate(compositions.counts[:SHARPENED]):
