@@ -13,7 +13,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
+from edrp.heuristics.placement.deployment_starts import constrained_fit, first_fit, random_fit
 from edrp.heuristics.placement.filling import Filling, checked_answer, overload_answer
 from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compilation import compile_problem
@@ -23,7 +23,11 @@ from edrp.placement.problem import PlacementProblem
 
 
 class Greedy(Method):
-    """First fit in topological order, then one more replica for the slowest operator while that pays."""
+    """First fit in topological order, then one more replica for the slowest operator while that pays.
+
+    Of the nodes with room, those come first on which rules with a penalty are violated least. Where the first fit breaks limits,
+    another one begins with the operators that the fewest nodes have room for.
+    """
 
     name = "greedy"
     kinds = ("edrp", "latency-aware")
@@ -38,8 +42,12 @@ class Greedy(Method):
         best = _Best(problem, options)
         if problem.current is not None:
             best.offer(problem.current)
-        counts = first_fit(compiled)
+        counts = first_fit(compiled, wishes=True)
         reached = best.offer(compiled.deployment(counts))
+        if reached[0]:
+            other = constrained_fit(compiled, wishes=True)
+            if (value := best.offer(compiled.deployment(other))) < reached:
+                counts, reached = other, value
         try:
             while _replicate_bottleneck(compiled, counts):
                 if options.remaining <= 0:
@@ -64,11 +72,12 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
             continue
         home = np.flatnonzero(counts[i])[:1]
         nodes = compiled.candidates(int(i))
+        nodes = nodes[np.argsort(compiled.links.delay_from(home)[0, nodes], kind="stable")]
         nodes = nodes[(filling.free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
         if filling.rules is not None:
             nodes = nodes[filling.room(int(i), nodes) > 0]
         if nodes.size:
-            counts[i, nodes[np.argmin(compiled.links.delay_from(home)[0, nodes])]] += 1
+            counts[i, filling.by_wishes(int(i), nodes)[0]] += 1
             return True
     return False
 

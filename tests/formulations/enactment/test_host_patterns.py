@@ -103,7 +103,7 @@ def bins(sizes: list[int], capacity: int) -> EnactmentProblem:
 
 @pytest.mark.parametrize("items", [120, 250])
 def test_bins_are_packed_up_to_the_bound(items: int) -> None:
-    """Sizes from 20 to 100 on bins of 150 (class U of Falkenauer): the sum of the sizes is the optimum, and best fit misses it."""
+    """Sizes from 20 to 100 on bins of 150 (class U of Falkenauer): the sum of the sizes is the optimum."""
     sizes = np.random.default_rng(5).integers(20, 101, items).tolist()
     solution = edrp.solve(bins(sizes, 150), work_limit=10)
     assert (solution.status, solution.objective) == ("optimal", -(-sum(sizes) // 150))
