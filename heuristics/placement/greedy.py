@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
@@ -20,6 +21,9 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
+
+OFFER_WORK = 5e-5
+"""Units of work for an operator or stream of a deployment that is filled and evaluated by plain code."""
 
 
 class Greedy(Method):
@@ -127,6 +131,8 @@ class _Best:
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
         """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
+        application = self.problem.application
+        spend(OFFER_WORK * (len(application.operators) + len(application.streams)))
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
