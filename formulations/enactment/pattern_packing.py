@@ -57,16 +57,13 @@ def _packed(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions
     Where free resources have no weight, whatever holds all instances is as good: the patterns of the bound are tried as they are,
     before and after those of the dive have joined them.
     """
-    if arrays.filling == 0:
-        found = _composed(arrays, patterns, found)
-    if not _reached(found.objective, bound):
-        found = _dive(arrays, patterns, found, bound, until)
-    if arrays.filling == 0 and not _reached(found.objective, bound) and units_left() >= until:
-        found = _composed(arrays, patterns, found)
+    for search in (_composed, _dive, _composed) if arrays.filling == 0 else (_dive,):
+        if not _reached(found.objective, bound) and units_left() >= until:
+            found = search(arrays, patterns, found, bound, until)
     return found
 
 
-def _composed(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions) -> Compositions:
+def _composed(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions, *_: float) -> Compositions:
     """The packing by the patterns found so far, if there is one, and if it is better than the one that was found before."""
     composed = patterns.compose(COMPOSING_WORK)
     return found if composed is None else _better(arrays, patterns.hosts, found, *composed)

@@ -14,9 +14,9 @@ from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import (
     Filling,
     checked_answer,
-    choices_of_nodes,
     first_fit_shares,
     least_stable,
+    node_choices,
     stable_degrees,
 )
 from edrp.placement.compiled import Compiled
@@ -73,19 +73,15 @@ def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
     return _fill(compiled, lambda i, _: compiled.candidates(i), np.where(compiled.candidate, counts, 0), degree)
 
 
-def first_fit(compiled: Compiled, *, wishes: bool = False) -> Ints:
+def first_fit(compiled: Compiled, *, wishes: bool = False, constrained_first: bool = False) -> Ints:
     """Operators in topological order with their least stable degree, each replica on the first node that fits.
 
     Nodes are tried by delay from the operator before, with `wishes` first by what rules with a penalty say; where none fits, the
-    one with the least relative overload is taken, and it is left to the search to repair that.
+    one with the least relative overload is taken, and it is left to the search to repair that. With `constrained_first` those
+    operators come first that the fewest nodes have room for.
     """
-    return _fill(compiled, partial(_by_delay, compiled), wishes=wishes)
-
-
-def constrained_fit(compiled: Compiled, *, wishes: bool = False) -> Ints:
-    """First fit that places those operators first that the fewest nodes have room for."""
-    order = np.argsort(choices_of_nodes(compiled), kind="stable")
-    return _fill(compiled, partial(_by_delay, compiled), operators=order, wishes=wishes)
+    operators = np.argsort(node_choices(compiled), kind="stable") if constrained_first else None
+    return _fill(compiled, partial(_by_delay, compiled), operators=operators, wishes=wishes)
 
 
 def _by_delay(compiled: Compiled, i: int, counts: Ints) -> Ints:
@@ -123,15 +119,7 @@ def _fill(
     operators: Ints | None = None,
     wishes: bool = False,
 ) -> Ints:
-    """Add replicas to some that stay, in topological order, until operators have `degree`, or as few as keep them stable.
-
-    Parameters
-    ----------
-    operators
-        Another order in which they are placed.
-    wishes
-        Whether each replica goes to one of the nodes that rules with a penalty prefer.
-    """
+    """Add replicas to some that stay until operators, in their order, have `degree`, or as few as keep them stable."""
     filling, degree = Filling.of(compiled, counts), least_stable(compiled) if degree is None else degree
     wishes &= bool(np.isfinite(compiled.rules.penalty).any())
     for i in range(degree.size) if operators is None else operators.tolist():

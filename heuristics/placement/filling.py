@@ -30,7 +30,7 @@ def least_stable(compiled: Compiled) -> Ints:
     return stable_degrees(compiled).argmax(axis=1)
 
 
-def choices_of_nodes(compiled: Compiled) -> Ints:
+def node_choices(compiled: Compiled) -> Ints:
     """Number of candidates on which a replica of each operator has room, shape (operators,)."""
     room = compiled.capacity * (1 + LIMIT_SLACK)
     fits = [(demand <= room).all(axis=1) for demand in compiled.demand]

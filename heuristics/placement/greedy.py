@@ -14,7 +14,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.deployment_starts import constrained_fit, first_fit, random_fit
+from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
 from edrp.heuristics.placement.filling import Filling, checked_answer, overload_answer
 from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compilation import compile_problem
@@ -49,7 +49,7 @@ class Greedy(Method):
         counts = first_fit(compiled, wishes=True)
         reached = best.offer(compiled.deployment(counts))
         if reached[0]:
-            other = constrained_fit(compiled, wishes=True)
+            other = first_fit(compiled, wishes=True, constrained_first=True)
             if (value := best.offer(compiled.deployment(other))) < reached:
                 counts, reached = other, value
         try:

@@ -10,14 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.placement.filling import (
-    Filling,
-    PlacementRule,
-    choices_of_nodes,
-    even_shares,
-    first_fit_shares,
-    least_stable,
-)
+from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable, node_choices
 from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compiled import Compiled
 
@@ -56,7 +49,7 @@ class FirstFit(PlacementRule):
         first = self._filled(compiled, np.lexsort(keys), replicas)
         if not first.notes:
             return first
-        constrained = self._filled(compiled, np.lexsort((*keys, choices_of_nodes(compiled))), replicas)
+        constrained = self._filled(compiled, np.lexsort((*keys, node_choices(compiled))), replicas)
         return first if constrained.notes else constrained
 
     @staticmethod

@@ -5,8 +5,6 @@ from math import ceil
 
 import edrp
 from edrp.auto.choices import choose
-from edrp.formulations.placement.elimination.model import build_model
-from edrp.placement.compilation import compile_problem
 
 
 def assignment(partitions: int, servers: int, racks: int) -> edrp.EdrpProblem:
@@ -39,8 +37,3 @@ def test_the_program_goes_first_where_wishes_are_most_of_the_objective():
     first = choose(problem).first[0].method.name
     auto, highs = (edrp.solve(problem, method, work_limit=2.0) for method in ("auto", "highs"))
     assert (first, auto.status, auto.objective) == ("highs", "optimal", highs.objective)
-
-
-def test_operators_without_streams_keep_their_order():
-    problem = assignment(60, 6, 3).replace(rules=())
-    assert build_model(compile_problem(problem)).order.tolist() == list(range(120))
