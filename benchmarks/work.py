@@ -3,7 +3,7 @@
     python benchmarks/work.py                                   # all kinds and methods, ten instances each, 2 units: hours
     python benchmarks/work.py --kind mapping --method label-setting --instances 4 --rows rows.jsonl
 
-Sizes are doubled until a run takes a tenth of a second or of a unit, since solving costs some milliseconds that nobody counts;
+Sizes are doubled until a run takes a tenth of a unit, or a second, since solving costs some milliseconds that nobody counts;
 it is made again where kernels were compiled or loaded meanwhile. The exit code is 1 where the median of a method lies outside the
 range.
 """
@@ -33,8 +33,8 @@ from edrp.datasets.families.registry import choose_families
 LEAST, MOST = 0.3, 2.0
 """Range of the seconds of a unit."""
 
-SHORTEST, DOUBLINGS = 0.1, 6
-"""Seconds or units that a run takes at least to be judged, and how often the size of an instance is doubled for that."""
+LEAST_UNITS, LEAST_SECONDS, DOUBLINGS = 0.1, 1.0, 6
+"""Units or seconds that a run takes at least to be judged, and how often the size of an instance is doubled for that."""
 
 
 def measured(method: Method, problem: Any, limit: float) -> tuple[float, float] | None:
@@ -66,7 +66,7 @@ def row(kind: str, method: Method, number: int, limit: float) -> dict[str, Any] 
             return None
         if run is None:
             return None
-        if max(run) >= SHORTEST:
+        if run[1] >= LEAST_UNITS or run[0] >= LEAST_SECONDS:
             name = f"{family.name} {size}, seed {number}"
             return {"kind": kind, "method": method.name, "instance": name, "seconds": run[0], "units": run[1]}
     return None
