@@ -33,6 +33,7 @@ BENCHMARKS = {
     "peers": ("speed", "edrp against the programs, solvers and commands that would be used instead"),
     "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
     "sequences": ("quality", "deployments over elastic days: gap, and room closed below the baselines"),
+    "work": ("robustness", "processor seconds per unit of work, by kind and method"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
 }
 """Subject and purpose of each script, by the name of its file."""

@@ -79,7 +79,7 @@ def warm_up_method(kind: str, method: str) -> Warmed:
     with interpreting(False):
         for problem, units in [*ordinary, *rare]:
             try:
-                run_method(chosen.resolve(problem), problem, Options(work_limit=units))
+                run_method(chosen.resolve(problem), problem, Options(work_limit=units, whole_limit=False))
             except EdrpError:  # the method does not take this one
                 continue
     return Warmed(kind, method, process_time() - began, compilation.seconds - before)

@@ -105,7 +105,8 @@ class Portfolio(Method):
         for stage, last in self._turns(options):
             units = options.remaining if last else _turn(stage, options)
             try:
-                answer = _turn_taken(stage.method, problem, _continued(options, units, best))
+                turn = replace(_continued(options, units, best), whole_limit=last and options.whole_limit)
+                answer = _turn_taken(stage.method, problem, turn)
             except ProblemTooLargeError as error:
                 refused.append(error)
                 answer = Answer("none", "error", method=stage.method.name, notes=(f"{stage.method.name}: {error}",))

@@ -326,13 +326,17 @@ class Block(Expression):
         self.axes = {what: {name: index for index, name in enumerate(names)} for what, names in axes.items()}
 
     def __getitem__(self, key: Any) -> Expression:
+        return self._gathered(self.positions(key))
+
+    def positions(self, key: Any) -> Ints:
+        """Positions in the flat array of the cells that an index chooses, in their shape."""
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > len(self.axes):
             raise EdrpError(f"{len(keys)} indices for a block over {' and '.join(self.axes)}")
         chosen = self._positions()
         for axis, (part, names) in reversed(list(enumerate(zip(keys, self.axes.items(), strict=False)))):
             chosen = chosen[(slice(None),) * axis + (_position(part, *names),)]
-        return self._gathered(chosen)
+        return np.asarray(chosen)
 
 
 def _position(part: Any, what: str, names: dict[str, int]) -> Any:

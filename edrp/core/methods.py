@@ -120,6 +120,7 @@ class Options:
     start : decision to start from; what is current is always tried too.
     progress : called now and then with (seconds, incumbent, bound).
     parameters : parameters of the method, by name.
+    whole_limit : whether a search without proof goes on while the limit lasts; not where other methods have what it leaves.
     """
 
     time_limit: float | None = None
@@ -131,6 +132,7 @@ class Options:
     progress: Progress | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     work_limit: float | None = None
+    whole_limit: bool = True
     started: float = field(default_factory=lambda: budget.now())
     began: float = field(default_factory=perf_counter)
 
@@ -167,11 +169,17 @@ class Options:
         budget.spend(budget.LOOK)
         return max(0.0, self.limit - self.elapsed)
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a search that has come to its end begins again: there is a limit, and some of it is left for it alone."""
+        return self.whole_limit and self.limit < inf and self.remaining > 0
+
     def within(self, units: float) -> Options:
         """The same options for a sub-task that starts now and may take so many units of what remains."""
         left = min(units, self.remaining)
-        limit = None if left == inf else left
-        return replace(self, time_limit=None, work_limit=limit, started=budget.now(), began=perf_counter(), progress=None)
+        limit, began = None if left == inf else left, perf_counter()
+        part = replace(self, time_limit=None, work_limit=limit, started=budget.now(), began=began, progress=None)
+        return replace(part, whole_limit=False)
 
 
 OPTION_NAMES = ("time_limit", "work_limit", "gap", "seed", "threads", "program", "start", "progress")

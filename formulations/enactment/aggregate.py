@@ -95,6 +95,8 @@ def packed_counts(
 
 def _filled(arrays: EnactmentArrays, kinds: list[int], counts: Ints, bound: float, until: float) -> Contents | None:
     """Contents of the hosts that reach a bound where nothing but free resources lie between it and the counts; else None."""
+    if arrays.filling == 0:
+        return None
     hosts, sizes = np.bincount(kinds, minlength=len(arrays.price)), arrays.sizes
     reached, offered = composition_objective(arrays, hosts, counts), hosts @ sizes.capacity
     unused = arrays.filling * (np.count_nonzero(offered) - float(rewards(arrays, offered) @ counts) / arrays.filling)

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 
+from edrp.backends import solve_program
 from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
+from edrp.core.program import Program
 from edrp.core.tolerances import (
     FEASIBILITY_TOLERANCE,
     INTEGRALITY,
@@ -116,6 +118,23 @@ class HostPatterns:
             self._solver.changeColsBounds(columns.size, columns + np.int32(3 * self.reward.size), lower, upper)
             chosen = np.repeat(np.arange(fixed.size), fixed)
             yield [self.owners[index] for index in chosen], np.array([self.patterns[index] for index in chosen])
+
+    def compose(self, units: float) -> tuple[list[int], Contents] | None:
+        """Types and contents of all hosts, by an integer program over the patterns found so far; None where it finds none."""
+        program, patterns = Program(), np.array(self.patterns)
+        uses = program.add_columns("uses", len(patterns), upper=self.hosts[self.owners], integer=True)
+        number, kind = self.hosts[self.kinds], np.searchsorted(self.kinds, self.owners)
+        program.add_rows("hosts", self.kinds.size, [(kind, uses, 1.0)], lower=number, upper=number)
+        pattern, operator = np.nonzero(patterns)
+        entries = [(operator, uses[pattern], patterns[pattern, operator])]
+        program.add_rows("needed", self.reward.size, entries, lower=self.arrays.min_counts)
+        result = solve_program(program, work_limit=units)
+        if result.values is None:
+            return None
+        chosen = np.repeat(np.arange(len(patterns)), np.rint(result.values[uses]).astype(np.int64))
+        contents = patterns[chosen]
+        before = np.cumsum(contents, axis=0) - contents  # instances beyond those that are allowed are left out
+        return [self.owners[index] for index in chosen], np.clip(self.arrays.max_counts - before, 0, contents).astype(np.int64)
 
     def add_contents(self, types: Sequence[int], contents: Contents) -> None:
         """Add the patterns of a packing."""

@@ -23,6 +23,9 @@ from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 LEFT_HOSTS = 3, 20
 """Range of the number of hosts that exchanges pack after the others have been fixed."""
 
+COMPOSING_WORK = 1.0
+"""Units of work for the program over patterns; on hosts of three instances that leave nothing free a hundredth is enough."""
+
 COARSE_SPARES = (*SPARES, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)
 """Shares of the resources of the last hosts that are left free, one after the other, as long as no packing is found."""
 
@@ -30,7 +33,7 @@ COARSE_SPARES = (*SPARES, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)
 def packed_by_patterns(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
     """Raise the bounds of compositions by patterns and perhaps find a better packing, where there is a gap."""
     sizes, found = arrays.sizes, compositions
-    if arrays.filling == 0 or sizes.apart.any() or arrays.min_counts.sum() < MIN_SPARED or not sizes.needs.any(axis=1).all():
+    if sizes.apart.any() or arrays.min_counts.sum() < MIN_SPARED or not sizes.needs.any(axis=1).all():
         return compositions
     bounds, until = found.bounds.copy(), SOLVER_SHARE * units_left()
     for index, hosts in enumerate(compositions.counts[:SHARPENED]):
@@ -44,8 +47,35 @@ def packed_by_patterns(arrays: EnactmentArrays, compositions: Compositions, allo
         patterns.raise_bound(found.objective + allowance, until)
         bounds[index] = max(bounds[index], patterns.bound)
         if bounds[index] < found.objective:
-            found = _dive(arrays, patterns, found, float(bounds[index]), until)
+            found = _packed(arrays, patterns, found, float(bounds[index]), until)
     return replace(found, bounds=bounds).that_may_be_optimal(allowance)
+
+
+def _packed(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions, bound: float, until: float) -> Compositions:
+    """The best packing by patterns, if it is better than the one that was found before.
+
+    Where free resources have no weight, whatever holds all instances is as good: the patterns of the bound are tried as they are,
+    before and after those of the dive have joined them.
+    """
+    for search in (_composed, _dive, _composed) if arrays.filling == 0 else (_dive,):
+        if not _reached(found.objective, bound) and units_left() >= until:
+            found = search(arrays, patterns, found, bound, until)
+    return found
+
+
+def _composed(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions, *_: float) -> Compositions:
+    """The packing by the patterns found so far, if there is one, and if it is better than the one that was found before."""
+    composed = patterns.compose(COMPOSING_WORK)
+    return found if composed is None else _better(arrays, patterns.hosts, found, *composed)
+
+
+def _better(arrays: EnactmentArrays, hosts: Ints, found: Compositions, types: list[int], contents: Contents) -> Compositions:
+    """The packing, filled up, if it fits and is better than the one that was found before."""
+    if (contents @ arrays.sizes.needs > arrays.sizes.capacity[types] * (1 + LIMIT_SLACK)).any():
+        return found
+    contents = fill(arrays, types, contents)
+    objective = composition_objective(arrays, hosts, contents.sum(axis=0))
+    return replace(found, types=types, contents=contents, objective=objective) if objective < found.objective else found
 
 
 def _dive(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions, bound: float, until: float) -> Compositions:
@@ -57,9 +87,7 @@ def _dive(arrays: EnactmentArrays, patterns: HostPatterns, found: Compositions, 
             break
         packed = _completed(arrays, types, contents, left, found.objective, until) if left.sum() <= most else None
         if packed is not None:
-            objective = composition_objective(arrays, patterns.hosts, packed[1].sum(axis=0))
-            if objective < found.objective:
-                found = replace(found, types=packed[0], contents=packed[1], objective=objective)
+            found = _better(arrays, patterns.hosts, found, *packed)
     return found
 
 
@@ -67,11 +95,11 @@ def _completed(
     arrays: EnactmentArrays, types: list[int], contents: Contents, left: Ints, objective: float, until: float
 ) -> tuple[list[int], Contents] | None:
     """Types and contents of all hosts, with the rest packed into those that are left (K,), for a smaller objective; or None."""
-    sizes, counts = arrays.sizes, contents.sum(axis=0)
+    counts = contents.sum(axis=0)
     hosts = left + np.bincount(types, minlength=left.size)
     rest = replace(
         arrays,
-        filling=arrays.filling * float((left @ sizes.capacity).sum() / (hosts @ sizes.capacity).sum()),
+        filling=arrays.filling * float((left @ arrays.sizes.capacity).sum() / (hosts @ arrays.sizes.capacity).sum()),
         min_counts=np.maximum(arrays.min_counts - counts, 0),
         max_counts=arrays.max_counts - counts,
         arriving=np.maximum(arrays.arriving - arrays.served * counts, 0.0),
@@ -86,10 +114,7 @@ def _completed(
         return None
     kinds = np.concatenate([types, np.repeat(np.arange(left.size), left)])
     order = np.argsort(kinds, kind="stable")
-    kinds, contents = kinds[order], np.vstack([contents, packed])[order]
-    if (contents @ sizes.needs > sizes.capacity[kinds] * (1 + LIMIT_SLACK)).any():
-        return None
-    return kinds.tolist(), fill(arrays, kinds.tolist(), contents)
+    return kinds[order].tolist(), np.vstack([contents, packed])[order]
 
 
 def _reached(objective: float, bound: float) -> bool:

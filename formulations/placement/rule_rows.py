@@ -48,13 +48,15 @@ def _cells(expressions: PlacementColumns, used: Ints) -> sparse.csr_array:
 
 def _add_rule(program: Program, rules: RuleArrays, matrix: sparse.csr_array, index: int) -> Linear:
     """Add the rows of one rule; return its penalty in terms of the columns that hold its violations."""
-    chosen = np.flatnonzero(rules.rule == index)
-    rule, rows = rules.rules[index], matrix[chosen].tocoo()
+    first, last = np.searchsorted(rules.rule, [index, index + 1]).tolist()
+    rule, chosen, size = rules.rules[index], slice(first, last), last - first
+    part = slice(matrix.indptr[first], matrix.indptr[last])
+    row = np.repeat(np.arange(size), np.diff(matrix.indptr[first : last + 1]))
     lower, upper = rules.lower[chosen], rules.upper[chosen]
-    entries = [(rows.coords[0], rows.coords[1], rows.data / rule.scale)]
+    entries = [(row, matrix.indices[part], matrix.data[part] / rule.scale)]
     name = RULES + rule.name
     if rule.hard:
-        program.add_rows(name, chosen.size, entries, lower=lower / rule.scale, upper=upper / rule.scale)
+        program.add_rows(name, size, entries, lower=lower / rule.scale, upper=upper / rule.scale)
         return Linear.zero()
     groups, group = np.unique(rules.group[chosen], return_inverse=True)
     violation = program.add_columns(f"violation of {rule.name}", groups.size)
@@ -63,5 +65,5 @@ def _add_rule(program: Program, rules: RuleArrays, matrix: sparse.csr_array, ind
         if bounded.size:
             slack = [(bounded, violation[group[bounded]], sign / rule.scale)]
             limits = np.where(np.isfinite(bound), bound, -sign * np.inf) / rule.scale
-            program.add_rows(f"{name}, {side}", chosen.size, entries + slack, **{side: limits})
+            program.add_rows(f"{name}, {side}", size, entries + slack, **{side: limits})
     return Linear.of(violation, rules.penalty[groups])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,9 @@ COOLING_DIVISOR = 10.0
 MIN_RELATIVE_GAIN = 1e-3
 """Relative gain of a run below which there is no further one, where operators have many replicas."""
 
+ANNEALS = 10
+"""Number of runs where nobody asks for another one."""
+
 FIRST_RUN_SHARE = 0.1
 """Share of the steps of the first run; each further run is three times as long, so that an early end is cold, too."""
 
@@ -59,18 +63,18 @@ class AnnealingParameters:
 
     Attributes
     ----------
-    anneals : number of independent runs; the first starts from the best start known.
+    anneals : number of runs; the first starts from the best start known. None for 10, and under a limit for as many as it allows.
     steps : moves tried per run; None for 30,000 per operator, at least 300,000 (100,000 where operators have many replicas).
     hot, cold : temperatures at both ends, in units of the objective.
     """
 
-    anneals: int = 10
+    anneals: int | None = None
     steps: int | None = None
     hot: float = 0.02
     cold: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.anneals < 1 or (self.steps is not None and self.steps < 1):
+        if (self.anneals is not None and self.anneals < 1) or (self.steps is not None and self.steps < 1):
             raise ValueError(f"anneals and steps must be at least 1, got {self.anneals} and {self.steps}")
         if not 0 < self.cold <= self.hot:
             raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got cold={self.cold}, hot={self.hot}")
@@ -219,26 +223,27 @@ class AnnealingRun:
         """Anneal from the best start, then from its own results, until all runs are done or the limit is reached.
 
         While nothing feasible is known, each run starts from another random placement, and there are up to three
-        times as many.
+        times as many. Runs that only a limit ends start from the best and from random placements in turn.
         """
         plan, best = annealing_schedule(self.compiled, parameters), self.best.energy
         replicas = float(self.best.replicas.sum()) / len(self.compiled.operators)
         hot = parameters.hot if plan.enough is None else plan.scale / replicas * parameters.hot
-        for run in range(3 * parameters.anneals):
+        anneals, done = parameters.anneals or ANNEALS, False
+        for run in count():
             before, seeds = float(best[0]), [self.options.seed, run]
             feasible = before < self.infeasible
-            if feasible and run >= parameters.anneals:
+            done = done or run >= (anneals if feasible else 3 * anneals)
+            if done and (before <= 0 or parameters.anneals is not None or not self.options.goes_on):
                 break
-            fresh = not feasible and run > 0
+            fresh = run % 2 == 1 if done and feasible else not feasible and run > 0
             counts = random_fit(self.compiled, np.random.default_rng(seeds)) if fresh else self.best.counts()
-            share = min(1.0, plan.first_share * 3**run)
+            share = min(1.0, plan.first_share * 3.0 ** min(run, anneals))
             steps = max(1, round(share * plan.steps))
             cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
             if not self._anneal(counts, plan.mix, random_stream(seeds), steps, hot, cooling):
                 return "time_limit"
-            ended = best[0] <= 0 or (share == 1 and before - best[0] <= (plan.enough or 0.0) * before)
-            if plan.enough is not None and feasible and ended:
-                break
+            little = best[0] <= 0 or (share == 1 and before - best[0] <= (plan.enough or 0.0) * before)
+            done = done or (plan.enough is not None and feasible and bool(little))
         return "finished"
 
     def _anneal(self, counts: Ints, mix: MoveMix, random: np.ndarray, steps: int, hot: float, cooling: float) -> bool:

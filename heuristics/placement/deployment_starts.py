@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,14 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
-from edrp.heuristics.placement.filling import Filling, checked_answer, first_fit_shares, least_stable, stable_degrees
+from edrp.heuristics.placement.filling import (
+    Filling,
+    checked_answer,
+    first_fit_shares,
+    least_stable,
+    node_choices,
+    stable_degrees,
+)
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 
@@ -65,22 +73,22 @@ def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
     return _fill(compiled, lambda i, _: compiled.candidates(i), np.where(compiled.candidate, counts, 0), degree)
 
 
-def first_fit(compiled: Compiled) -> Ints:
+def first_fit(compiled: Compiled, *, wishes: bool = False, constrained_first: bool = False) -> Ints:
     """Operators in topological order with their least stable degree, each replica on the first node that fits.
 
-    Nodes are tried by delay from the operator before; where none fits, the one with the least relative
-    overload is taken, and it is left to the search to repair that.
+    Nodes are tried by delay from the operator before, with `wishes` first by what rules with a penalty say; where none fits, the
+    one with the least relative overload is taken, and it is left to the search to repair that. With `constrained_first` those
+    operators come first that the fewest nodes have room for.
     """
+    operators = np.argsort(node_choices(compiled), kind="stable") if constrained_first else None
+    return _fill(compiled, partial(_by_delay, compiled), operators=operators, wishes=wishes)
 
-    def order(i: int, counts: Ints) -> Ints:
-        sources = compiled.stream_source[(compiled.stream_target == i) & compiled.forward]
-        nodes = compiled.candidates(i)
-        if not sources.size:
-            return nodes
-        delay = compiled.links.slowest_from(np.flatnonzero(counts[sources].any(axis=0)))[nodes]
-        return nodes[np.argsort(delay, kind="stable")]
 
-    return _fill(compiled, order)
+def _by_delay(compiled: Compiled, i: int, counts: Ints) -> Ints:
+    """Candidates of an operator by their delay from the operators before it, as far as these are placed."""
+    sources = compiled.stream_source[(compiled.stream_target == i) & compiled.forward]
+    nodes, before = compiled.candidates(i), np.flatnonzero(counts[sources].any(axis=0))
+    return nodes[np.argsort(compiled.links.slowest_from(before)[nodes], kind="stable")] if before.size else nodes
 
 
 def random_fit(compiled: Compiled, generator: np.random.Generator) -> Ints:
@@ -102,12 +110,23 @@ def zone_fits(compiled: Compiled) -> Iterator[Ints]:
         yield _fill(compiled, lambda i, counts, order=order: order[compiled.candidate[i, order]])  # type: ignore[misc]
 
 
-def _fill(compiled: Compiled, order: Callable[[int, Ints], Ints], counts: Ints | None = None, degree: Ints | None = None) -> Ints:
-    """Add replicas to some that stay, in topological order, until operators have `degree`, or as few as keep them stable."""
-    filling = Filling.of(compiled, counts)
-    for i, replicas in enumerate((least_stable(compiled) if degree is None else degree).tolist()):
-        nodes, demand = order(i, filling.counts), compiled.demand[i]
-        filling.add(i, nodes, replicas, first_fit_shares)
+def _fill(
+    compiled: Compiled,
+    order: Callable[[int, Ints], Ints],
+    counts: Ints | None = None,
+    degree: Ints | None = None,
+    *,
+    operators: Ints | None = None,
+    wishes: bool = False,
+) -> Ints:
+    """Add replicas to some that stay until operators, in their order, have `degree`, or as few as keep them stable."""
+    filling, degree = Filling.of(compiled, counts), least_stable(compiled) if degree is None else degree
+    wishes &= bool(np.isfinite(compiled.rules.penalty).any())
+    for i in range(degree.size) if operators is None else operators.tolist():
+        replicas, demand = int(degree[i]), compiled.demand[i]
+        for number in range(1, replicas + 1) if wishes else [replicas]:
+            nodes = order(i, filling.counts)
+            filling.add(i, filling.by_wishes(i, nodes) if wishes else nodes, number, first_fit_shares)
         for _ in range(replicas - int(filling.counts[i].sum())):
             node = int(nodes[np.argmax((filling.free[nodes] - demand).min(axis=1, initial=np.inf))])
             filling.counts[i, node] += 1

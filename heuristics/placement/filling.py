@@ -30,6 +30,13 @@ def least_stable(compiled: Compiled) -> Ints:
     return stable_degrees(compiled).argmax(axis=1)
 
 
+def node_choices(compiled: Compiled) -> Ints:
+    """Number of candidates on which a replica of each operator has room, shape (operators,)."""
+    room = compiled.capacity * (1 + LIMIT_SLACK)
+    fits = [(demand <= room).all(axis=1) for demand in compiled.demand]
+    return (compiled.candidate & np.array(fits)).sum(axis=1)
+
+
 def overload_answer(compiled: Compiled) -> Answer | None:
     """Return the answer for a problem in which some operator cannot be stable; None if all can."""
     unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
@@ -99,6 +106,10 @@ class Filling:
         if self.rules is not None:
             fewest = np.minimum(fewest, self.rules.room(self.counts, operator, limit)[nodes])
         return np.maximum(fewest, 0).astype(np.int64)
+
+    def by_wishes(self, operator: int, nodes: Ints) -> Ints:
+        """Order nodes by what one more replica there costs by rules with a penalty; equal ones stay in their order."""
+        return nodes if self.rules is None else nodes[np.argsort(self.rules.prices(self.counts, operator)[nodes], kind="stable")]
 
     def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
         """Place replicas of an operator until it has so many; note how many find no node.

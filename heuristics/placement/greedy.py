@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
@@ -21,9 +22,16 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
+OFFER_WORK = 5e-5
+"""Units of work for an operator or stream of a deployment that is filled and evaluated by plain code."""
+
 
 class Greedy(Method):
-    """First fit in topological order, then one more replica for the slowest operator while that pays."""
+    """First fit in topological order, then one more replica for the slowest operator while that pays.
+
+    Of the nodes with room, those come first on which rules with a penalty are violated least. Where the first fit breaks limits,
+    another one begins with the operators that the fewest nodes have room for.
+    """
 
     name = "greedy"
     kinds = ("edrp", "latency-aware")
@@ -38,8 +46,12 @@ class Greedy(Method):
         best = _Best(problem, options)
         if problem.current is not None:
             best.offer(problem.current)
-        counts = first_fit(compiled)
+        counts = first_fit(compiled, wishes=True)
         reached = best.offer(compiled.deployment(counts))
+        if reached[0]:
+            other = first_fit(compiled, wishes=True, constrained_first=True)
+            if (value := best.offer(compiled.deployment(other))) < reached:
+                counts, reached = other, value
         try:
             while _replicate_bottleneck(compiled, counts):
                 if options.remaining <= 0:
@@ -64,11 +76,12 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
             continue
         home = np.flatnonzero(counts[i])[:1]
         nodes = compiled.candidates(int(i))
+        nodes = nodes[np.argsort(compiled.links.delay_from(home)[0, nodes], kind="stable")]
         nodes = nodes[(filling.free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
         if filling.rules is not None:
             nodes = nodes[filling.room(int(i), nodes) > 0]
         if nodes.size:
-            counts[i, nodes[np.argmin(compiled.links.delay_from(home)[0, nodes])]] += 1
+            counts[i, filling.by_wishes(int(i), nodes)[0]] += 1
             return True
     return False
 
@@ -118,6 +131,8 @@ class _Best:
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
         """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
+        application = self.problem.application
+        spend(OFFER_WORK * (len(application.operators) + len(application.streams)))
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:

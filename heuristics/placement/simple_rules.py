@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
+from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable, node_choices
 from edrp.heuristics.placement.search.rule_repair import repaired
 from edrp.placement.compiled import Compiled
 
@@ -31,7 +31,8 @@ class FirstFit(PlacementRule):
 
     `greedy` fits too, but differs in all three choices: it takes operators in topological order, tries nodes by
     their delay from the operators before, and afterwards adds replicas where that pays. This rule looks at loads and
-    room only, and gives each operator as few replicas as keep it stable.
+    room only, and gives each operator as few replicas as keep it stable. Where replicas find no node that way, it begins again
+    with the operators that the fewest nodes have room for.
     """
 
     name = "first-fit"
@@ -41,13 +42,22 @@ class FirstFit(PlacementRule):
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the busiest operator first."""
-        filling, replicas = Filling.of(compiled), least_stable(compiled)
+        replicas = least_stable(compiled)
         total = replicas @ compiled.demand
         demand = (compiled.demand[:, total > 0] / total[total > 0]).max(axis=1, initial=0.0)
         keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
-        for operator in np.lexsort(keys).tolist():
-            nodes, count = compiled.candidates(operator), int(replicas[operator])
-            filling.add(operator, nodes, count, first_fit_shares)
+        first = self._filled(compiled, np.lexsort(keys), replicas)
+        if not first.notes:
+            return first
+        constrained = self._filled(compiled, np.lexsort((*keys, node_choices(compiled))), replicas)
+        return first if constrained.notes else constrained
+
+    @staticmethod
+    def _filled(compiled: Compiled, order: Ints, replicas: Ints) -> Filling:
+        """Place operators in an order."""
+        filling = Filling.of(compiled)
+        for operator in order.tolist():
+            filling.add(operator, compiled.candidates(operator), int(replicas[operator]), first_fit_shares)
         return filling
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Protocol, Self
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +13,7 @@ from pydantic import Field
 from edrp.core.arrays import Ints
 from edrp.core.document import Document, Faults, Name, duplicates
 from edrp.core.expressions import JOINED, Block, Expression, Rows
+from edrp.core.late_imports import sparse
 from edrp.core.rules import RuleDocument
 from edrp.core.wording import enumerated, listed
 from edrp.placement.application import StreamGraph
@@ -108,6 +109,21 @@ class RuleModel:
     def columns(self) -> int:
         """Number of columns so far."""
         return 2 * self.on.size + len(self.memberships)
+
+    def total(self, parts: Iterable[tuple[Block, Any, float]]) -> Expression:
+        """Σ over parts of a coefficient × the cells of `replicas` or `on` at an index, as a single expression.
+
+        The same as `sum(coefficient * block[index].sum() …)`, with one matrix instead of several for each part.
+        """
+        columns, factors = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for block, index, coefficient in parts:
+            cells = block.positions(index).ravel() + (self.on.size if block.binary else 0)
+            columns.append(cells)
+            factors.append(np.full(cells.size, coefficient))
+        joined = np.concatenate(columns)
+        matrix = sparse.csr_array((np.concatenate(factors), (np.zeros_like(joined), joined)), shape=(1, 2 * self.on.size))
+        matrix.eliminate_zeros()
+        return Expression(matrix, np.zeros(()))
 
     def any(self, cells: Expression, axis: int | tuple[int, ...] | None = None) -> Expression:
         """1 where any of some cells of `on` is 1, else 0, along some axes or over all.

@@ -85,9 +85,10 @@ class Apart(_GroupingRule):
         block = model.replicas if self.between == "replicas" else model.on
         rows = []
         for nodes in model.places(self.per).values():
-            cells = block[self.operators, nodes]
-            joined = self.between == "operators" and len(nodes) > 1
-            rows.append((model.any(cells, axis=1) if joined else cells).sum() <= 1)
+            if self.between == "operators" and len(nodes) > 1:
+                rows.append(model.any(block[self.operators, nodes], axis=1).sum() <= 1)
+            else:
+                rows.append(model.total([(block, (self.operators, nodes), 1.0)]) <= 1)
         return rows
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name
-from edrp.core.expressions import Expression, Rows
+from edrp.core.expressions import Rows
 from edrp.core.wording import enumerated
 from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, check_operators
 
@@ -168,12 +168,9 @@ class LinearRule(Rule):
 
     def linearise(self, model: RuleModel) -> Rows:
         """A single row."""
-        network = model.problem.network
-        total = Expression.of(0.0)
-        for term in self.terms:
-            block = model.replicas if term.count == "replicas" else model.on
-            total += block[term.operator, term.chosen(network)].sum() * term.coefficient
-        return Rows.between(total, *self._bounds)
+        network, blocks = model.problem.network, {"replicas": model.replicas, "nodes": model.on}
+        parts = ((blocks[term.count], (term.operator, term.chosen(network)), term.coefficient) for term in self.terms)
+        return Rows.between(model.total(parts), *self._bounds)
 
     @property
     def _bounds(self) -> tuple[float, float]:

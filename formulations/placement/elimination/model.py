@@ -234,25 +234,29 @@ def narrow_order(model: EliminationModel) -> Ints:
         order, width = _greedy_order(model, generator if attempt else None)
         if best is None or width < best:
             best, chosen = width, order
+        if best == (0, 0):  # no operator waits for another
+            break
     return chosen
 
 
 def _greedy_order(model: EliminationModel, generator: np.random.Generator | None) -> tuple[Ints, tuple[int, int]]:
     waiting = np.array([len(streams) for streams in model.incoming])
     open_ends = np.array([len(streams) for streams in model.outgoing])
+    closing = np.zeros(model.operators, np.int64)  # operators before each one that nothing else waits for
+    np.add.at(closing, model.target, open_ends[model.source] == 1)
     ready = list(np.flatnonzero(waiting == 0))
     order: list[int] = []
     widest = total = width = 0
     while ready:
-        growth = []
-        for i in ready:
-            closed = sum(open_ends[model.source[e]] == 1 for e in model.incoming[i])
-            growth.append((open_ends[i] > 0) - closed + (0.0 if generator is None else 0.9 * generator.random()))
-        i = ready.pop(int(np.argmin(growth)))
+        growth = (open_ends[ready] > 0) - closing[ready]
+        i = ready.pop(int(np.argmin(growth if generator is None else growth + 0.9 * generator.random(len(ready)))))
         order.append(int(i))
         for e in model.incoming[i]:
-            open_ends[model.source[e]] -= 1
-            width -= open_ends[model.source[e]] == 0
+            before = model.source[e]
+            open_ends[before] -= 1
+            width -= open_ends[before] == 0
+            if open_ends[before] == 1:
+                np.add.at(closing, model.target[model.outgoing[before]], 1)
         width += open_ends[i] > 0
         for e in model.outgoing[i]:
             waiting[model.target[e]] -= 1

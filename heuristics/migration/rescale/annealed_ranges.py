@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 import numpy as np
 
@@ -33,6 +34,9 @@ MOVES_PER_CHECK = 5_000
 
 FIRST_RUN_SHARES = (0.1, 0.3)
 """Lengths of the first two runs, relative to those of the others."""
+
+RUNS = 10
+"""Number of runs where nobody asks for another one."""
 
 MOVE_UNITS = 4e-8
 """Units of work per move, for each operator and stream."""
@@ -132,19 +136,25 @@ class RangeSearch:
         """Return the best replicas visited."""
         return self.best.replicas()
 
-    def anneal(self, options: Options, runs: int, steps: int, temperatures: tuple[float, float]) -> StoppedBecause:
+    def anneal(self, options: Options, runs: int | None, steps: int, temperatures: tuple[float, float]) -> StoppedBecause:
         """Run annealing several times: odd runs start from the best replicas known, even ones from another start.
 
-        Under a limit a run is as long as the rest of it allows, so that it ends cold.
+        Under a limit a run is as long as the rest of it allows, so that it ends cold; without a number there are ten of them, and
+        under a limit as many as it allows.
         """
         hot, cold = temperatures
         rules = self.arrays.rules
         move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
         move += RULE_UNITS * (rules.operator.size + rules.coefficient.size)
-        for run in range(runs):
+        for run in count():
+            optimal = self.feasible and self.objective <= 0
+            if run >= (runs or RUNS) and (runs is not None or optimal or not options.goes_on):
+                break
             length = max(1, int(steps * FIRST_RUN_SHARES[run])) if run < len(FIRST_RUN_SHARES) else steps
             if options.limit < np.inf:
                 length = max(1, min(length, int(PLANNED_SHARE * options.remaining / move)))
+                if run >= RUNS and length < MOVES_PER_CHECK:
+                    return "time_limit"
             cooling = (cold / hot) ** (1.0 / length)
             random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
             start = self.replicas() if run % 2 == 0 else self.starts[(run // 2) % len(self.starts)]

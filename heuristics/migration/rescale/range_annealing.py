@@ -35,18 +35,18 @@ class RangeAnnealingParameters:
 
     Attributes
     ----------
-    runs : number of runs; every second one goes on from the best known.
+    runs : number of runs; every second one goes on from the best known. None for 10, and under a limit for as many as it allows.
     steps : moves tried per run; None for 20,000 per operator.
     hot, cold : temperatures at both ends, relative to the objective.
     """
 
-    runs: int = 10
+    runs: int | None = None
     steps: int | None = None
     hot: float = 0.05
     cold: float = 2e-4
 
     def __post_init__(self) -> None:
-        if self.runs < 1 or (self.steps is not None and self.steps < 1):
+        if (self.runs is not None and self.runs < 1) or (self.steps is not None and self.steps < 1):
             raise ValueError(f"runs and steps must be at least 1, got {self.runs} and {self.steps}")
         if not 0 < self.cold <= self.hot:
             raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got cold={self.cold}, hot={self.hot}")

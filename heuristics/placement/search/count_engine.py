@@ -60,7 +60,7 @@ class CountEngine(SearchEngine):
     units = COMPARED_NODE_UNITS
 
     def __init__(self, compiled: Compiled) -> None:
-        self._compiled = compiled
+        self.compiled = compiled
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
         parts = int(np.minimum(self._arrays.instances, MIN_PARTS).sum())
@@ -89,7 +89,7 @@ class CountEngine(SearchEngine):
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
-        run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
+        run = self._run(parameters.kicks_per_run, parameters.tolerance, COMPARED)
         yield from self._iterate(FillingRule.of(self._arrays, random_stream(seed)), run)
 
     def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:

@@ -95,7 +95,7 @@ class DeploymentEngine(SearchEngine):
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
-        run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
+        run = self._run(parameters.kicks_per_run, parameters.tolerance, COMPARED)
         yield from self._iterate(run, seed)
 
     def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[PlacementValue]:

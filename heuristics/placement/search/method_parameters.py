@@ -79,10 +79,15 @@ class KickParameters:
 
     Attributes
     ----------
-    kicks : how often the placement is disturbed and climbed again.
+    kicks : how often the placement is disturbed and climbed again; None for 2,000, and under a limit for as often as it allows.
     tolerance : how much worse, in units of the objective, a placement may be to go on from; where every change is evaluated
         whole, it falls from three times as much to nothing, again and again.
     """
 
-    kicks: Count = 2000
+    kicks: Count | None = None
     tolerance: AtLeastZero = 0.01
+
+    @property
+    def kicks_per_run(self) -> int:
+        """Kicks after which a run ends."""
+        return 2000 if self.kicks is None else self.kicks

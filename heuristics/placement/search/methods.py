@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from edrp.core.budget import now, passed
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.deployment_starts import best_start, given_starts
+from edrp.heuristics.placement.deployment_starts import best_start, given_starts, random_fit
 from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
@@ -44,6 +44,25 @@ class SearchRun:
             if passed(until):
                 return "time_limit"
         return "finished"
+
+    def restart(self, steps: Callable[[int], Iterator[PlacementValue]], stopped: StoppedBecause) -> StoppedBecause:
+        """Search again while the limit lasts: from random placements, and every second time from the best one.
+
+        The engine ends with the best placement of all searches.
+        """
+        compiled, engine, options = self.engine.compiled, self.engine, self.options
+        value, counts, generator = engine.value(), engine.counts(), np.random.default_rng([options.seed, 1])
+        try:
+            while stopped == "finished" and options.goes_on and (value.violations or value.objective > 0):
+                seed = int(generator.integers(2**31))
+                engine.reset(random_fit(compiled, generator) if seed % 2 else counts, generator)
+                stopped = self.drive(steps(seed), options.remaining)
+                if engine.value() < value:
+                    value, counts = engine.value(), engine.counts()
+        finally:
+            if value < engine.value():
+                engine.reset(counts, generator)
+        return stopped
 
 
 class SearchMethod(Method):
@@ -183,8 +202,11 @@ class IteratedLocalSearch(SearchMethod):
         return [] if start is None else [start]
 
     def search(self, run: SearchRun, parameters: KickParameters) -> StoppedBecause:
-        """Kick as often as the parameters ask."""
-        return run.drive(run.engine.kicks(parameters, run.options.seed), run.options.remaining)
+        """Kick as often as the parameters ask; under a limit in one run after the other while it lasts."""
+        stopped = run.drive(run.engine.kicks(parameters, run.options.seed), run.options.remaining)
+        if parameters.kicks is None:
+            stopped = run.restart(lambda seed: run.engine.kicks(parameters, seed), stopped)
+        return stopped
 
 
 METHODS = (HillClimbing(), AntSystem(), Hybrid(), IteratedLocalSearch())

@@ -13,6 +13,7 @@ from edrp.core.arrays import Ints
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
 from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
+from edrp.placement.compiled import Compiled
 
 
 class PlacementValue(NamedTuple):
@@ -52,6 +53,8 @@ class SearchEngine(ABC):
 
     Attributes
     ----------
+    compiled
+        The problem.
     memory
         Arrays that keep the best placement, `best` (operators, nodes), and its value, `best_value` (3,).
     scale
@@ -60,6 +63,7 @@ class SearchEngine(ABC):
         Units of work for what kernels count, and for one ant.
     """
 
+    compiled: Compiled
     memory: Any
     scale = 1.0
     units: float

@@ -1,5 +1,6 @@
 """Patterns of hosts: their bound, and packings that come from them."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -83,3 +84,37 @@ def test_patterns_rule_out_hosts_that_suffice_in_aggregate() -> None:
     solution = edrp.solve(thirds(), work_limit=5.0)
     assert solution.status == "optimal"
     assert solution.metrics["hosts"] == 15
+
+
+def bins(sizes: list[int], capacity: int) -> EnactmentProblem:
+    """Bin packing: an operator for each size, hosts as bins."""
+    counts = Counter(sizes)
+    once = {"external_rate": 0.0, "processing_duration": 1.0}
+    operators = [
+        {"name": f"s{size}", "resources": size, "min_instances": counts[size], "max_instances": counts[size], **once}
+        for size in sorted(counts, reverse=True)
+    ]
+    return EnactmentProblem(
+        application={"operators": operators},
+        host_types=[{"name": "bin", "resources": capacity, "price": 1.0, "billing_time": 3600.0}],
+        weights={"host_cost": 1.0, "free_resources": 0.0},
+    )
+
+
+@pytest.mark.parametrize("items", [120, 250])
+def test_bins_are_packed_up_to_the_bound(items: int) -> None:
+    """Sizes from 20 to 100 on bins of 150 (class U of Falkenauer): the sum of the sizes is the optimum."""
+    sizes = np.random.default_rng(5).integers(20, 101, items).tolist()
+    solution = edrp.solve(bins(sizes, 150), work_limit=10)
+    assert (solution.status, solution.objective) == ("optimal", -(-sum(sizes) // 150))
+
+
+def test_triplets_fill_bins_without_waste() -> None:
+    """Three items fill each bin (class T of Falkenauer): patterns of the bound make up the whole packing."""
+    random, sizes = np.random.default_rng(1), []
+    for _ in range(12):
+        largest = int(random.integers(380, 500))
+        second = int(random.integers(250, (1000 - largest) // 2 + 1))
+        sizes += [largest, second, 1000 - largest - second]
+    solution = edrp.solve(bins(sizes, 1000), work_limit=10)
+    assert (solution.status, solution.objective) == ("optimal", 12)

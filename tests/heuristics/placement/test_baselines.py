@@ -24,7 +24,7 @@ CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("firs
 
 def make_problem(operators: list[dict], nodes: dict[str, float | None], **fields: object) -> edrp.EdrpProblem:
     """Operators without streams, as cheap as they are few, on nodes with so many resources."""
-    network = {"nodes": [{"name": name, "resources": resources} for name, resources in nodes.items()]}
+    network = fields.pop("network", {"nodes": [{"name": name, "resources": resources} for name, resources in nodes.items()]})
     filled_in = [{"cost": 1.0, "max_replicas": 8, **operator} for operator in operators]
     named = {"weights": {"cost": 1.0}, "limits": {"cost": 1000.0}, **fields}
     return edrp.EdrpProblem(application={"operators": filled_in}, network=network, **named)
@@ -311,3 +311,25 @@ def test_long_lists_are_cut_in_notes():
 def test_no_operator_gets_fewer_replicas_than_it_must_have(name):
     problem = make_problem([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
     assert {operator: len(nodes) for operator, nodes in placed(problem, name).items()} == {"a": 3, "b": 2}
+
+
+@pytest.mark.parametrize("method", ["first-fit", "greedy"])
+def test_an_operator_with_one_node_is_not_left_without_it(method):
+    """By load or along streams the other one comes first, and takes the only node that this one may run on, or has room on."""
+    for constrained in ({"candidates": ["small"]}, {"resources": 2}):
+        operators = [queue("first", 9.0, 20.0, resources=1), queue("second", 1.0, 20.0, **{"resources": 1, **constrained})]
+        nodes = {"small": 1.0, "other": 1.0} if "candidates" in constrained else {"large": 2.0, "other": 1.0}
+        found = placed(make_problem(operators, nodes), method)
+        assert found == {"first": ["other"], "second": [next(iter(nodes))]}
+
+
+def test_greedy_follows_wishes():
+    """A spread, a distance and a preferred node, none of which has to be; each of the first nodes has room for all."""
+    network = {"nodes": [{"name": f"n{i}", "zone": f"z{i % 3}"} for i in range(6)]}
+    rules = [
+        {"rule": "spread", "name": "spread", "operators": ["a"], "max_skew": 1, "per": "zone", "penalty": 2.0},
+        {"rule": "apart", "name": "apart", "operators": ["a", "b"], "per": "node", "penalty": 3.0},
+        {"rule": "linear", "name": "here", "terms": [{"operator": "b", "nodes": ["n5"]}], "lower": 1, "penalty": 1.0},
+    ]
+    problem = make_problem([{"name": "a", "min_replicas": 3, "max_replicas": 3}, {"name": "b"}], {}, network=network, rules=rules)
+    assert placed(problem, "greedy") == {"a": ["n0", "n1", "n2"], "b": ["n5"]}

@@ -207,3 +207,46 @@ def test_what_is_reported_improves_up_to_the_answer(method: str, monkeypatch: py
         assert (solution.status, seconds) == ("feasible", sorted(seconds))
         assert objectives == sorted(set(objectives), reverse=True)
         assert objectives[-1] == pytest.approx(solution.objective, abs=1e-9)
+
+
+CHR12C_FLOWS = (90, 10, 23, 43, 88, 26, 16, 1, 96, 29, 37)
+"""Flow from facility i to i + 2, at first between 0 and 1; the flows of `chr12c` of QAPLIB form a tree."""
+
+CHR12C_DISTANCES = (
+    (36, 54, 26, 59, 72, 9, 34, 79, 17, 46, 95), (73, 35, 90, 58, 30, 78, 35, 44, 79, 36), (21, 10, 97, 58, 66, 69, 61, 54, 63),
+    (93, 12, 46, 40, 37, 48, 68, 85), (64, 5, 29, 76, 16, 5, 76), (96, 55, 38, 54, 0, 34), (83, 35, 11, 56, 37), (44, 12, 15, 80),
+    (64, 39, 33), (70, 86), (18,),
+)  # fmt: skip
+"""Distances from each location to those after it."""
+
+
+def chr12c() -> edrp.EdrpProblem:
+    """Twelve facilities on twelve locations with room for one each; the objective is the cost of the assignment."""
+    ends = [(0, 1), *((i, i + 2) for i in range(10))]
+    streams = [{"source": f"f{i}", "target": f"f{j}", "rate": flow} for (i, j), flow in zip(ends, CHR12C_FLOWS, strict=True)]
+    links = [
+        {"source": f"l{u}", "target": f"l{u + 1 + k}", "delay": distance}
+        for u, row in enumerate(CHR12C_DISTANCES)
+        for k, distance in enumerate(row)
+    ]
+    names = range(12)
+    return edrp.EdrpProblem(
+        application={"operators": [{"name": f"f{i}", "resources": 1} for i in names], "streams": streams},
+        network={"nodes": [{"name": f"l{i}", "resources": 1} for i in names], "links": links},
+        weights={"network_usage": 1.0},
+        limits={"network_usage": 2.0 * 11_156 / 2},
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "one_run", "units"), [("iterated-local-search", "kicks", 0.1), ("annealing", "anneals", 0.35)]
+)
+def test_searches_go_on_while_a_limit_lasts(method: str, one_run: str, units: float) -> None:
+    """No node has room for what a kick would move there, and ten runs of annealing end above the published optimum."""
+    ended = edrp.solve(chr12c(), method, seed=1, **{one_run: 1}, work_limit=units)
+    found, again = (edrp.solve(chr12c(), method, seed=1, work_limit=units) for _ in range(2))
+    assert (ended.stopped_because, found.stopped_because) == ("finished", "work_limit")
+    assert found.deployment == again.deployment
+    assert found.objective < ended.objective
+    if method == "iterated-local-search":
+        assert found.metrics["network_usage"] == pytest.approx(11_156 / 2)
