@@ -10,7 +10,7 @@ from edrp.core.wording import suggestion
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.observation import OperatorObservation, StreamObservation
+from edrp.engines.observation import OperatorObservation
 from edrp.engines.slots import slot_resources
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
@@ -63,10 +63,7 @@ def placement_problem(
         | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held_operators else {})
         for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True)
     ]
-    streams = [
-        {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
-        for stream, how in zip(fit.streams, map(_all_to_all, fit.observation.streams), strict=True)
-    ]
+    streams = list(_streams(fit, goals.rate_factor))
     placed = _network(fit, network, sorted({name for names in slots.values() for name in names}), goals.delay_factor)
     weight = goals.response_time_weight
     heaviest = [_heaviest(fitted, operator["min_replicas"]) for fitted, operator in zip(fit.operators, operators, strict=True)]
@@ -86,20 +83,35 @@ def placement_problem(
     )
 
 
-def _all_to_all(stream: StreamObservation) -> str:
-    """The partitioning in documents, which know no broadcast: capacities hold what comes of it."""
-    return "rebalance" if stream.partitioning == "broadcast" else stream.partitioning
+def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
+    """The streams as in documents, which have one at most between two operators, with so many times the rates.
+
+    Documents know no broadcast: capacities hold what comes of it.
+    """
+    rates: dict[tuple[str, str], float] = {}
+    partitionings: dict[tuple[str, str], set[str]] = {}
+    for stream, observed in zip(fit.streams, fit.observation.streams, strict=True):
+        ends = stream.source, stream.target
+        rates[ends] = rates.get(ends, 0.0) + stream.rate * factor
+        how = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
+        partitionings.setdefault(ends, set()).add(how)
+    for (source, target), rate in rates.items():
+        kinds = partitionings[source, target]
+        yield {"source": source, "target": target, "rate": rate, "partitioning": kinds.pop() if len(kinds) == 1 else "rebalance"}
 
 
 def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
-    """The placement of a deployment's replicas as a problem of kind `latency-aware`, from where they run now."""
+    """The placement of a deployment's replicas as a problem of kind `latency-aware`, from where they run now.
+
+    That kind joins all replicas of both ends of a stream, which overestimates the latency of those that are joined one to one.
+    """
     operators = [
         {"name": o.name, "resources": o.resources, "instances": deployment.degree(o.name), "state_size": o.state_size}
         for o in problem.application.operators
     ]
     for operator, original in zip(operators, problem.application.operators, strict=True):
         operator["external_rate"] = original.external_rate
-    streams = [stream.model_dump(exclude={"usage"}) for stream in problem.application.streams]
+    streams = [stream.model_dump(exclude={"usage", "partitioning"}) for stream in problem.application.streams]
     assert problem.current is not None
     same = all(problem.current.degree(name) == deployment.degree(name) for name in deployment)
     return LatencyAwareProblem(

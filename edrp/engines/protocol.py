@@ -58,13 +58,14 @@ class Engine(Protocol):
     """The part of a stream engine that advice and watching need; all else is the same for all engines."""
 
     name: str
-    rule_name: str
-    """Name of the rule that scales its jobs today, for sentences."""
 
     def observe(self, capture: Capture) -> Observation:
         """Read a capture; raises `EngineError` in one line where that cannot be done."""
 
-    def rule_replicas(self, fit: JobFit, rate_factor: float) -> dict[str, int]:
+    def rule_name(self, goals: Goals) -> str:
+        """Name of what scales the engine's jobs today, with its version, for a column and sentences."""
+
+    def rule_replicas(self, fit: JobFit, goals: Goals) -> dict[str, int]:
         """Number of replicas of each operator by what scales the engine's jobs today."""
 
     def calls(self, observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:
