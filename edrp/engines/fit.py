@@ -56,7 +56,7 @@ class OperatorFit:
     method : where the service rate is from; None where there is none.
     capacities : tuples/s that so many replicas serve together, by their number, never falling; one entry for each number that
         was seen.
-    skew : tuples of the busiest replica over the mean of all, where keys or the replicas before it decide what a replica receives.
+    skew : tuples of the busiest replica over the mean of all, where keys or the replicas before it decide what each receives.
     selectivity : tuples out per tuple in.
     state_sizes : bytes by replica in the last checkpoint.
     backpressured : share of time that the replica that waits most waits for those after it.

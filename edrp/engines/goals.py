@@ -69,7 +69,7 @@ class Goals(Document):
     rules: tuple[PlacementRule, ...] = Field((), description="rules of your own about where replicas run")
     autoscaler: AutoscalerVersion = Field(
         NEWEST_AUTOSCALER,
-        description="version of the Flink Kubernetes operator, whose autoscaler the advice is compared with; older ones are as 1.9",
+        description="version of the Flink Kubernetes operator with whose autoscaler the advice is compared; older ones as 1.9",
     )
     policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
 

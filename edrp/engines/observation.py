@@ -145,7 +145,7 @@ class StreamObservation:
 
     Attributes
     ----------
-    edges : number of edges of the job that it stands for, which carry the same tuples, as where an operator is joined with itself.
+    edges : number of edges of the job that it stands for, each with all of its tuples, as in a join of an operator with itself.
     """
 
     source: str

@@ -65,9 +65,7 @@ def autoscaler_replicas(
     return replicas | changes if leaves else replicas
 
 
-def _replicas(
-    fitted: OperatorFit, observed: OperatorObservation, factor: float, fit: JobFit, version: AutoscalerVersion
-) -> int:
+def _replicas(fitted: OperatorFit, observed: OperatorObservation, factor: float, fit: JobFit, version: AutoscalerVersion) -> int:
     """Replicas with so many times the capacity of those that run."""
     current, groups = fitted.replicas, observed.max_parallelism
     replicas = math.ceil(current * factor - WHOLE_NUMBER_SLACK)

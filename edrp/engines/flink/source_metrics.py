@@ -103,7 +103,8 @@ def head_shares(capture: Capture, root: str, job: Any, nodes: Any) -> dict[str, 
             if answer.status == 200 and answer.path.startswith(prefix):
                 newest.update(_values(answer.answer))
         sent, counted = (
-            sum(value for name, value in newest.items() if name.partition(".")[2] == metric) for metric in (f"{head}.{SENT}", SENT)
+            sum(value for name, value in newest.items() if name.partition(".")[2] == metric)
+            for metric in (f"{head}.{SENT}", SENT)
         )
         if sent and counted:
             shares[vertex] = min(1.0, sent / counted)

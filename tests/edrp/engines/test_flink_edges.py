@@ -13,7 +13,7 @@ FORK = "Source: g[1] -> (Calc[2], Calc[6])"
 
 
 class Chains(FakeFlink):
-    """The first operator is a chain that counts what it sends `repeats` times; its own operator sends `share` of what it counts."""
+    """The first operator is a chain that counts what it sends `repeats` times; its first one sends `share` of what it counts."""
 
     repeats, tree, share = 3, "", 0.0
 
@@ -34,7 +34,7 @@ class Chains(FakeFlink):
         if not self.share or not listed.endswith(f"{self.key(self.operators[0].name)}/metrics"):
             return super().answer(path)
         values = {"0.numRecordsOut": "2000", "0.Source__g[1].numRecordsOut": str(2000 * self.share), "0.m.numRecordsOut": "7"}
-        return [{"id": name, "value": values[name]} for name in unquote(names).split(",")] if names else [{"id": n} for n in values]
+        return [{"id": name, "value": values[name]} for name in (unquote(names).split(",") if names else values)]
 
 
 def forking(tree="g<br/>:- Calc<br/>+- Calc<br/>", share=0.0, repeats=3, name=FORK):
