@@ -75,7 +75,8 @@ def advise_flink(
     seen = engine.observe(captured)
     states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)
     advice = advise(fit_job(seen, states), wanted, delays)
-    rule, rule_name = engine.rule_replicas(advice.fit, wanted), engine.rule_name(wanted)
+    rule = engine.rule_replicas(advice.fit, wanted.rate_factor, version=wanted.autoscaler)
+    rule_name = f"{engine.rule_name} {wanted.autoscaler}"
     made = advice.plan if advice.recommended else running_deployment(seen)
     calls = engine.calls(seen, made, captured.address)
     if html is not None:

@@ -38,7 +38,6 @@ PACKAGES_OF_SPARK = ("pyspark", "py4j", "grpc")
 """Where errors of Spark are from: PySpark's own, Java's where PySpark calls it unguarded, and those of Spark Connect."""
 
 JAVA_ERROR = re.compile(r"(?:[a-z]\w*\.)+\w+(?:Exception|Error): ")
-"""Class of an error of Java before its message."""
 
 NO_JAVA = (
     'Spark needs Java 17 or later and found none; install it with your system, or: pip install "edrp[java]" '
@@ -183,11 +182,6 @@ def translated_errors(what: str) -> Iterator[None]:
     ------
     BackendUnavailableError
         A job of Spark failed, as it does where workers lack a package or memory, or results are larger than the driver takes.
-
-    Examples
-    --------
-    >>> with translated_errors("the count"):  # doctest: +SKIP
-    ...     frame.toArrow()
     """
     try:
         with warnings.catch_warnings():  # in which PySpark repeats the error with all of Java's stack
@@ -206,12 +200,10 @@ def failure_reason(error: Exception) -> str:
     >>> failure_reason(Exception("An error occurred.\n: org.apache.Failed: Aborted\nCaused by: a.b.MyException: Too big"))
     'Too big'
     """
-    lines = [line.strip() for line in str(error).splitlines()]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(("Caused by: ", ": "))]
     raised = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
-    java = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
-    reason = [*lines[:1], *java[:1], *causes[-1:], *raised[-1:]][-1:] or [type(error).__name__]
-    return JAVA_ERROR.sub("", reason[0], count=1)
+    return JAVA_ERROR.sub("", [lines[0], *causes, *raised][-1], count=1)
 
 
 @contextmanager

@@ -84,27 +84,18 @@ def placement_problem(
 
 
 def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
-    """The streams as in documents, which have one at most between two operators, with so many times the rates.
-
-    Documents know no broadcast: capacities hold what comes of it.
-    """
-    rates: dict[tuple[str, str], float] = {}
-    partitionings: dict[tuple[str, str], set[str]] = {}
+    """The streams as in documents, one at most between two operators; these know no broadcast, which capacities hold."""
+    joined: dict[tuple[str, str], tuple[float, str]] = {}
     for stream, observed in zip(fit.streams, fit.observation.streams, strict=True):
-        ends = stream.source, stream.target
-        rates[ends] = rates.get(ends, 0.0) + stream.rate * factor
         how = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
-        partitionings.setdefault(ends, set()).add(how)
-    for (source, target), rate in rates.items():
-        kinds = partitionings[source, target]
-        yield {"source": source, "target": target, "rate": rate, "partitioning": kinds.pop() if len(kinds) == 1 else "rebalance"}
+        rate, before = joined.get((stream.source, stream.target), (0.0, how))
+        joined[stream.source, stream.target] = rate + stream.rate * factor, how if before == how else "rebalance"
+    for (source, target), (rate, how) in joined.items():
+        yield {"source": source, "target": target, "rate": rate, "partitioning": how}
 
 
 def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
-    """The placement of a deployment's replicas as a problem of kind `latency-aware`, from where they run now.
-
-    That kind joins all replicas of both ends of a stream, which overestimates the latency of those that are joined one to one.
-    """
+    """The placement of a deployment's replicas as a problem of kind `latency-aware`, which joins all of both ends of a stream."""
     operators = [
         {"name": o.name, "resources": o.resources, "instances": deployment.degree(o.name), "state_size": o.state_size}
         for o in problem.application.operators

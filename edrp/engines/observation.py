@@ -141,12 +141,7 @@ class OperatorObservation:
 
 @dataclass(frozen=True, slots=True)
 class StreamObservation:
-    """A stream between two operators, which may have several, one of each partitioning.
-
-    Attributes
-    ----------
-    edges : number of edges of the job that it stands for, each with all of its tuples, as in a join of an operator with itself.
-    """
+    """A stream between two operators; `edges` is the number of edges that it stands for, each with all of its tuples."""
 
     source: str
     target: str

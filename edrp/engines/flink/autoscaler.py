@@ -78,33 +78,26 @@ def _replicas(fitted: OperatorFit, observed: OperatorObservation, factor: float,
 def aligned_replicas(target: int, current: int, groups: int, version: AutoscalerVersion = NEWEST_AUTOSCALER) -> int:
     """Number of replicas that the autoscaler makes of its target, by the number of key groups.
 
-    From 1.16 on (mode `BALANCED`) it is the first number from the target on that divides the key groups or gives a replica fewer
-    whole groups, else the target; fewer replicas than now never become more. Before (`EVENLY_SPREAD`) it is the first divisor, up
-    to half the key groups until 1.9 and in 1.10 for targets up to there, and from 1.15 on up to the present number if there are
-    to be fewer. Where there is none, it is the target until 1.9, then the fewest with which no replica holds more whole groups
-    than with the target; 1.15 keeps the present number if that would change the direction (`JobVertexScaler.scale`,
-    `ParallelismAligner` and `BuiltInAlignmentMode` of the operator).
+    From 1.16 on (`BALANCED`) it is the first number from the target on that divides the key groups or gives a replica fewer whole
+    groups, else the target; before, the first divisor, until 1.10 up to half the key groups where the target is not above that
+    (1.9: always), from 1.15 on up to the present number if there are to be fewer. Where there is none, 1.9 takes the target, and
+    1.10 to 1.15 the fewest with which no replica holds more whole groups; 1.15 then stays where that would change the direction
+    (`JobVertexScaler.scale`, `ParallelismAligner` and `BuiltInAlignmentMode` of the operator).
 
-    >>> [aligned_replicas(20, 19, 128), aligned_replicas(20, 21, 128), aligned_replicas(65, 64, 128)]
-    [22, 20, 128]
-    >>> [aligned_replicas(20, 19, 128, "1.15"), aligned_replicas(65, 64, 128, "1.15"), aligned_replicas(65, 64, 128, "1.9")]
-    [32, 128, 65]
+    >>> aligned_replicas(20, 19, 128), aligned_replicas(20, 19, 128, "1.15")
+    (22, 32)
     """
     minor = int(version.partition(".")[2])
     if minor >= 15 and target == current:
         return target
-    last = min(groups, max(current, MAX_REPLICAS))
-    if minor >= 15 and target < current:
-        last = min(last, current)
-    if minor <= 9 or (minor == 10 and target <= groups // 2):
-        last = min(last, groups // 2)
+    half = minor <= 9 or (minor == 10 and target <= groups // 2)
+    last = min(groups // 2 if half else groups, current if minor >= 15 and target < current else max(current, MAX_REPLICAS))
     whole = groups // target
     for replicas in range(target, last + 1):
         if groups % replicas == 0 or (minor >= 16 and groups // replicas < whole):
             return replicas
     if minor <= 9 or minor >= 16:
         return target
-    more_loaded = next((replicas for replicas in range(target - 1, 0, -1) if groups // replicas > whole), 0)
-    fewest = more_loaded if more_loaded and groups % more_loaded == 0 else more_loaded + 1
-    turns = fewest <= current if target > current else fewest >= current
-    return current if minor >= 15 and turns else fewest
+    loaded = next((replicas for replicas in range(target - 1, 0, -1) if groups // replicas > whole), 0)
+    fewest = loaded if loaded and groups % loaded == 0 else loaded + 1
+    return current if minor >= 15 and (fewest > current) != (target > current) else fewest

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from edrp.engines.applying import WatchSettings
 from edrp.engines.clock import Clock
-from edrp.engines.fit import JobFit
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import SCRIPT, plan_calls
 from edrp.engines.flink.kubernetes import deployment_patches
 from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob
-from edrp.engines.goals import Goals
 from edrp.engines.observation import Observation
 from edrp.engines.protocol import RunningJob
 from edrp.placement.deployment import Deployment
@@ -21,18 +19,11 @@ class FlinkEngine:
     """Apache Flink, 1.20 to 2.3."""
 
     name = "flink"
+    rule_name = "autoscaler"
+
     observe = staticmethod(read_observation)
+    rule_replicas = staticmethod(autoscaler_replicas)
     key_group_sizes = staticmethod(job_key_groups)
-
-    @staticmethod
-    def rule_name(goals: Goals) -> str:
-        """The autoscaler of the Kubernetes operator, by its version."""
-        return f"autoscaler {goals.autoscaler}"
-
-    @staticmethod
-    def rule_replicas(fit: JobFit, goals: Goals) -> dict[str, int]:
-        """Number of replicas by the autoscaler's rule at the load to plan for."""
-        return autoscaler_replicas(fit, goals.rate_factor, version=goals.autoscaler)
 
     @staticmethod
     def running_job(address: str, settings: WatchSettings, clock: Clock) -> RunningJob:

@@ -85,10 +85,10 @@ class _CaptureReader:
         if not running:
             raise EngineError(self._capture.source, "all operators of the job have finished; only a running job is advised on")
         streams = tuple(self._streams())
-        forks = [self._names[node["id"]] for node in self._plan if _forks(node, self._names[node["id"]])]
-        shares = head_shares(self._capture, self._root, self._job, self._plan)
-        known = {self._names[key]: share for key, share in shares.items()}
-        counted = list(count_once([self._operator(vertex) for vertex in running], streams, forks, known))
+        described = ((self._names[node["id"]], str(node.get("description"))) for node in self._plan)
+        forks = [name for name, text in described if ":- " in text or " -> (" in name]  # several operators behind one
+        shares = {self._names[key]: share for key, share in head_shares(self._capture, self._job, self._plan).items()}
+        counted = list(count_once([self._operator(vertex) for vertex in running], streams, forks, shares))
         return Observation(
             engine="flink",
             version=version,
@@ -103,7 +103,7 @@ class _CaptureReader:
             rescales=tuple(self._rescales()),
             follows_slots=self._reactive,
             finished={key: bounds for key in sorted(self._finished) if (bounds := self._bounds(key)) is not None},
-            remarks=(*self._remarks(version), *(remark for _, remark in counted if remark)),
+            remarks=(*self._remarks(version), *(remark for _, remarks in counted for remark in remarks)),
         )
 
     def _remarks(self, version: str) -> Iterator[str]:
@@ -244,18 +244,6 @@ class _CaptureReader:
                 before={key: change["preRescaleParallelism"] or 0 for key, change in changes.items()},
                 after={key: change["postRescaleParallelism"] or 0 for key, change in changes.items()},
             )
-
-
-def _forks(node: Any, name: str) -> bool:
-    """Whether an operator of a chain has several behind it, by its tree in the plan, else by the name of the vertex.
-
-    >>> _forks({"description": "read<br/>:- left<br/>+- right<br/>"}, ""), _forks({"description": "a<br/>+- b<br/>"}, "")
-    (True, False)
-    """
-    text = str(node.get("description") or "")
-    lines = text.split("<br/>") if text.endswith("<br/>") else ()
-    forks = any((branch := BRANCH.match(line)) and branch[0].endswith(":- ") for line in lines)
-    return forks or (not lines and " -> (" in name)
 
 
 def _chained(node: Any, name: str) -> tuple[tuple[str, ...], int]:

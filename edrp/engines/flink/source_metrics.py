@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,12 +18,6 @@ PENDING, LAG = "pendingRecords", "currentEmitEventTimeLag"
 
 SENT = "numRecordsOut"
 """Tuples that an operator, or a task, has sent; a task's are the sum over those of its operators that send to other tasks."""
-
-REPLACED = str.maketrans(" :.,", "____")
-"""Characters of names of operators that Flink replaces in names of metrics."""
-
-MAX_OPERATOR_NAME = 80
-"""Length of names of operators in names of metrics; Flink cuts longer ones."""
 
 MILLISECONDS = 1e-3
 
@@ -58,7 +53,7 @@ class SourceMetrics:
         """Names of the metrics of a source that tell its backlog."""
         answer = self._client.get(path).answer
         listed = [str(row["id"]) for row in answer if "id" in row] if isinstance(answer, list) else []
-        sent = (SENT, f"{self._heads[vertex]}.{SENT}") if vertex in self._heads else ()
+        sent = self._heads.get(vertex, ())
         names = [name for name in listed if name.endswith((f".{PENDING}", f".{LAG}")) or name.partition(".")[2] in sent]
         if listed:
             self._names[vertex] = names
@@ -90,36 +85,26 @@ def backlog_samples(capture: Capture, vertex: str, replicas: int) -> tuple[Backl
     return tuple(samples)
 
 
-def head_shares(capture: Capture, root: str, job: Any, nodes: Any) -> dict[str, float]:
-    """What the first operator of a source's chain has sent over what is counted for the task, by vertex with several edges.
-
-    Empty where the capture has no such metrics, as those made before they were asked for.
-    """
+def head_shares(capture: Capture, job: Any, nodes: Any) -> dict[str, float]:
+    """What the first operator of a source has sent over what the task counts, by vertex; only where the capture has both."""
     shares = {}
-    for vertex, head in _heads(job, nodes).items():
-        prefix = f"{root}/vertices/{vertex}/metrics?get="
+    for vertex, metrics in _heads(job, nodes).items():
         newest: dict[str, float] = {}
         for answer in capture.answers:
-            if answer.status == 200 and answer.path.startswith(prefix):
+            if answer.status == 200 and answer.path.startswith(f"/jobs/{capture.job}/vertices/{vertex}/metrics?get="):
                 newest.update(_values(answer.answer))
-        sent, counted = (
-            sum(value for name, value in newest.items() if name.partition(".")[2] == metric)
-            for metric in (f"{head}.{SENT}", SENT)
-        )
+        sent, counted = (sum(newest[name] for name in newest if name.partition(".")[2] == metric) for metric in metrics)
         if sent and counted:
             shares[vertex] = min(1.0, sent / counted)
     return shares
 
 
-def _heads(job: Any, nodes: Any) -> dict[str, str]:
-    """Name of the first operator in names of metrics, of each source that is a chain and has several edges."""
+def _heads(job: Any, nodes: Any) -> dict[str, tuple[str, str]]:
+    """Metrics of what the first operator and the task have sent, of each source that is a chain and has several edges."""
     edges = Counter(origin["id"] for node in nodes for origin in node.get("inputs", ()))
-    reading = {node["id"] for node in nodes if node.get("inputs")}
-    return {
-        vertex["id"]: vertex["name"].partition(" -> ")[0].translate(REPLACED)[:MAX_OPERATOR_NAME]
-        for vertex in job.get("vertices", ())
-        if edges[vertex["id"]] > 1 and vertex["id"] not in reading and " -> " in vertex["name"]
-    }
+    sources = {node["id"] for node in nodes if not node.get("inputs") and edges[node["id"]] > 1}
+    heads = {one["id"]: one["name"].partition(" -> ") for one in job.get("vertices", ()) if one["id"] in sources}
+    return {key: (f"{re.sub('[ :.,]', '_', name)[:80]}.{SENT}", SENT) for key, (name, _, others) in heads.items() if others}
 
 
 def _values(rows: Any) -> Iterator[tuple[str, float]]:

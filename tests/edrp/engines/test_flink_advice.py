@@ -156,32 +156,19 @@ def test_the_autoscalers_rule():
     assert autoscaler_replicas(busy, 1.5, version="1.15")["counter"] == 8
 
 
-@pytest.mark.parametrize(
-    ("version", "target", "current", "groups", "aligned"),
-    [
-        ("1.16", 20, 19, 128, 22),  # 5 whole groups each instead of 6
-        ("1.16", 33, 30, 128, 43),
-        ("1.16", 65, 64, 128, 128),
-        ("1.16", 20, 21, 128, 20),  # between 20 and 21 there is nothing better
-        ("1.16", 17, 40, 128, 19),
-        ("1.16", 150, 100, 1009, 169),
-        ("1.15", 20, 19, 128, 32),
-        ("1.15", 20, 20, 128, 20),
-        ("1.15", 20, 21, 128, 19),  # no divisor below 21, and 19 hold 6 whole groups, too
-        ("1.15", 150, 100, 1009, 145),  # at most 200, below which no number divides 1009
-        ("1.15", 150, 149, 1009, 149),
-        ("1.14", 20, 21, 128, 32),
-        ("1.14", 20, 20, 128, 32),
-        ("1.11", 65, 64, 128, 128),
-        ("1.10", 30, 20, 125, 25),  # half of 125 at most
-        ("1.10", 65, 64, 125, 125),
-        ("1.9", 30, 20, 125, 30),
-        ("1.9", 65, 64, 128, 65),
-    ],
-)
-def test_the_autoscaler_aligns_to_key_groups_by_its_version(version, target, current, groups, aligned):
-    """By hand after `JobVertexScaler` of releases 1.9 to 1.15 and `ParallelismAligner` of 1.16."""
-    assert aligned_replicas(target, current, groups, version) == aligned
+def test_the_autoscaler_aligns_to_key_groups_by_its_version():
+    """By hand after `JobVertexScaler` of releases 1.9 to 1.15 and `ParallelismAligner` of 1.16, with at most 200 replicas."""
+
+    def aligned(version, cases, groups=128):
+        return [aligned_replicas(target, current, groups, version) for target, current in cases]
+
+    cases = [(20, 19), (33, 30), (65, 64), (20, 21), (20, 20)]
+    assert aligned("1.16", cases) == [22, 43, 128, 20, 20]
+    assert aligned("1.15", cases) == [32, 64, 128, 19, 20]
+    assert aligned("1.14", cases) == [32, 64, 128, 32, 32]
+    assert aligned("1.9", cases) == [32, 64, 65, 32, 32]
+    assert [aligned(version, [(30, 20), (65, 64)], 125) for version in ("1.9", "1.10")] == [[30, 65], [25, 125]]
+    assert [aligned(version, [(150, 99), (150, 149)], 1009) for version in ("1.15", "1.16")] == [[145, 149], [169, 169]]
 
 
 def test_the_column_of_the_autoscaler_says_its_version(advised, tmp_path):
