@@ -19,6 +19,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, CapacityCurveLatency
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import LinkClass, Network
+from edrp.placement.usage import Partitioning
 
 LinkOrClass = TypeVar("LinkOrClass", bound=LinkClass | None)
 
@@ -85,9 +86,9 @@ def placement_problem(
 
 def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
     """The streams as in documents, one at most between two operators; these know no broadcast, which capacities hold."""
-    joined: dict[tuple[str, str], tuple[float, str]] = {}
+    joined: dict[tuple[str, str], tuple[float, Partitioning]] = {}
     for stream, observed in zip(fit.streams, fit.observation.streams, strict=True):
-        how = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
+        how: Partitioning = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
         rate, before = joined.get((stream.source, stream.target), (0.0, how))
         joined[stream.source, stream.target] = rate + stream.rate * factor, how if before == how else "rebalance"
     for (source, target), (rate, how) in joined.items():
