@@ -36,7 +36,8 @@ def count_once(
             carried[inputs[0]] = mean_rate(target.windows, out=False) / copies
     for operator in operators:
         outputs = [stream for stream in streams if stream.source == operator.name]
-        share, counted, remarks = shares.get(operator.name, 1.0), mean_rate(operator.windows, out=True), ()
+        share, counted = shares.get(operator.name, 1.0), mean_rate(operator.windows, out=True)
+        remarks: tuple[str, ...] = ()
         if operator.name in forks and operator.name not in shares and sum(stream.edges for stream in outputs) > 1 and counted:
             rates = [carried[stream] for stream in outputs if stream in carried] or [counted / len(outputs)]
             share = min(1.0, max(rates) / counted)
