@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One would guess: a feasible start can only help a solver; the optimum that it reports does not depend on it.
-# Versions: highspy 1.15.1, numpy 2.4.6; the same with HiGHS 1.7.2 to 1.15.0.
+# Versions: highspy 1.15.1, numpy 2.4.6. The program of nine columns that it was reduced from fails alike with 1.7.2 to 1.15.0.
 # Behaviour: a program of eight columns has the optimum -0.3, which HiGHS finds without a start. Given the feasible start 0, it
 #   returns that start as "Optimal", with 0 as the dual bound. With the costs times ten it is right with the start, too.
 # Why, by the source: presolve leaves an objective without columns, which then counts as a multiple of 1; only points that are
