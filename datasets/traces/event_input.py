@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
+from edrp.core.spark import failure_reason
 from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ def unreadable(error: Exception, source: str) -> InvalidInstanceError:
     lines = str(error).splitlines()
     if "[PATH_NOT_FOUND]" in lines[0]:
         return NoSuchFileError(source)
-    causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
-    return InvalidInstanceError([Fault("events", source, f"cannot be read: {(causes or lines)[-1 if causes else 0]}")])
+    return InvalidInstanceError([Fault("events", source, f"cannot be read: {failure_reason(error)}")])
 
 
 def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataFrame:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edrp.core.arrays import Floats
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.spark import cancelled_with_us
+from edrp.core.spark import cancelled_with_us, translated_errors
 from edrp.datasets.migration.node_counts import TransitionCounts
 from edrp.datasets.traces.event_aggregates import (
     UNREADABLE,
@@ -59,13 +59,15 @@ def prepare_trace(
     InvalidInstanceError
         When a file is damaged, more events are unreadable than allowed, none are left, or their times span too many
         intervals.
+    BackendUnavailableError
+        When the job fails on Spark.
     ProblemTooLargeError
         When the loads that are to be kept do not fit into memory.
     """
     settings = TraceSettings() if settings is None else settings
     if settings.work not in (*events.columns, "events"):
         raise InvalidInstanceError([Fault("work", settings.work, "needs events with sizes; name their column")])
-    with cancelled_with_us(events.sparkSession):
+    with translated_errors("the trace"), cancelled_with_us(events.sparkSession):
         loads = event_loads(events, settings.tasks, settings.interval).persist()
         try:
             return _summed_up(events, loads, settings, keep_loads, progress or logger.info)

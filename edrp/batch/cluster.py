@@ -29,7 +29,7 @@ from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task, Tasks
 from edrp.batch.worker import Place, Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
-from edrp.core.spark import in_background, map_in_arrow
+from edrp.core.spark import in_background, map_in_arrow, translated_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +59,7 @@ Batches = Iterator[pa.RecordBatch]
 TaskReader = Callable[[Batches], Iterator[Task]]
 
 
+@translated_errors("the batch")
 def solve_on_spark(
     spark: SparkSession, source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, report: Report | None
 ) -> DataFrame:

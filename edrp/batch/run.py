@@ -123,6 +123,8 @@ def solve_batch(
     ------
     InvalidInstanceError, EdrpError
         Before any work: a source that cannot be read, an unknown method, a folder of other results, or of a batch at work.
+    BackendUnavailableError
+        Spark gave the batch up; with `out` the same call goes on from what is solved.
 
     Examples
     --------

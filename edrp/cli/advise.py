@@ -75,11 +75,12 @@ def advise_flink(
     seen = engine.observe(captured)
     states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)
     advice = advise(fit_job(seen, states), wanted, delays)
-    rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
+    rule = engine.rule_replicas(advice.fit, wanted.rate_factor, version=wanted.autoscaler)
+    rule_name = f"{engine.rule_name} {wanted.autoscaler}"
     made = advice.plan if advice.recommended else running_deployment(seen)
     calls = engine.calls(seen, made, captured.address)
     if html is not None:
-        write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
+        write_whole(html, advice_page(advice, rule, rule_name, calls), replace=force)
     files = _files(advice)
     with output_folder(out, force, [*files, *calls]) as folder:
         if folder is not None:
@@ -88,7 +89,7 @@ def advise_flink(
             for name, lines in calls.items():
                 write_whole(folder / name, "\n".join(lines) + "\n")
     shown = calls if out is None else {}
-    show(output(), advice_parts(advice, rule, engine.rule_name, shown))  # last: a pipe that nobody reads ends the command
+    show(output(), advice_parts(advice, rule, rule_name, shown))  # last: a pipe that nobody reads ends the command
     if out is not None and advice.recommended:
         for sentence in _ways(out, calls):
             say(output(), sentence)

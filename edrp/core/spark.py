@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -31,6 +33,11 @@ PRELOADED_MODULES = ("pyspark.worker", "pandas", "numba", "edrp.batch.child")
 
 TASK_ATTEMPTS = 4
 """How often Spark tries a task by default, except with a local master, where that is part of the master's name."""
+
+PACKAGES_OF_SPARK = ("pyspark", "py4j", "grpc")
+"""Where errors of Spark are from: PySpark's own, Java's where PySpark calls it unguarded, and those of Spark Connect."""
+
+JAVA_ERROR = re.compile(r"(?:[a-z]\w*\.)+\w+(?:Exception|Error): ")
 
 NO_JAVA = (
     'Spark needs Java 17 or later and found none; install it with your system, or: pip install "edrp[java]" '
@@ -165,6 +172,38 @@ def map_in_arrow(frame: DataFrame, function: Callable[..., Any], schema: Any) ->
         return frame.mapInArrow(function, schema)
     finally:
         context.pythonExec = before
+
+
+@contextmanager
+def translated_errors(what: str) -> Iterator[None]:
+    """Raise errors of Spark in the block as one sentence that says that `what` failed, and why; all others as they are.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A job of Spark failed, as it does where workers lack a package or memory, or results are larger than the driver takes.
+    """
+    try:
+        with warnings.catch_warnings():  # in which PySpark repeats the error with all of Java's stack
+            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization", UserWarning)
+            yield
+    except Exception as error:
+        modules = {base.__module__.partition(".")[0] for base in type(error).__mro__}
+        if modules.isdisjoint(PACKAGES_OF_SPARK):
+            raise
+        raise BackendUnavailableError(f"{what} failed on Spark: {failure_reason(error)}") from error
+
+
+def failure_reason(error: Exception) -> str:
+    r"""Return the reason in an error of Spark, whose text may be a page of Java: the last error of Python, else the last cause.
+
+    >>> failure_reason(Exception("An error occurred.\n: org.apache.Failed: Aborted\nCaused by: a.b.MyException: Too big"))
+    'Too big'
+    """
+    lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(("Caused by: ", ": "))]
+    raised = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
+    return JAVA_ERROR.sub("", [lines[0], *causes, *raised][-1], count=1)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edrp.engines.estimates import BUSY_ENOUGH, BusyPoint, Estimate, RateMethod, next_duration, service_rate
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work
 from edrp.engines.loads import DISAGREEMENT, SATURATED, Loads, Passing, find_loads
-from edrp.engines.observation import Observation, OperatorObservation, OperatorWindow
+from edrp.engines.observation import Observation, OperatorObservation, OperatorWindow, mean_rate
 
 RECENT = 20.0
 """Seconds at the end of a capture that say how things are now."""
@@ -56,7 +56,7 @@ class OperatorFit:
     method : where the service rate is from; None where there is none.
     capacities : tuples/s that so many replicas serve together, by their number, never falling; one entry for each number that
         was seen.
-    skew : tuples of the busiest replica over the mean of all.
+    skew : tuples of the busiest replica over the mean of all, where keys or the replicas before it decide what each receives.
     selectivity : tuples out per tuple in.
     state_sizes : bytes by replica in the last checkpoint.
     backpressured : share of time that the replica that waits most waits for those after it.
@@ -145,7 +145,7 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
     return JobFit(
         observation,
         operators,
-        tuple(StreamFit(s.source, s.target, rate, tuple_sizes[s.target]) for s, rate in loads.streams.items()),
+        tuple(StreamFit(s.source, s.target, s.edges * rate, tuple_sizes[s.target]) for s, rate in loads.streams.items()),
         restart,
         restore,
         next_duration(observation.checkpoints.durations),
@@ -170,9 +170,7 @@ class _Recent:
     @property
     def rate(self) -> float:
         """Tuples/s that all replicas receive; of a source, that they send."""
-        weight = sum(map(_weight, self._windows))
-        total = sum(_total_rate(window, out=self._source) * _weight(window) for window in self._windows)
-        return total / weight if weight else 0.0
+        return mean_rate(self._windows, out=self._source)
 
     @property
     def selectivity(self) -> float:
@@ -213,7 +211,8 @@ def _fit_operator(
     recent = _Recent(operator, source=source)
     service = None if source and operator.chained == 1 else _Service(operator, out=source)
     growth, broadcast = loads.growth[operator.name], loads.broadcast[operator.name]
-    hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
+    partitionings = {stream.partitioning for stream in observation.streams if stream.target == operator.name}
+    hashed, uneven = "hash" in partitionings, bool(partitionings & {"hash", "forward"})
     own_rate = recent.own(growth, broadcast)
     few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
     estimate, method = service.now if service else (None, None)
@@ -229,7 +228,7 @@ def _fit_operator(
         service=estimate,
         method=method,
         capacities=tuple(service.capacities()) if service else (),
-        skew=max(own_rate) * len(own_rate) / sum(own_rate) if hashed and sum(own_rate) > 0 else 1.0,
+        skew=max(own_rate) * len(own_rate) / sum(own_rate) if uneven and sum(own_rate) > 0 else 1.0,
         selectivity=recent.selectivity,
         state_sizes=operator.state_sizes,
         backpressured=recent.backpressured,
@@ -249,24 +248,11 @@ def _recent(windows: Sequence[OperatorWindow]) -> list[OperatorWindow]:
     """The last windows with the newest number of replicas, over at least `RECENT` seconds where there are as many."""
     recent: list[OperatorWindow] = []
     for window in reversed(windows):
-        enough = sum(map(_weight, recent)) >= RECENT
+        enough = sum(earlier.clock for earlier in recent) >= RECENT
         if recent and (enough or window.parallelism != recent[0].parallelism):
             break
         recent.insert(0, window)
     return recent
-
-
-def _weight(window: OperatorWindow) -> float:
-    """Seconds of a window: mean of the replicas' own clocks, else the engine's."""
-    clocks = [subtask.clock for subtask in window.subtasks]
-    return sum(clocks) / len(clocks) if all(clocks) else window.seconds
-
-
-def _total_rate(window: OperatorWindow, *, out: bool) -> float:
-    """Tuples/s of all replicas, each by its own clock."""
-    records = [subtask.records_out if out else subtask.records_in for subtask in window.subtasks]
-    seconds = [subtask.clock or window.seconds for subtask in window.subtasks]
-    return sum(count / time for count, time in zip(records, seconds, strict=True) if time > 0)
 
 
 def _highest(windows: Sequence[OperatorWindow], *, out: bool) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
@@ -17,6 +17,11 @@ from edrp.replanning.rule import DowntimePolicy
 
 DocumentType = TypeVar("DocumentType", bound=Document)
 Replicas = Annotated[int, Field(ge=1)]
+
+AutoscalerVersion = Literal["1.9", "1.10", "1.11", "1.12", "1.13", "1.14", "1.15", "1.16"]
+"""Version of the Flink Kubernetes operator, by whose rules its autoscaler aligns numbers of replicas."""
+
+NEWEST_AUTOSCALER: AutoscalerVersion = "1.16"
 
 
 class ReplicaBounds(Document):
@@ -62,6 +67,10 @@ class Goals(Document):
         {}, description="bounds by operator; without one, sources never get fewer replicas"
     )
     rules: tuple[PlacementRule, ...] = Field((), description="rules of your own about where replicas run")
+    autoscaler: AutoscalerVersion = Field(
+        NEWEST_AUTOSCALER,
+        description="version of the Flink Kubernetes operator with whose autoscaler the advice is compared; older ones as 1.9",
+    )
     policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
     _origin: str = PrivateAttr("goals")
 

@@ -76,7 +76,7 @@ class _Flow:
             stream: self._offered(stream) if growth[stream.target] > 1.0 else self._arriving(stream) for stream in self._streams
         }
         broadcast = {
-            name: sum(rates[stream] for stream in inputs if stream.partitioning == "broadcast")
+            name: sum(stream.edges * rates[stream] for stream in inputs if stream.partitioning == "broadcast")
             for name, inputs in self._inputs.items()
         }
         return Loads(growth, rates, broadcast, self._unbounded())
@@ -109,17 +109,23 @@ class _Flow:
         return rate * self._grown(stream.source)
 
     def _arriving(self, stream: StreamObservation) -> float:
-        """Tuples/s now: all of the target where it has one input, else what the source sends; the rest is split evenly."""
+        """Tuples/s now: all of the target where it has one input, else what the source sends.
+
+        Sources with several streams may send different tuples on each: what is left is split in proportion to what they send.
+        """
         received = self._passing[stream.target].rate
-        others = [other for other in self._inputs[stream.target] if other != stream]
-        if not others:
+        inputs = self._inputs[stream.target]
+        if len(inputs) == 1:
             return received / self._copies(stream)
+        sent = {other: self._passing[other.source].sent for other in inputs}
         if len(self._outputs[stream.source]) == 1:
-            return self._passing[stream.source].sent
-        single_outputs = [other for other in others if len(self._outputs[other.source]) == 1]
-        remaining = received - sum(self._passing[other.source].sent * self._copies(other) for other in single_outputs)
-        return max(0.0, remaining) / (len(others) + 1 - len(single_outputs)) / self._copies(stream)
+            return sent[stream]
+        single_outputs = [other for other in inputs if len(self._outputs[other.source]) == 1]
+        remaining = max(0.0, received - sum(sent[other] * self._copies(other) for other in single_outputs))
+        split = [other for other in inputs if other not in single_outputs]
+        total = sum(sent[other] * self._copies(other) for other in split)
+        return remaining * (sent[stream] / total if total else 1.0 / sum(map(self._copies, split)))
 
     def _copies(self, stream: StreamObservation) -> int:
-        """Replicas that receive each of its tuples."""
-        return self._passing[stream.target].replicas if stream.partitioning == "broadcast" else 1
+        """Times that the target receives each of its tuples."""
+        return stream.edges * (self._passing[stream.target].replicas if stream.partitioning == "broadcast" else 1)

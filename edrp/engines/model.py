@@ -10,7 +10,7 @@ from edrp.core.wording import suggestion
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.observation import OperatorObservation, StreamObservation
+from edrp.engines.observation import OperatorObservation
 from edrp.engines.slots import slot_resources
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
@@ -19,6 +19,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, CapacityCurveLatency
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import LinkClass, Network
+from edrp.placement.usage import Partitioning
 
 LinkOrClass = TypeVar("LinkOrClass", bound=LinkClass | None)
 
@@ -63,10 +64,7 @@ def placement_problem(
         | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held_operators else {})
         for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True)
     ]
-    streams = [
-        {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
-        for stream, how in zip(fit.streams, map(_all_to_all, fit.observation.streams), strict=True)
-    ]
+    streams = list(_streams(fit, goals.rate_factor))
     placed = _network(fit, network, sorted({name for names in slots.values() for name in names}), goals.delay_factor)
     weight = goals.response_time_weight
     heaviest = [_heaviest(fitted, operator["min_replicas"]) for fitted, operator in zip(fit.operators, operators, strict=True)]
@@ -90,20 +88,26 @@ def placement_problem(
         raise InvalidInstanceError(error.faults, goals.origin if ruled else "") from None
 
 
-def _all_to_all(stream: StreamObservation) -> str:
-    """The partitioning in documents, which know no broadcast: capacities hold what comes of it."""
-    return "rebalance" if stream.partitioning == "broadcast" else stream.partitioning
+def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
+    """The streams as in documents, one at most between two operators; these know no broadcast, which capacities hold."""
+    joined: dict[tuple[str, str], tuple[float, Partitioning]] = {}
+    for stream, observed in zip(fit.streams, fit.observation.streams, strict=True):
+        how: Partitioning = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
+        rate, before = joined.get((stream.source, stream.target), (0.0, how))
+        joined[stream.source, stream.target] = rate + stream.rate * factor, how if before == how else "rebalance"
+    for (source, target), (rate, how) in joined.items():
+        yield {"source": source, "target": target, "rate": rate, "partitioning": how}
 
 
 def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
-    """The placement of a deployment's replicas as a problem of kind `latency-aware`, from where they run now."""
+    """The placement of a deployment's replicas as a problem of kind `latency-aware`, which joins all of both ends of a stream."""
     operators = [
         {"name": o.name, "resources": o.resources, "instances": deployment.degree(o.name), "state_size": o.state_size}
         for o in problem.application.operators
     ]
     for operator, original in zip(operators, problem.application.operators, strict=True):
         operator["external_rate"] = original.external_rate
-    streams = [stream.model_dump(exclude={"usage"}) for stream in problem.application.streams]
+    streams = [stream.model_dump(exclude={"usage", "partitioning"}) for stream in problem.application.streams]
     assert problem.current is not None
     same = all(problem.current.degree(name) == deployment.degree(name) for name in deployment)
     return LatencyAwareProblem(

@@ -7,7 +7,7 @@ counters and clock are read together, whereas the time of day at which an engine
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,6 +59,24 @@ class OperatorWindow:
     def parallelism(self) -> int:
         """Number of replicas."""
         return len(self.subtasks)
+
+    @property
+    def clock(self) -> float:
+        """Seconds of the window: mean of the replicas' own clocks, else the engine's."""
+        clocks = [subtask.clock for subtask in self.subtasks]
+        return sum(clocks) / len(clocks) if all(clocks) else self.seconds
+
+    def rate(self, *, out: bool) -> float:
+        """Tuples/s that all replicas receive, or send if `out`, each by its own clock."""
+        records = [subtask.records_out if out else subtask.records_in for subtask in self.subtasks]
+        seconds = [subtask.clock or self.seconds for subtask in self.subtasks]
+        return sum(count / time for count, time in zip(records, seconds, strict=True) if time > 0)
+
+
+def mean_rate(windows: Sequence[OperatorWindow], *, out: bool) -> float:
+    """Tuples/s that all replicas receive in these windows, or send if `out`; 0 where no time passes."""
+    clock = sum(window.clock for window in windows)
+    return sum(window.rate(out=out) * window.clock for window in windows) / clock if clock else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +141,12 @@ class OperatorObservation:
 
 @dataclass(frozen=True, slots=True)
 class StreamObservation:
-    """A stream between two operators."""
+    """A stream between two operators; `edges` is the number of edges that it stands for, each with all of its tuples."""
 
     source: str
     target: str
     partitioning: Partitioning
+    edges: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,11 +171,7 @@ def _rate_spread(fit: JobFit) -> float:
     """Relative half-width of the interval of the throughput, by how much windows of the sources differ."""
     spread = MIN_SPREAD
     for observed, operator in zip(fit.observation.operators, fit.operators, strict=True):
-        rates = [
-            sum(s.records_out / (s.clock or window.seconds) for s in window.subtasks)
-            for window in observed.windows
-            if window.seconds > 0
-        ]
+        rates = [window.rate(out=True) for window in observed.windows if window.seconds > 0]
         if operator.source and len(rates) > 1 and sum(rates) > 0:
             spread = max(spread, NORMAL * stdev(rates) / fmean(rates))
     return min(spread, MAX_SPREAD)

@@ -13,7 +13,7 @@ from edrp.engines.capture import Capture, read_capture
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
-from edrp.engines.goals import Goals
+from edrp.engines.goals import AutoscalerVersion, Goals
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
@@ -59,13 +59,13 @@ class Engine(Protocol):
 
     name: str
     rule_name: str
-    """Name of the rule that scales its jobs today, for sentences."""
+    """Name of what scales its jobs today, for a column and sentences."""
 
     def observe(self, capture: Capture) -> Observation:
         """Read a capture; raises `EngineError` in one line where that cannot be done."""
 
-    def rule_replicas(self, fit: JobFit, rate_factor: float) -> dict[str, int]:
-        """Number of replicas of each operator by what scales the engine's jobs today."""
+    def rule_replicas(self, fit: JobFit, rate_factor: float, *, version: AutoscalerVersion) -> dict[str, int]:
+        """Number of replicas of each operator by what scales the engine's jobs today, in some version."""
 
     def calls(self, observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:
         """Lines of the files that carry out a plan and take it back, by name; nothing is sent."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow
 
 from edrp.core.budget import memory_limit, running
-from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidInstanceError
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
-from edrp.core.spark import in_background, map_in_arrow
+from edrp.core.spark import in_background, map_in_arrow, translated_errors
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.methods import too_many_states
 from edrp.mdp.policy.pmc import SweepEngine, Threads
@@ -180,8 +180,6 @@ def _compute_in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: Pr
 
 def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallback | None) -> list[PolicyProgress]:
     """Run every policy as a Spark task; the task of a killed worker is retried and continues from the last checkpoint."""
-    from pyspark.errors import PySparkException
-
     rows: list[PolicyProgress] = []
 
     def run() -> None:
@@ -190,11 +188,8 @@ def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Progr
         rows.extend(PolicyProgress(**row) for row in frame.toArrow().to_pylist())
 
     manifests = [Path(task.folder) / task.name / MANIFEST for task in tasks]
-    try:
+    with translated_errors("the policies"):
         in_background(spark, run, lambda: watch and watch(sum(path.exists() for path in manifests)))
-    except PySparkException as error:
-        lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
-        raise BackendUnavailableError(f"the policies failed on Spark: {lines[-1] if lines else error}") from error
     return rows
 
 

@@ -20,8 +20,7 @@ import pyarrow
 
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
-from edrp.core.errors import BackendUnavailableError
-from edrp.core.spark import cancelled_with_us, map_in_arrow
+from edrp.core.spark import cancelled_with_us, map_in_arrow, translated_errors
 from edrp.mdp.policy.pmc import STATES_PER_CALL, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows, sweep_work
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.trie import PreparedValues
@@ -110,7 +109,7 @@ class Spark:
         tasks = self._tasks(sum(model.size.states) // rounds)
         # Node counts alternate: the searches of one take longer than those of another.
         ranges = sorted(_chunks(model), key=lambda chunk: (chunk[1], chunk[0]))
-        with cancelled_with_us(self.session):
+        with translated_errors("a sweep"), cancelled_with_us(self.session):
             for turn in range(rounds):
                 chunks = [_chunk(model, *states, actions) for states in ranges[turn::rounds]]
                 for answer in self._answers(SweepJob(model, values, name, chunks), tasks).to_pylist():
@@ -118,14 +117,8 @@ class Spark:
         return result
 
     def _answers(self, job: SweepJob, tasks: int) -> pyarrow.Table:
-        from pyspark.errors import PySparkException
-
-        try:
-            numbers = self.session.range(0, tasks, 1, tasks)
-            return map_in_arrow(numbers, _search(job, tasks), ANSWER_COLUMNS).toArrow()
-        except PySparkException as error:
-            lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
-            raise BackendUnavailableError(f"a sweep failed on Spark: {lines[-1] if lines else error}") from error
+        numbers = self.session.range(0, tasks, 1, tasks)
+        return map_in_arrow(numbers, _search(job, tasks), ANSWER_COLUMNS).toArrow()
 
     def _tasks(self, states: int) -> int:
         if self.tasks is not None:

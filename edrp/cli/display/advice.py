@@ -18,8 +18,10 @@ from edrp.engines.slots import slot_clashes
 from edrp.placement.deployment import counted
 from edrp.report.tables import Table
 
-OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
-RIGHT = ("replicas", "proposed", "busy now", "predicted", "autoscaler")
+OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where")
+"""Columns before that of what scales the engine's jobs today, which has its name."""
+
+RIGHT = ("replicas", "proposed", "busy now", "predicted")
 UNKNOWN = "unknown"
 
 DOWNTIME = ("downtime", "seconds (90 % interval)")
@@ -33,12 +35,12 @@ def advice_parts(
     Parameters
     ----------
     rule, rule_name
-        Number of replicas by what scales the engine's jobs today, of each operator that it can judge, and its name.
+        Number of replicas by what scales the engine's jobs today, of each operator that it can judge; its name and version.
     calls
         Lines of the files that carry it out, by name, of which those above the first empty line are shown.
     """
     yield job_sentence(advice)
-    yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)
+    yield table((*OPERATORS, rule_name), operator_rows(advice, rule), right=(*RIGHT, rule_name))
     if advice.changes:
         yield table(DOWNTIME, downtime_rows(advice.downtime))
     yield verdict_sentence(advice)
@@ -63,7 +65,7 @@ def job_sentence(advice: Advice) -> str:
 
 
 def operator_rows(advice: Advice, rule: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """A row per operator, as `OPERATORS` names its cells."""
+    """A row per operator, as `OPERATORS` names its cells; the last one is by the rule."""
     live = advice.fit.observation.live
     rows: list[tuple[str, ...]] = []
     for operator in advice.operators:
@@ -131,6 +133,7 @@ def _how_far(solution: Solution) -> str:
 
 def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
     """How the plan differs from what scales the engine's jobs today."""
+    name = f"{advice.fit.observation.engine.capitalize()}'s {name}"
     judged = [operator for operator in advice.operators if operator.name in rule]
     if not any(operator.judged for operator in judged):
         return f"The rule of {name} needs busy times, too, and says nothing."

@@ -28,7 +28,7 @@ FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", 
 
 def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Mapping[str, Sequence[str]]) -> str:
     """The advice as one self-contained HTML page; arguments are those of `advice_parts`."""
-    plan = Table("Operators", OPERATORS, tuple(operator_rows(advice, rule)), RIGHT, open=True)
+    plan = Table("Operators", (*OPERATORS, rule_name), tuple(operator_rows(advice, rule)), (*RIGHT, rule_name), open=True)
     busy = "Busy shares are those of the busiest replica; predictions have a 90 % interval."
     sentences = (proof_sentence(advice), rule_sentence(advice, rule, rule_name), *free_sentences(advice))
     sections = [Section("Plan", sentences, notes=(busy,), tables=(plan,))]

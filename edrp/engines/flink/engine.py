@@ -19,7 +19,7 @@ class FlinkEngine:
     """Apache Flink, 1.20 to 2.3."""
 
     name = "flink"
-    rule_name = "Flink's autoscaler"
+    rule_name = "autoscaler"
 
     observe = staticmethod(read_observation)
     rule_replicas = staticmethod(autoscaler_replicas)

@@ -12,7 +12,8 @@ from typing import Any
 from edrp.engines.capture import Capture
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.counters import counters_ran_back, operator_windows
-from edrp.engines.flink.source_metrics import backlog_samples
+from edrp.engines.flink.sent_tuples import count_once
+from edrp.engines.flink.source_metrics import backlog_samples, head_shares
 from edrp.engines.observation import (
     CheckpointObservation,
     NodeObservation,
@@ -83,6 +84,11 @@ class _CaptureReader:
         running = [vertex for vertex in self._job["vertices"] if vertex["id"] not in self._finished]
         if not running:
             raise EngineError(self._capture.source, "all operators of the job have finished; only a running job is advised on")
+        streams = tuple(self._streams())
+        described = ((self._names[node["id"]], str(node.get("description"))) for node in self._plan)
+        forks = [name for name, text in described if ":- " in text or " -> (" in name]  # several operators behind one
+        shares = {self._names[key]: share for key, share in head_shares(self._capture, self._job, self._plan).items()}
+        counted = list(count_once([self._operator(vertex) for vertex in running], streams, forks, shares))
         return Observation(
             engine="flink",
             version=version,
@@ -90,14 +96,14 @@ class _CaptureReader:
             key=self._capture.job,
             live=self._live,
             max_delay=None if delay is None else delay * MILLISECONDS,
-            operators=tuple(self._operator(vertex) for vertex in running),
-            streams=tuple(self._streams()),
+            operators=tuple(operator for operator, _ in counted),
+            streams=streams,
             nodes=tuple(self._nodes()),
             checkpoints=self._checkpoints(),
             rescales=tuple(self._rescales()),
             follows_slots=self._reactive,
             finished={key: bounds for key in sorted(self._finished) if (bounds := self._bounds(key)) is not None},
-            remarks=tuple(self._remarks(version)),
+            remarks=(*self._remarks(version), *(remark for _, remarks in counted for remark in remarks)),
         )
 
     def _remarks(self, version: str) -> Iterator[str]:
@@ -196,15 +202,14 @@ class _CaptureReader:
         return tuple(int(subtask.get("state_size", 0)) for subtask in subtasks)
 
     def _streams(self) -> Iterator[StreamObservation]:
-        pairs = set()
+        edges: Counter[tuple[str, str, Partitioning]] = Counter()
         for node in self._plan:
             for origin in node.get("inputs", ()):
-                if self._finished & {origin["id"], node["id"]}:
-                    continue
-                ends = self._names[origin["id"]], self._names[node["id"]]
-                if ends not in pairs:
-                    yield StreamObservation(*ends, PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance"))
-                pairs.add(ends)
+                if not self._finished & {origin["id"], node["id"]}:
+                    how = PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance")
+                    edges[self._names[origin["id"]], self._names[node["id"]], how] += 1
+        for ends, count in edges.items():
+            yield StreamObservation(*ends, count)
 
     def _nodes(self) -> Iterator[NodeObservation]:
         answer = self._capture.last("/taskmanagers")

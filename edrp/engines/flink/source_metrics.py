@@ -1,8 +1,10 @@
-"""Backlog as sources of Flink report it: `pendingRecords` and `currentEmitEventTimeLag`, as connectors report them."""
+"""Metrics of sources: their backlog as connectors report it, and what the first operator of a chain sends."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +16,9 @@ from edrp.engines.observation import BacklogSample
 PENDING, LAG = "pendingRecords", "currentEmitEventTimeLag"
 """Standard metrics of source readers, since Flink 1.14; the second is in milliseconds."""
 
+SENT = "numRecordsOut"
+"""Tuples that an operator, or a task, has sent; a task's are the sum over those of its operators that send to other tasks."""
+
 MILLISECONDS = 1e-3
 
 MAX_NAMES = 200
@@ -24,7 +29,7 @@ class SourceMetrics:
     """Asks the sources of a job in every round of a capture.
 
     Metrics are named `SUBTASK.OPERATOR.pendingRecords`. Which there are is asked until there are any: right after a start a
-    cluster has gathered none.
+    cluster has gathered none. Of a chain with several edges, what its first operator has sent is asked, too.
     """
 
     def __init__(self, client: FlinkClient, root: str, job: Any) -> None:
@@ -33,6 +38,7 @@ class SourceMetrics:
         reading = {node["id"] for node in nodes if node.get("inputs")}
         sources = (node["id"] for node in nodes if node["id"] not in reading)
         self._names: dict[str, list[str] | None] = dict.fromkeys(sources)
+        self._heads = _heads(job, nodes)
 
     def ask(self) -> None:
         """Ask for the values, which the client remembers."""
@@ -47,7 +53,8 @@ class SourceMetrics:
         """Names of the metrics of a source that tell its backlog."""
         answer = self._client.get(path).answer
         listed = [str(row["id"]) for row in answer if "id" in row] if isinstance(answer, list) else []
-        names = [name for name in listed if name.endswith((f".{PENDING}", f".{LAG}"))]
+        sent = self._heads.get(vertex, ())
+        names = [name for name in listed if name.endswith((f".{PENDING}", f".{LAG}")) or name.partition(".")[2] in sent]
         if listed:
             self._names[vertex] = names
         return names
@@ -70,12 +77,34 @@ def backlog_samples(capture: Capture, vertex: str, replicas: int) -> tuple[Backl
             at = answer.answer["now"] * MILLISECONDS
         if answer.status == 200 and answer.path.startswith(prefix):
             rows = list(_values(answer.answer))
-            pending = _complete((value for name, value in rows if name == PENDING), replicas)
-            lags = _complete((value for name, value in rows if name == LAG), replicas)
+            pending = _complete((value for name, value in rows if name.endswith(f".{PENDING}")), replicas)
+            lags = _complete((value for name, value in rows if name.endswith(f".{LAG}")), replicas)
             lag = None if lags is None else lags * MILLISECONDS / replicas
             if pending is not None or lag is not None:
                 samples.append(BacklogSample(at, pending, lag))
     return tuple(samples)
+
+
+def head_shares(capture: Capture, job: Any, nodes: Any) -> dict[str, float]:
+    """What the first operator of a source has sent over what the task counts, by vertex; only where the capture has both."""
+    shares = {}
+    for vertex, metrics in _heads(job, nodes).items():
+        newest: dict[str, float] = {}
+        for answer in capture.answers:
+            if answer.status == 200 and answer.path.startswith(f"/jobs/{capture.job}/vertices/{vertex}/metrics?get="):
+                newest.update(_values(answer.answer))
+        sent, counted = (sum(newest[name] for name in newest if name.partition(".")[2] == metric) for metric in metrics)
+        if sent and counted:
+            shares[vertex] = min(1.0, sent / counted)
+    return shares
+
+
+def _heads(job: Any, nodes: Any) -> dict[str, tuple[str, str]]:
+    """Metrics of what the first operator and the task have sent, of each source that is a chain and has several edges."""
+    edges = Counter(origin["id"] for node in nodes for origin in node.get("inputs", ()))
+    sources = {node["id"] for node in nodes if not node.get("inputs") and edges[node["id"]] > 1}
+    heads = {one["id"]: one["name"].partition(" -> ") for one in job.get("vertices", ()) if one["id"] in sources}
+    return {key: (f"{re.sub('[ :.,]', '_', name)[:80]}.{SENT}", SENT) for key, (name, _, others) in heads.items() if others}
 
 
 def _values(rows: Any) -> Iterator[tuple[str, float]]:
@@ -85,7 +114,7 @@ def _values(rows: Any) -> Iterator[tuple[str, float]]:
         except (KeyError, TypeError, ValueError):
             continue
         if math.isfinite(value) and value >= 0:
-            yield str(row.get("id", "")).rpartition(".")[2], value
+            yield str(row.get("id", "")), value
 
 
 def _complete(values: Iterable[float], replicas: int) -> float | None:

@@ -17,7 +17,7 @@ from edrp.engines.advice import advise
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
-from edrp.engines.flink.autoscaler import autoscaler_replicas
+from edrp.engines.flink.autoscaler import aligned_replicas, autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
 from edrp.engines.protocol import get_engine
@@ -151,7 +151,35 @@ def test_the_autoscalers_rule():
     idle = fitted(FakeFlink(word_count(counter={"replicas": 8}, parser={"replicas": 8}), rates=(400.0,)))
     assert autoscaler_replicas(idle)["counter"] == 4  # 8 · 0.25 / 0.7 = 2.86, at most 60 % less at once: 4
     assert autoscaler_replicas(idle)["parser"] == 4
-    assert autoscaler_replicas(fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(540.0,))), 1.5)["counter"] == 8
+    busy = fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(540.0,)))
+    assert autoscaler_replicas(busy, 1.5)["counter"] == 7  # 3 · 0.9 · 1.5 / 0.7 = 5.8; 7 have 18 whole key groups each, 6 have 21
+    assert autoscaler_replicas(busy, 1.5, version="1.15")["counter"] == 8
+
+
+def test_the_autoscaler_aligns_to_key_groups_by_its_version():
+    """By hand after `JobVertexScaler` of releases 1.9 to 1.15 and `ParallelismAligner` of 1.16, with at most 200 replicas."""
+
+    def aligned(version, cases, groups=128):
+        return [aligned_replicas(target, current, groups, version) for target, current in cases]
+
+    cases = [(20, 19), (33, 30), (65, 64), (20, 21), (20, 20)]
+    assert aligned("1.16", cases) == [22, 43, 128, 20, 20]
+    assert aligned("1.15", cases) == [32, 64, 128, 19, 20]
+    assert aligned("1.14", cases) == [32, 64, 128, 32, 32]
+    assert aligned("1.9", cases) == [32, 64, 65, 32, 32]
+    assert [aligned(version, [(30, 20), (65, 64)], 125) for version in ("1.9", "1.10")] == [[30, 65], [25, 125]]
+    assert [aligned(version, [(150, 99), (150, 149)], 1009) for version in ("1.15", "1.16")] == [[145, 149], [169, 169]]
+
+
+def test_the_column_of_the_autoscaler_says_its_version(advised, tmp_path):
+    flink = FakeFlink(word_count(counter={"replicas": 3}), rates=(620.0,))
+    goals = tmp_path / "goals.json"
+    goals.write_text(json.dumps({"autoscaler": "1.15", "rate_factor": 1.5}))
+    older, newest = advised(flink, "--goals", goals).out, advised(FakeFlink(rates=(180.0,))).out
+    assert " ".join(older.splitlines()[1].split()).endswith("where autoscaler 1.15")
+    assert "The rule of Flink's autoscaler 1.16 differs" in newest
+    goals.write_text(json.dumps({"autoscaler": "1.99"}))
+    assert "'1.9', '1.10'" in advised(flink, "--goals", goals).err
 
 
 def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):

@@ -476,7 +476,7 @@ def test_a_job_without_busy_times_gets_no_verdict(run):
     assert re.search(r"^Flat Map -> Sink.* 1 +1 +unknown +unknown .* unknown *$", result.out, re.MULTILINE)
     assert "unknown: of no operator it is known how busy it is" in words
     assert "Nothing is proven" in words
-    assert "The rule of Flink's autoscaler needs busy times, too, and says nothing." in words
+    assert "The rule of Flink's autoscaler 1.16 needs busy times, too, and says nothing." in words
     assert "Flink 1.14.4 is outside 1.20 to 2.3, the versions that this was tested with" in words
     assert "the engine gives no busy time of it" in words
     assert not [word for word in ("keep", "has proven", "the same numbers") if word in words]
