@@ -10,7 +10,8 @@ import numpy as np
 
 from edrp.core.arguments import check_arguments
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.methods import get_method
+from edrp.core.infeasibility import Infeasibility
+from edrp.core.methods import Method, get_method
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.core.tolerances import OPTIMALITY_GAP
@@ -18,6 +19,7 @@ from edrp.explanations.margins import Margin, limit_margins, load_margins, node_
 from edrp.explanations.rules import RuleState, rule_states
 from edrp.explanations.sequence import COMPARISON_WORK, SequenceExplanation, explain_sequence
 from edrp.formulations.placement import infeasibility
+from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
@@ -31,6 +33,9 @@ from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
 from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution
 from edrp.placement.throughput import Throughput, predict_throughput
+
+SMALL_PROGRAM = 2_000
+"""Columns of a program below which it says what clashes."""
 
 MIN_ALIKE = 3
 """Equal nodes that are worth a word."""
@@ -242,19 +247,28 @@ def _explain_deployment(
     )
 
 
-def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]:
+def explain_infeasibility(problem: EdrpProblem, units: float) -> Infeasibility:
     """Why a problem of kind `edrp` is infeasible, by the proof that fits it best."""
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
-    return infeasibility.explain_infeasibility(problem, proofs, units)
+    def methods(part: EdrpProblem) -> list[Method]:
+        """Exact methods; of small problems the program first, which needs no compiler."""
+        found = proofs(part)
+        return sorted(found, key=lambda method: method.name != "highs") if _is_small(part) else found
+
+    return infeasibility.explain_infeasibility(problem, methods, units)
 
 
-def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> tuple[str, ...]:
+def _is_small(problem: EdrpProblem) -> bool:
+    return estimated_columns(compile_problem(problem)) < SMALL_PROGRAM
+
+
+def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> Infeasibility:
     """Why a problem of kind `latency-aware` is infeasible: what its nodes lack, or which rules clash with that or each other."""
     if not any(rule.hard for rule in problem.rules):
-        return problem.clashes()
+        return Infeasibility(problem.clashes())
     found = infeasibility.explain_infeasibility(problem, lambda part: [get_method("highs", part.kind)], units)
-    return found if {rule.demand for rule in problem.rules} & set(found) else problem.clashes()
+    return found if {rule.demand for rule in problem.rules} & set(found.clashes) else Infeasibility(problem.clashes())
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
