@@ -24,9 +24,12 @@ Decide = Callable[[frozenset[int]], Verdict]
 MAX_CHANGE = 4
 """Demands up to which the smallest change is looked for."""
 
+WHOLE = "the whole problem"
+"""What remedies are about."""
+
 UNEXAMINED = "which of these are needed for the clash was not found out within the limit"
-UNCHANGED = "what makes the whole problem feasible was not found out within the limit"
-BEYOND = f"to make the whole problem feasible, more than {MAX_CHANGE} demands have to go"
+UNCHANGED = f"what makes {WHOLE} feasible was not found out within the limit"
+BEYOND = f"to make {WHOLE} feasible, more than {MAX_CHANGE} demands have to go"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +230,14 @@ def _singles(names: Sequence[str], verdicts: dict[int, Verdict]) -> Iterator[str
     helps = [names[number] for number, verdict in verdicts.items() if verdict == "feasible"]
     vain = [names[number] for number, verdict in verdicts.items() if verdict == "infeasible"]
     if helps:
-        yield f"without {enumerated(helps, last='or')} the whole problem is feasible"
+        yield f"without {enumerated(helps, last='or')} {WHOLE} is feasible"
     if vain:
         yield f"without {enumerated(vain, last='or')} alone it is not: other demands clash as well"
 
 
 def _raised(name: str, value: Relaxed) -> str:
     tighter = "" if value.proven else "; a tighter one may do"
-    return f"with {name} of {value.limit_text} the whole problem is feasible{tighter}"
+    return f"with {name} of {value.limit_text} {WHOLE} is feasible{tighter}"
 
 
 def _together(names: Sequence[str], change: frozenset[int], relax: Relax) -> str:
@@ -247,7 +250,7 @@ def _together(names: Sequence[str], change: frozenset[int], relax: Relax) -> str
             values[number] = value.limit
         parts.append(f"without {names[number]}" if value is None else f"with {names[number]} of {value.limit_text}")
     fewest = f", and fewer than {len(change)} changes do not suffice" if len(change) > 1 else ""
-    return f"{enumerated(parts)} the whole problem is feasible{fewest}"
+    return f"{enumerated(parts)} {WHOLE} is feasible{fewest}"
 
 
 def outward(value: float, *, up: bool) -> float:

@@ -90,8 +90,8 @@ class SecondBest:
         if self.least_distance > 0:
             return f"any other is at least {self.least_distance:+.3g} away"
         if not self.least_distance:
-            return "proven: none is better than the one explained, others may be as good"
-        return f"proven: none is better than the one explained by more than {-self.least_distance:.3g}"
+            return "none is better than the one explained (proven), others may be as good"
+        return f"none is better than the one explained by more than {-self.least_distance:.3g} (proven)"
 
 
 def _difference(objective: float, distance: float) -> str:

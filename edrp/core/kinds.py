@@ -63,8 +63,8 @@ class Kind:
     view : what a page shows of a problem and its solution (`edrp.explorer.view`); None for the metrics. Of a kind with `explain`
         it takes `work_limit` by name, too.
     explain : tables and sentences that explain a solution of a problem, given units of work for each search or None for
-        their default; None if nothing does.
-    explain_infeasibility : says why a problem is infeasible, given units of work for it: an `Infeasibility`, or the clashes alone;
+        their default; None for its objective, limits and rules (`objective_parts` and `margins` of the problem).
+    explain_infeasibility : says why a problem is infeasible, given units of work for it: an `Infeasibility`, or clashes alone;
         None for `clashes` of the problem.
     families : families of random instances (`edrp.datasets.families`); those of other kinds among them are ignored.
     check_problems : class of the problems with known optima on which methods are checked (`edrp.testing`), or None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import warnings
@@ -162,6 +163,26 @@ class Evaluation:
         return not self.broken
 
 
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """One limit: what is used of it. `used` is the share, 1 at the limit; above 1 it is broken.
+
+    >>> Margin.of("work of node 0", 3.0, 4.0, "1").used
+    0.75
+    """
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+    used: float
+
+    @classmethod
+    def of(cls, name: str, value: float, limit: float, unit: str) -> Margin:
+        """The margin of a limit from above."""
+        return cls(name, value, limit, unit, value / limit if limit else math.inf if value else 0.0)
+
+
 class Problem(Document):
     """Base of all kinds of problems.
 
@@ -189,6 +210,14 @@ class Problem(Document):
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
+
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """What each term costs: parts that sum to the objective, by what they are; empty where a kind does not say."""
+        return {}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield how much a decision uses of each limit of the problem, where a kind says so."""
+        return iter(())
 
     def inconsistency(self, decision: Any) -> str:
         """Disagreement of two computations of the same part of an evaluation, such as the faces of a user's rule; or ""."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
+from edrp.core.problem import Margin
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
@@ -225,6 +226,21 @@ def overfull(instances: Mapping[str, int], host_type: HostType, application: Con
     for resource, amount in used_resources(instances, application).items():
         if amount > capacity.get(resource, 0.0) * (1 + LIMIT_SLACK):
             yield f"{resource}: {amount:.6g} used of {capacity.get(resource, 0.0):.6g}"
+
+
+def host_margins(
+    host: str, instances: Mapping[str, int], host_type: HostType, application: ContainerApplication
+) -> Iterator[Margin]:
+    """Yield how much of each resource of a host its instances use."""
+    for resource, amount in used_resources(instances, application).items():
+        yield Margin.of(f"{resource} of host {host}", amount, host_type.capacity.get(resource, 0.0), "as given")
+
+
+def type_margins(leased: Mapping[str, int], host_types: Iterable[HostType]) -> Iterator[Margin]:
+    """Yield how many hosts are leased of each type that has a limit."""
+    for host_type in host_types:
+        if host_type.limit is not None:
+            yield Margin.of(f"limit of {host_type.name}", leased.get(host_type.name, 0), host_type.limit, "hosts")
 
 
 def _amounts(amounts: dict[str, float]) -> str:

@@ -201,6 +201,11 @@ class EnactmentScenario(Problem):
         objective = metrics[f"{self.objective_level}_total"]
         return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
 
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The price of all units, and the penalties of the level that counts."""
+        cost = evaluation.metrics["resource_cost"]
+        return {"resource_cost": cost, f"penalties, {self.objective_level}": evaluation.objective - cost}
+
     def bill(self, run: EnactmentRun | Mapping[str, Any]) -> EnactmentRun:
         """Bill a run by the host types of this scenario; only the units paid change.
 

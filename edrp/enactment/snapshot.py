@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
 from edrp.core.errors import Fault, numbered
-from edrp.core.problem import Evaluation, Problem
+from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
@@ -25,7 +25,9 @@ from edrp.enactment.containers import (
     check_hosting,
     check_hosts,
     check_queues,
+    host_margins,
     overfull,
+    type_margins,
     used_resources,
 )
 from edrp.enactment.rules import HostRule
@@ -173,6 +175,24 @@ class EnactmentProblem(Problem):
         objective = weights.host_cost * cost + weights.free_resources * math.fsum(free.values())
         objective += weights.violations * self.penalty * violations
         return Evaluation(objective, metrics, tuple(self._broken(hosts, counts)))
+
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The weighted terms of eq. 1."""
+        metrics, weights = evaluation.metrics, self.weights
+        free = math.fsum(value for name, value in metrics.items() if name.startswith("free_"))
+        return {
+            "host_cost": weights.host_cost * metrics["host_cost"],
+            "free resources": weights.free_resources * free,
+            "violations": weights.violations * self.penalty * metrics["violations"],
+        }
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the resources of each host that are used, and the hosts of each type that has a limit."""
+        hosts: tuple[Host, ...] = self.read_decision(decision)
+        for host in hosts:
+            yield from host_margins(host.name, host.instances, self.types[host.type], self.application)
+        leased = Counter(host.type for host in hosts)
+        yield from type_margins(leased, self.host_types)
 
     def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
         names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)

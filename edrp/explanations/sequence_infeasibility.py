@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from edrp.core.budget import now
+from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solution import Answer
 from edrp.core.solve import solve
+from edrp.formulations.clash_search import WHOLE
 from edrp.placement.edrp import Limits
 from edrp.placement.sequence import EdrpSequence, Period
 
@@ -13,7 +15,7 @@ ANY = 1e9
 """Gap at which any feasible decision will do."""
 
 
-def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple[str, ...]:
+def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> Infeasibility:
     """Name the first period without a feasible deployment and what clashes there, or the first change that cannot be made.
 
     Parameters
@@ -23,13 +25,13 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple
 
     Returns
     -------
-    tuple of str
+    Infeasibility
         One sentence per demand, each with its period; a sentence about a change where every period by itself is feasible; empty
-        where nothing was found out.
+        where nothing was found out. Remedies are about that period by itself.
     """
     if clashes := problem.clashes():
         first = clashes[0].partition(":")[0]
-        return tuple(clash for clash in clashes if clash.startswith(f"{first}:"))
+        return Infeasibility(tuple(clash for clash in clashes if clash.startswith(f"{first}:")))
     end = now() + units
     known: set[str] = set()
     for number, period in enumerate(problem.periods):
@@ -42,8 +44,10 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple
         share = max(0.0, end - now()) / (len(problem.periods) - number)
         alone = solve(loaded, work_limit=share, gap=ANY)
         if alone.status == "infeasible":
-            return tuple(f"periods[{number}]: {clash}" for clash in alone.clashes or ("has no feasible deployment",))
-    return _impossible_change(problem, max(0.0, end - now()))
+            place, remedies = f"periods[{number}]", (text.replace(WHOLE, "the period by itself") for text in alone.remedies)
+            clashes = alone.clashes or ("has no feasible deployment",)
+            return Infeasibility(tuple(f"{place}: {clash}" for clash in clashes), tuple(f"{place}: {text}" for text in remedies))
+    return Infeasibility(_impossible_change(problem, max(0.0, end - now())))
 
 
 def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:

@@ -202,6 +202,10 @@ class BimodalScenario(Problem):
         metrics = run_metrics(self, decision)
         return Evaluation(metrics.pop("lost_revenue"), metrics, broken)
 
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The revenue that is lost."""
+        return {"lost_revenue": evaluation.objective}
+
     def solution(self, decision: BimodalRun | None, fields: dict[str, Any]) -> BimodalScenarioSolution:
         """The run."""
         return BimodalScenarioSolution.model_construct(**fields, run=decision)

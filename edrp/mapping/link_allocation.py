@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
 from edrp.core.errors import Fault, numbered
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
 from edrp.mapping.server_network import ServerNetwork
@@ -215,6 +215,15 @@ class LinkAllocationProblem(Problem):
         )
         return Evaluation(lost + forwarding, metrics, broken)
 
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The revenue that is lost, and the price of forwarding."""
+        return {name: evaluation.metrics[name] for name in ("lost_revenue", "forwarding")}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
+        allocations: tuple[FlowAllocation, ...] = read_as(self.decision_type, decision, "decision")
+        yield from self._rate_margins([(self.by_name[allocation.flow], allocation) for allocation in allocations])
+
     def _malformed(self, decision: tuple[FlowAllocation, ...]) -> Iterator[str]:
         """List why a decision is not one about these flows."""
         names = [allocation.flow for allocation in decision]
@@ -255,6 +264,12 @@ class LinkAllocationProblem(Problem):
 
     def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
         """List links, uplinks and downlinks that carry more than they have."""
+        for margin in self._rate_margins(allocated):
+            if margin.value > margin.limit * (1 + LIMIT_SLACK):
+                yield f"{margin.name}: {margin.value:.9g} used of {margin.limit:.9g}"
+
+    def _rate_margins(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for flow, allocation in allocated:
             if allocation.route is not None:
@@ -264,9 +279,7 @@ class LinkAllocationProblem(Problem):
                 uses.setdefault(("uplink", flow.source), []).append(allocation.public_rate)
                 uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
         for (quantity, *servers), rates in uses.items():
-            used, free = math.fsum(rates), self._rate(quantity, servers)
-            if used > free * (1 + LIMIT_SLACK):
-                yield f"{quantity} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
+            yield Margin.of(f"{quantity} of {' → '.join(servers)}", math.fsum(rates), self._rate(quantity, servers), "bytes/s")
 
     def _rate(self, quantity: str, servers: list[str]) -> float:
         if quantity == "bandwidth":

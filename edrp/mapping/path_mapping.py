@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
@@ -157,6 +157,27 @@ class MappingProblem(Problem):
         broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
         return Evaluation(objective(self.cost, facts, self.max_links), metrics, broken)
 
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """Terms of the cost that is chosen."""
+        metrics = evaluation.metrics
+        if self.cost in ("additive", "load-balance"):
+            return {"cost" if self.cost == "additive" else "load_balance": evaluation.objective}
+        balance = metrics["load_balance"] / 2
+        if self.cost == "public-hops":
+            return {"public_hops": metrics["public_hops"], "load_balance / 2": balance}
+        public = metrics["public_hops"] * (self.max_links + 1)
+        return {"public_hops": public, "links": metrics["links"], "load_balance / 2": balance}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the use of the free capacity of servers, and of the free rate of links, uplinks and downlinks."""
+        found = read_as(PathMap, decision, "decision")
+        used: dict[str, float] = {}
+        for need, name in zip(self.task.needs, found.nodes, strict=True):
+            used[name] = used.get(name, 0.0) + need
+        for name, need in used.items():
+            yield Margin.of(f"capacity of {name}", need, self.network.by_name[name].capacity, "1")
+        yield from self._rate_margins(found)
+
     def _malformed(self, decision: PathMap) -> Iterator[str]:
         """List why a decision is not a map of this task."""
         components, servers = self.task.components, self.network.by_name
@@ -213,6 +234,11 @@ class MappingProblem(Problem):
 
     def _broken_rates(self, decision: PathMap) -> Iterator[str]:
         """List links, uplinks and downlinks that carry more than they have."""
+        for margin in self._rate_margins(decision):
+            yield from _over(margin.name, margin.value, margin.limit)
+
+    def _rate_margins(self, decision: PathMap) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for hop, (route, rate) in enumerate(zip(decision.routes, self.task.hop_bandwidths, strict=True)):
             if decision.is_public(hop):
@@ -224,7 +250,7 @@ class MappingProblem(Problem):
         for (quantity, *servers), rates in uses.items():
             free = self._free_rate(quantity, servers)
             used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
-            yield from _over(f"{quantity} of {' → '.join(servers)}", used, free)
+            yield Margin.of(f"{quantity} of {' → '.join(servers)}", used, free, "bytes/s")
 
     def _free_rate(self, quantity: str, servers: list[str]) -> float:
         if quantity == "bandwidth":

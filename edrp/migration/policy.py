@@ -10,13 +10,13 @@ from pydantic import Field, InstanceOf, model_validator
 
 from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
-from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings
+from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings, work_margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,16 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
             broken += self._disagreements(decision, decision.costs)
         metrics = {**evaluation.metrics, "projected_cost": decision.projected_cost}
         return Evaluation(evaluation.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
+
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The state that moves now, and what is expected to move later, discounted."""
+        later = self.discount * evaluation.metrics["projected_cost"]
+        return {"moved_state": evaluation.metrics["moved_state"], "discount × projected_cost": later}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the work of each node against the limit."""
+        after = read_as(PolicyDecision, decision, "decision").intervals
+        yield from work_margins(after, self.work, self.nodes, self.tolerance)
 
     def solution(self, decision: PolicyDecision | None, fields: dict[str, Any]) -> MigrationPolicySolution:
         """The assignment and the moves that lead to it."""

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
 from edrp.migration.rules import TaskRule, check_task_rules
@@ -76,6 +76,15 @@ class MigrationProblem(TaskIntervals, Problem):
         broken = (sentence for rule in self.rules for sentence in rule.broken(rule.misplaced(after)))
         return replace(evaluation, broken=(*evaluation.broken, *broken))
 
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The state that moves."""
+        return {"moved_state": evaluation.metrics["moved_state"]}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the work of each node against the limit."""
+        after = read_as(self.decision_type, decision, "decision")
+        yield from work_margins(after, self.work, self.nodes, self.tolerance)
+
     def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:
         """The assignment and the moves that lead to it."""
         moves = () if decision is None else moves_between(self.intervals, decision, self.state_size)
@@ -87,6 +96,18 @@ class MigrationProblem(TaskIntervals, Problem):
     def clashes(self) -> tuple[str, ...]:
         """Return the reasons why no assignment is within the load limit."""
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
+
+
+def work_margins(decision: Sequence[Interval | None], work: Sequence[float], nodes: int, tolerance: float) -> Iterator[Margin]:
+    """Yield the work of each node against the limit.
+
+    >>> [margin.used for margin in work_margins([(0, 2), (2, 3)], [1.0, 2.0, 3.0], 2, 0.0)]
+    [1.0, 1.0]
+    """
+    limit = load_limit(sum(work), nodes, tolerance)
+    for node, interval in enumerate(decision):
+        if interval is not None:
+            yield Margin.of(f"work of node {node}", sum(work[interval[0] : interval[1]]), limit, "1")
 
 
 def evaluate_migration(

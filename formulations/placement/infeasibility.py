@@ -19,7 +19,6 @@ from edrp.core.wording import enumerated
 from edrp.formulations.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
-from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.rules.base import Rule

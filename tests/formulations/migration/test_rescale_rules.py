@@ -123,7 +123,7 @@ def test_a_rule_that_narrows_candidates_is_named_with_the_limit_that_it_clashes_
 
 @pytest.mark.parametrize(("penalty", "least"), [(None, "3e+06"), (9.0, "1e+06")])
 def test_the_least_value_of_a_limit_is_that_under_all_rules(penalty, least):
-    """One task to the second node would do, on a third replica; a rule against that is not needed for the clash, but must hold."""
+    """One task to the second node would do, on a third replica; a rule against that must hold, though the clash needs it not."""
     rule = {"rule": "linear", "terms": [{"operator": "count", "nodes": ["b"]}], "lower": 1}
     further = {"rule": "linear", "name": "two", "terms": [{"operator": "count"}], "upper": 2, "penalty": penalty}
     problem = one_operator(rule, limits={"cost": 4.0, "moved_state": 5e5})

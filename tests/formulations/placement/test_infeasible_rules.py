@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.formulations.placement.infeasibility import Prover, clashing_demands, demands, without, demands, without
+from edrp.formulations.placement.infeasibility import Prover, clashing_demands, demands, feasibility_problem, without
 from edrp.placement.rules import Apart, AtLeastZones, Forbidden, Required
 
 NODES = [
