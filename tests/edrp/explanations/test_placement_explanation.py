@@ -13,7 +13,6 @@ import edrp
 from edrp.check_problems.migration.rescale_brute_force import configurations
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.cli.display.explanation import explanation_parts
-from edrp.core.errors import UnsupportedProblemError
 from edrp.core.kinds import get_kind
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.clusters import cluster
@@ -212,13 +211,6 @@ def test_storm_restarts_the_operators_that_stay(reconfigure):
     found = edrp.explain(storm, brute_force(storm)[1][0], runner_up=False)
     assert {"reader restarted", "writer restarted"} <= {str(standstill) for standstill in found.standstills}
     assert max(standstill.downtime for standstill in found.standstills) == pytest.approx(found.evaluation.metrics["downtime"])
-
-
-@pytest.mark.parametrize(("name", "way"), [("migration", "solution.explore"), ("rescale", "explain_rescale")])
-def test_other_kinds_are_refused_with_another_way(examples, name, way):
-    problem = edrp.load(examples / f"{name}.json")
-    with pytest.raises(UnsupportedProblemError, match=f"is of kind {name!r}: .*{way}"):
-        edrp.explain(problem, {"reader": ["edge"]})
 
 
 def test_nodes_that_may_be_exchanged_are_alike():
