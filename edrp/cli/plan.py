@@ -26,6 +26,9 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.sequence import EdrpSequence
 
+PLANNED = (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
+"""Problems that have plans."""
+
 UPLINK = 1.25e8
 """Bytes/s of a node of a migration where none are given."""
 
@@ -52,7 +55,7 @@ def plan_file(
 ) -> None:
     """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
     problem = read_problem(file, strict)
-    if not isinstance(problem, (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
+    if not isinstance(problem, PLANNED):
         why = "must be edrp-sequence, migration, migration-policy or rescale"
         raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
     if out is not None:
