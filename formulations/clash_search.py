@@ -1,8 +1,7 @@
 """The search for demands that clash, and for the least change that makes a whole problem feasible, for any kind of problem.
 
-A minimal set of clashing demands is not the whole story: other sets may clash as well. What is left out must meet each of them,
-so that the smallest change is a smallest set that does (implicit hitting sets: Davies and Bacchus, "Solving MAXSAT by solving a
-sequence of simpler SAT instances", CP 2011, https://doi.org/10.1007/978-3-642-23786-7_19).
+A minimal set of clashing demands is not the whole story: other sets may clash as well. What is left out must meet each of them:
+the smallest change is a smallest set that does (implicit hitting sets, https://doi.org/10.1007/978-3-642-23786-7_19).
 """
 
 from __future__ import annotations
@@ -34,14 +33,7 @@ BEYOND = f"to make {WHOLE} feasible, more than {MAX_CHANGE} demands have to go"
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """The best value that a metric takes without its limit, in the whole problem.
-
-    Attributes
-    ----------
-    best : as evaluated, in `unit`, which is "1" for none.
-    proven : whether no better one exists.
-    is_minimum : whether the limit is one from below.
-    """
+    """The best value that a metric takes without its limit: in `unit` ("1" for none), and whether no better one exists."""
 
     best: float
     unit: str
@@ -53,14 +45,9 @@ class Relaxed:
         """The limit that makes the problem feasible: the best value with six digits, rounded so that it suffices."""
         return outward(self.best, up=not self.is_minimum)
 
-    @property
-    def limit_text(self) -> str:
-        """The limit with its unit.
-
-        >>> Relaxed(9.005, "s").limit_text, Relaxed(0.9, "1").limit_text
-        ('9.005 s', '0.9')
-        """
-        return f"{self.limit:.6g} {self.unit}".removesuffix(" 1")
+    def change(self, name: str) -> str:
+        """The change of the limit of that name, in words."""
+        return f"with {name} of {self.limit:.6g} {self.unit}".removesuffix(" 1")
 
     @property
     def ending(self) -> str:
@@ -70,7 +57,7 @@ class Relaxed:
 
 
 Relax = Callable[[int, frozenset[int], dict[int, float]], Relaxed | None]
-"""Finds the least value of the limit of a demand without other demands, given values of limits that are looser; or None."""
+"""Finds the best value for the limit of a demand without some demands, given values of limits that are looser; or None."""
 
 
 def no_limit(number: int, left_out: frozenset[int], values: dict[int, float]) -> None:
@@ -79,39 +66,28 @@ def no_limit(number: int, left_out: frozenset[int], values: dict[int, float]) ->
 
 @dataclass
 class ClashSearch:
-    """Sets of demands that are known to clash, and sets that are known to be feasible.
-
-    Attributes
-    ----------
-    count : number of demands; those that users change most easily come last.
-    decide : answers questions that do not follow from what is known.
-    """
+    """Sets of so many demands that are known to clash or to be feasible; `decide` answers what does not follow from these."""
 
     count: int
     decide: Decide
-    _feasible: list[frozenset[int]] = field(default_factory=list)
-    _clashing: list[frozenset[int]] = field(default_factory=list)
+    feasible: list[frozenset[int]] = field(default_factory=list)
+    clashing: list[frozenset[int]] = field(default_factory=list)
 
     @property
     def everything(self) -> frozenset[int]:
         """All demands."""
         return frozenset(range(self.count))
 
-    @property
-    def finds_clashes(self) -> bool:
-        """Whether any set of demands was found to clash."""
-        return bool(self._clashing)
-
     def verdict(self, demands: Collection[int]) -> Verdict:
         """Whether these demands can be met together."""
         asked = frozenset(demands)
-        if any(asked <= known for known in self._feasible):
+        if any(asked <= known for known in self.feasible):
             return "feasible"
-        if any(known <= asked for known in self._clashing):
+        if any(known <= asked for known in self.clashing):
             return "infeasible"
         verdict = self.decide(asked)
         if verdict in ("feasible", "infeasible"):
-            (self._feasible if verdict == "feasible" else self._clashing).append(asked)
+            (self.feasible if verdict == "feasible" else self.clashing).append(asked)
         return verdict
 
     def minimal(self, demands: Collection[int]) -> tuple[list[int], bool]:
@@ -134,22 +110,15 @@ class ClashSearch:
         return sorted(needed), settled
 
     def least_change(self, clash: Sequence[int]) -> frozenset[int] | None:
-        """A smallest set of demands without which the others can be met together; None where it is not found out.
-
-        Parameters
-        ----------
-        clash
-            Demands that clash.
-        """
+        """A smallest set of demands without which the others can be met together, given some that clash; None where unknown."""
         clashes = [clash]
         while (change := smallest_hitting_set(clashes)) is not None:
             verdict = self.verdict(self.everything - change)
             if verdict == "feasible" or len(change) > MAX_CHANGE:
                 return change
-            further, _ = self.minimal(self.everything - change)
-            if verdict != "infeasible" or not further:
+            if verdict != "infeasible":
                 return None
-            clashes.append(further)
+            clashes.append(self.minimal(self.everything - change)[0])
         return None
 
 
@@ -172,24 +141,19 @@ def smallest_hitting_set(sets: Sequence[Collection[int]]) -> frozenset[int] | No
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The result of a search.
+    """Numbers of demands that clash, what makes the whole problem feasible in words, and best values by the number of a limit."""
 
-    Attributes
-    ----------
-    clash : numbers of demands that cannot hold together.
-    minimal : whether each of them was shown to be needed.
-    remedies : what makes the whole problem feasible, in words.
-    limits : by the number of a demand in `clash` that is a limit, the value that makes the whole problem feasible.
-    """
+    clash: tuple[int, ...] = ()
+    remedies: tuple[str, ...] = ()
+    limits: dict[int, Relaxed] = field(default_factory=dict)
 
-    clash: tuple[int, ...]
-    minimal: bool
-    remedies: tuple[str, ...]
-    limits: dict[int, Relaxed]
+    def sentences(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """The demands that clash, given the texts of all, each limit with how far it is missed."""
+        return tuple(texts[k] + (self.limits[k].ending if k in self.limits else "") for k in self.clash)
 
 
 def find_clash(names: Sequence[str], decide: Decide, relax: Relax = no_limit) -> Findings:
-    """Find demands of an infeasible problem that clash, and the least change that makes the whole problem feasible.
+    """Find demands of an infeasible problem that clash, each of which is needed, and test what makes the whole problem feasible.
 
     Parameters
     ----------
@@ -205,39 +169,37 @@ def find_clash(names: Sequence[str], decide: Decide, relax: Relax = no_limit) ->
     ((0, 2), ('without a the whole problem is feasible', 'without c alone it is not: other demands clash as well'))
     """
     search = ClashSearch(len(names), decide)
-    clash, minimal = search.minimal(search.everything)
-    if not search.finds_clashes and search.verdict(search.everything) == "feasible":
-        return Findings((), True, (), {})
-    if not minimal:
-        return Findings(tuple(clash), False, (UNEXAMINED,), {})
+    clash, settled = search.minimal(search.everything)
+    if not search.clashing and search.verdict(search.everything) == "feasible":
+        return Findings()
+    if not settled:
+        return Findings(tuple(clash), (UNEXAMINED,))
     verdicts = {number: search.verdict(search.everything - {number}) for number in clash}
-    helps = [number for number in clash if verdicts[number] == "feasible"]
+    helps = [number for number, verdict in verdicts.items() if verdict == "feasible"]
     found = {number: relax(number, frozenset({number}), {}) for number in helps}
     limits = {number: value for number, value in found.items() if value is not None}
-    change = None if helps else search.least_change(clash)
     sentences = [*_singles(names, verdicts), *(_raised(names[number], value) for number, value in limits.items())]
-    if change is not None and len(change) > MAX_CHANGE:
-        sentences.append(BEYOND)
-    elif change is not None:
-        sentences.append(_together(names, change, relax))
-    elif clash and not helps:
-        sentences.append(UNCHANGED)
-    return Findings(tuple(clash), True, tuple(sentences), limits)
+    if clash and not helps:
+        change = search.least_change(clash)
+        beyond = BEYOND if change else UNCHANGED
+        sentences.append(beyond if change is None or len(change) > MAX_CHANGE else _together(names, change, relax))
+    return Findings(tuple(clash), tuple(sentences), limits)
 
 
 def _singles(names: Sequence[str], verdicts: dict[int, Verdict]) -> Iterator[str]:
     """Whether the whole problem becomes feasible without single demands."""
-    helps = [names[number] for number, verdict in verdicts.items() if verdict == "feasible"]
-    vain = [names[number] for number, verdict in verdicts.items() if verdict == "infeasible"]
-    if helps:
-        yield f"without {enumerated(helps, last='or')} {WHOLE} is feasible"
-    if vain:
-        yield f"without {enumerated(vain, last='or')} alone it is not: other demands clash as well"
+    if helps := [names[number] for number, verdict in verdicts.items() if verdict == "feasible"]:
+        yield f"without {_any_of(helps)} {WHOLE} is feasible"
+    if vain := [names[number] for number, verdict in verdicts.items() if verdict == "infeasible"]:
+        yield f"without {_any_of(vain)} alone it is not: other demands clash as well"
+
+
+def _any_of(names: list[str]) -> str:
+    return "any one of " * (len(names) > 1) + enumerated(names, last="or")
 
 
 def _raised(name: str, value: Relaxed) -> str:
-    tighter = "" if value.proven else "; a tighter one may do"
-    return f"with {name} of {value.limit_text} {WHOLE} is feasible{tighter}"
+    return f"{value.change(name)} {WHOLE} is feasible" + ("" if value.proven else "; a tighter one may do")
 
 
 def _together(names: Sequence[str], change: frozenset[int], relax: Relax) -> str:
@@ -246,11 +208,9 @@ def _together(names: Sequence[str], change: frozenset[int], relax: Relax) -> str
     parts = []
     for number in sorted(change):
         value = relax(number, change, values)
-        if value is not None:
-            values[number] = value.limit
-        parts.append(f"without {names[number]}" if value is None else f"with {names[number]} of {value.limit_text}")
-    fewest = f", and fewer than {len(change)} changes do not suffice" if len(change) > 1 else ""
-    return f"{enumerated(parts)} {WHOLE} is feasible{fewest}"
+        values |= {} if value is None else {number: value.limit}
+        parts.append(f"without {names[number]}" if value is None else value.change(names[number]))
+    return f"{enumerated(parts)} {WHOLE} is feasible, and fewer than {len(change)} changes do not suffice"
 
 
 def outward(value: float, *, up: bool) -> float:
@@ -260,8 +220,7 @@ def outward(value: float, *, up: bool) -> float:
     (0.0111112, 0.0111111, 0.3)
     """
     rounded = float(f"{value:.6g}")
-    short = rounded < value if up else rounded > value
-    if not value or not short or math.isclose(rounded, value, rel_tol=1e-12):
+    if (rounded >= value if up else rounded <= value) or math.isclose(rounded, value, rel_tol=1e-12):
         return rounded
     step = 10.0 ** (math.floor(math.log10(abs(value))) - 5)
     return float(f"{rounded + (step if up else -step):.6g}")

@@ -6,8 +6,8 @@ from typing import Any
 
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Options, get_method
+from edrp.core.solution import Infeasibility
 from edrp.formulations.clash_search import Verdict, find_clash
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from edrp.core.arguments import described
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.problem import Problem
-from edrp.core.solution import Solution
+from edrp.core.solution import Infeasibility, Solution
 from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:

@@ -195,6 +195,9 @@ class Problem(Document):
     can_be_unbounded: ClassVar[bool] = False
     """Whether the objective of feasible decisions may have no least value; an answer that claims this of others is refused."""
 
+    objective_terms: ClassVar[tuple[str, ...]] = ()
+    """Metrics that add up to the objective; a name that is no metric is that of what they leave."""
+
     kind: str
 
     @property
@@ -212,8 +215,10 @@ class Problem(Document):
         """Evaluate a decision with plain code that shares nothing with any method."""
 
     def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """What each term costs: parts that sum to the objective, by what they are; empty where a kind does not say."""
-        return {}
+        """What each term costs: parts that sum to the objective, by what they are; see `objective_terms`."""
+        parts = {name: evaluation.metrics.get(name, 0.0) for name in self.objective_terms}
+        rest = evaluation.objective - sum(parts.values())
+        return {name: parts[name] if name in evaluation.metrics else rest for name in parts}
 
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield how much a decision uses of each limit of the problem, where a kind says so."""

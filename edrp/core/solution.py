@@ -83,6 +83,14 @@ class Answer:
         return replace(self, proof=proof if self.claims else None)
 
 
+@dataclass(frozen=True, slots=True)
+class Infeasibility:
+    """Why nothing is feasible: demands that cannot hold together, and what makes the whole problem feasible or not, in words."""
+
+    clashes: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+
+
 class StageOutcome(Outcome):
     """The value of one stage of a lexicographic objective, in the unit of its metric."""
 

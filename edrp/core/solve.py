@@ -18,12 +18,11 @@ from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
 from edrp.core.compiling import compilation
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_caller, warning_texts
-from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
+from edrp.core.solution import Answer, Infeasibility, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 

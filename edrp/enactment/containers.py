@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -234,13 +234,6 @@ def host_margins(
     """Yield how much of each resource of a host its instances use."""
     for resource, amount in used_resources(instances, application).items():
         yield Margin.of(f"{resource} of host {host}", amount, host_type.capacity.get(resource, 0.0), "as given")
-
-
-def type_margins(leased: Mapping[str, int], host_types: Iterable[HostType]) -> Iterator[Margin]:
-    """Yield how many hosts are leased of each type that has a limit."""
-    for host_type in host_types:
-        if host_type.limit is not None:
-            yield Margin.of(f"limit of {host_type.name}", leased.get(host_type.name, 0), host_type.limit, "hosts")
 
 
 def _amounts(amounts: dict[str, float]) -> str:

@@ -26,7 +26,6 @@ from edrp.enactment.containers import (
     check_queues,
     host_margins,
     overfull,
-    type_margins,
 )
 from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes, never_late
 from edrp.placement.problem_warnings import unreached_operators
@@ -102,6 +101,7 @@ class LeasingProblem(Problem):
     3.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lease_cost", "penalties")
     decision_type: ClassVar[Any] = tuple[PlannedHost, ...]
 
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
@@ -240,26 +240,12 @@ class LeasingProblem(Problem):
         broken = (*self._broken_hosts(hosts), *self._broken_counts(counts, leased))
         return Evaluation(cost + self.penalty * violations, metrics, broken)
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The price of all units, and the expected penalties."""
-        metrics = evaluation.metrics
-        return {"lease_cost": metrics["lease_cost"], "violations": self.penalty * metrics["violations"]}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
-        """Yield the most that is used at a time of the resources of each host, and of the limit of each host type."""
-        hosts: tuple[PlannedHost, ...] = self.read_decision(decision)
-        found: dict[str, Margin] = {}
-        for period in range(len(self.forecast)):
-            parts = [
-                margin
-                for host in hosts
-                for margin in host_margins(host.name, host.instances[period], self.types[host.type], self.application)
-            ]
-            leased = Counter(host.type for host in self._all(hosts) if period in self.paid(host))
-            for margin in (*parts, *type_margins(leased, self.host_types)):
-                if margin.name not in found or margin.used > found[margin.name].used:
-                    found[margin.name] = margin
-        yield from found.values()
+        """Yield the resources of each host that are used in each period."""
+        for host in self.read_decision(decision):
+            for period, instances in enumerate(host.instances):
+                place = f"{host.name} in period {period}"
+                yield from host_margins(place, instances, self.types[host.type], self.application)
 
     def _all(self, decision: tuple[PlannedHost, ...]) -> Iterator[PlannedHost]:
         """The hosts of a decision, and those that are paid but not mentioned."""

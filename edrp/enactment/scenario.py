@@ -72,6 +72,7 @@ class EnactmentScenario(Problem):
     360.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("resource_cost", "penalties")
     decision_type: ClassVar[Any] = EnactmentRun
 
     kind: Literal["enactment-scenario"] = Field("enactment-scenario", description="says what the document is")
@@ -200,11 +201,6 @@ class EnactmentScenario(Problem):
         metrics = run_metrics(decision, types, end, self.penalty)
         objective = metrics[f"{self.objective_level}_total"]
         return Evaluation(objective, metrics, tuple(run_faults(decision, self.application, types, end)))
-
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The price of all units, and the penalties of the level that counts."""
-        cost = evaluation.metrics["resource_cost"]
-        return {"resource_cost": cost, f"penalties, {self.objective_level}": evaluation.objective - cost}
 
     def bill(self, run: EnactmentRun | Mapping[str, Any]) -> EnactmentRun:
         """Bill a run by the host types of this scenario; only the units paid change.

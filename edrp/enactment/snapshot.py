@@ -27,7 +27,6 @@ from edrp.enactment.containers import (
     check_queues,
     host_margins,
     overfull,
-    type_margins,
     used_resources,
 )
 from edrp.enactment.rules import HostRule
@@ -178,21 +177,14 @@ class EnactmentProblem(Problem):
 
     def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
         """The weighted terms of eq. 1."""
-        metrics, weights = evaluation.metrics, self.weights
-        free = math.fsum(value for name, value in metrics.items() if name.startswith("free_"))
-        return {
-            "host_cost": weights.host_cost * metrics["host_cost"],
-            "free resources": weights.free_resources * free,
-            "violations": weights.violations * self.penalty * metrics["violations"],
-        }
+        cost = self.weights.host_cost * evaluation.metrics["host_cost"]
+        late = self.weights.violations * self.penalty * evaluation.metrics["violations"]
+        return {"host_cost": cost, "free resources": evaluation.objective - cost - late, "violations": late}
 
     def margins(self, decision: Any) -> Iterator[Margin]:
-        """Yield the resources of each host that are used, and the hosts of each type that has a limit."""
-        hosts: tuple[Host, ...] = self.read_decision(decision)
-        for host in hosts:
+        """Yield the resources of each host that are used."""
+        for host in self.read_decision(decision):
             yield from host_margins(host.name, host.instances, self.types[host.type], self.application)
-        leased = Counter(host.type for host in hosts)
-        yield from type_margins(leased, self.host_types)
 
     def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
         names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)

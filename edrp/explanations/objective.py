@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation, Margin, Problem
-from edrp.core.solution import Solution, resolution
-from edrp.core.solve import solve
+from edrp.core.solution import Solution
 from edrp.core.tolerances import OPTIMALITY_GAP, REACHED_LIMIT_ROOM
-from edrp.explanations.rules import RuleState
+from edrp.explanations.rules import RuleState, rule_states
 from edrp.formulations.second_best import SECOND_BEST_WORK
 
 
@@ -77,17 +75,6 @@ def explain_objective(problem: Problem, answer: Any, *, work_limit: float = SECO
         evaluation,
         problem.objective_parts(evaluation) if finite else {},
         tuple(sorted(margins, key=lambda margin: -margin.used)),
-        tuple(_rules(problem, decision, evaluation, proven, work_limit)) if evaluation.feasible else (),
+        tuple(rule_states(problem, decision, evaluation, "auto", proven, work_limit)),
         None if solution is None else solution.bound,
     )
-
-
-def _rules(problem: Any, decision: Any, evaluation: Evaluation, proven: bool, units: float) -> Iterator[RuleState]:
-    """Yield every rule with the optimum without it; all rules are met."""
-    rules = getattr(problem, "rules", ())
-    for rule in rules:
-        others = problem.replace(rules=tuple(other for other in rules if other is not rule))
-        best = solve(others, work_limit=units / len(rules), start=decision)
-        gain = 0.0 if best.objective is None else evaluation.objective - best.objective
-        gain = gain if gain > resolution(evaluation.objective) else 0.0
-        yield RuleState(rule, 0.0, gain, (proven, best.status == "optimal"))

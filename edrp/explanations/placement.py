@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from edrp.core.errors import ProblemTooLargeError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Method, get_method
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation, Margin
+from edrp.core.solution import Infeasibility
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explanations.margins import load_margins, node_margins
 from edrp.explanations.rules import RuleState, rule_states

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from edrp.core.budget import now
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Options, get_method, run_method
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, Infeasibility
 from edrp.core.solve import solve
 from edrp.formulations.clash_search import WHOLE
 from edrp.placement.edrp import Limits

@@ -67,6 +67,7 @@ class BimodalScenario(Problem):
     ((100000.0, 50000.0), 100.0)
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lost_revenue",)
     decision_type: ClassVar[Any] = BimodalRun
 
     kind: Literal["bimodal-scenario"] = Field("bimodal-scenario", description="says what the document is")
@@ -201,10 +202,6 @@ class BimodalScenario(Problem):
             return Evaluation(math.inf, {}, broken)
         metrics = run_metrics(self, decision)
         return Evaluation(metrics.pop("lost_revenue"), metrics, broken)
-
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The revenue that is lost."""
-        return {"lost_revenue": evaluation.objective}
 
     def solution(self, decision: BimodalRun | None, fields: dict[str, Any]) -> BimodalScenarioSolution:
         """The run."""

@@ -88,6 +88,7 @@ class LinkAllocationProblem(Problem):
     [1.7142857142857142, 1.2857142857142856]
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lost_revenue", "forwarding")
     decision_type: ClassVar[Any] = tuple[FlowAllocation, ...]
 
     kind: Literal["link-allocation"] = Field("link-allocation", description="says what the document is")
@@ -215,14 +216,11 @@ class LinkAllocationProblem(Problem):
         )
         return Evaluation(lost + forwarding, metrics, broken)
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The revenue that is lost, and the price of forwarding."""
-        return {name: evaluation.metrics[name] for name in ("lost_revenue", "forwarding")}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield what links, uplinks and downlinks carry against what they have."""
-        allocations: tuple[FlowAllocation, ...] = read_as(self.decision_type, decision, "decision")
-        yield from self._rate_margins([(self.by_name[allocation.flow], allocation) for allocation in allocations])
+        yield from self._rate_margins(
+            [(self.by_name[allocation.flow], allocation) for allocation in self.read_decision(decision)]
+        )
 
     def _malformed(self, decision: tuple[FlowAllocation, ...]) -> Iterator[str]:
         """List why a decision is not one about these flows."""

@@ -129,6 +129,12 @@ class MappingProblem(Problem):
                 if name not in self.network.by_name:
                     faults.add_unknown((*location, index), name, "node of the network", self.network.by_name)
 
+    @property
+    def objective_terms(self) -> tuple[str, ...]:  # type: ignore[override]  # they depend on the cost that is chosen
+        """Metrics that add up to the objective, and what is left."""
+        terms = {"additive": ("cost",), "load-balance": ("load_balance",), "public-hops": ("public_hops", "load balance")}
+        return terms.get(self.cost, ("links", "public hops and load balance"))
+
     def evaluate(self, decision: PathMap | Mapping[str, Any]) -> Evaluation:
         """Evaluate a map.
 
@@ -157,25 +163,13 @@ class MappingProblem(Problem):
         broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
         return Evaluation(objective(self.cost, facts, self.max_links), metrics, broken)
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """Terms of the cost that is chosen."""
-        metrics = evaluation.metrics
-        if self.cost in ("additive", "load-balance"):
-            return {"cost" if self.cost == "additive" else "load_balance": evaluation.objective}
-        balance = metrics["load_balance"] / 2
-        if self.cost == "public-hops":
-            return {"public_hops": metrics["public_hops"], "load_balance / 2": balance}
-        public = metrics["public_hops"] * (self.max_links + 1)
-        return {"public_hops": public, "links": metrics["links"], "load_balance / 2": balance}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the use of the free capacity of servers, and of the free rate of links, uplinks and downlinks."""
-        found = read_as(PathMap, decision, "decision")
-        used: dict[str, float] = {}
+        found, used = self.read_decision(decision), Counter[str]()
         for need, name in zip(self.task.needs, found.nodes, strict=True):
-            used[name] = used.get(name, 0.0) + need
-        for name, need in used.items():
-            yield Margin.of(f"capacity of {name}", need, self.network.by_name[name].capacity, "1")
+            used[name] += need  # type: ignore[assignment]  # a counter of amounts
+        servers = self.network.by_name
+        yield from (Margin.of(f"capacity of {name}", need, servers[name].capacity, "1") for name, need in used.items())
         yield from self._rate_margins(found)
 
     def _malformed(self, decision: PathMap) -> Iterator[str]:

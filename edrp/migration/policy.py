@@ -84,6 +84,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
       transitions[1]: sums to 0.9; the probabilities of leaving for each count must sum to 1 (got [0.5, 0.4])
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state", "expected later, discounted")
     decision_type: ClassVar[Any] = PolicyDecision
 
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
@@ -134,15 +135,9 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         metrics = {**evaluation.metrics, "projected_cost": decision.projected_cost}
         return Evaluation(evaluation.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The state that moves now, and what is expected to move later, discounted."""
-        later = self.discount * evaluation.metrics["projected_cost"]
-        return {"moved_state": evaluation.metrics["moved_state"], "discount × projected_cost": later}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the work of each node against the limit."""
-        after = read_as(PolicyDecision, decision, "decision").intervals
-        yield from work_margins(after, self.work, self.nodes, self.tolerance)
+        yield from work_margins(self.read_decision(decision).intervals, self.work, self.nodes, self.tolerance)
 
     def solution(self, decision: PolicyDecision | None, fields: dict[str, Any]) -> MigrationPolicySolution:
         """The assignment and the moves that lead to it."""

@@ -76,6 +76,7 @@ class MigrationSequence(Problem):
     ('step 1: nodes: 3 hold an interval against 4',)
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state",)
     decision_type: ClassVar[Any] = tuple[Nodes, ...]
 
     kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
@@ -164,13 +165,9 @@ class MigrationSequence(Problem):
         metrics["largest_load"] = max((evaluation.metrics["largest_load"] for evaluation in evaluations), default=0.0)
         return Evaluation(moved, metrics, tuple(broken))
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The state that moves in all steps."""
-        return {"moved_state": evaluation.metrics["moved_state"]}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the work of the fullest node after each step against the limit."""
-        for step, after in enumerate(read_as(self.decision_type, decision, "decision")):
+        for step, after in enumerate(self.read_decision(decision)):
             loads = work_margins(after, self.work_at(step), self.nodes[step], self.tolerance[step])
             fullest = max(loads, key=lambda margin: margin.used)
             yield replace(fullest, name=f"{fullest.name} after step {step}")

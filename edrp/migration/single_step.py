@@ -50,6 +50,7 @@ class MigrationProblem(TaskIntervals, Problem):
     4.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state",)
     decision_type: ClassVar[Any] = Assignment
 
     kind: Literal["migration"] = Field("migration", description="says what the document is")
@@ -76,14 +77,9 @@ class MigrationProblem(TaskIntervals, Problem):
         broken = (sentence for rule in self.rules for sentence in rule.broken(rule.misplaced(after)))
         return replace(evaluation, broken=(*evaluation.broken, *broken))
 
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The state that moves."""
-        return {"moved_state": evaluation.metrics["moved_state"]}
-
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the work of each node against the limit."""
-        after = read_as(self.decision_type, decision, "decision")
-        yield from work_margins(after, self.work, self.nodes, self.tolerance)
+        yield from work_margins(self.read_decision(decision), self.work, self.nodes, self.tolerance)
 
     def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:
         """The assignment and the moves that lead to it."""
@@ -98,16 +94,11 @@ class MigrationProblem(TaskIntervals, Problem):
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
 
 
-def work_margins(decision: Sequence[Interval | None], work: Sequence[float], nodes: int, tolerance: float) -> Iterator[Margin]:
-    """Yield the work of each node against the limit.
-
-    >>> [margin.used for margin in work_margins([(0, 2), (2, 3)], [1.0, 2.0, 3.0], 2, 0.0)]
-    [1.0, 1.0]
-    """
+def work_margins(after: Sequence[Interval | None], work: Sequence[float], nodes: int, tolerance: float) -> Iterator[Margin]:
+    """Yield the work of each node against the limit."""
     limit = load_limit(sum(work), nodes, tolerance)
-    for node, interval in enumerate(decision):
-        if interval is not None:
-            yield Margin.of(f"work of node {node}", sum(work[interval[0] : interval[1]]), limit, "1")
+    held = {node: sum(work[interval[0] : interval[1]]) for node, interval in enumerate(after) if interval is not None}
+    yield from (Margin.of(f"work of node {node}", load, limit, "1") for node, load in held.items())
 
 
 def evaluate_migration(

@@ -125,6 +125,7 @@ class EdrpPolicyProblem(PlacementOverTime):
     (3.3, ())
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("running", "changing", "expected later, discounted")
     decision_type: ClassVar[Any] = DeploymentPolicy
 
     kind: Literal["edrp-policy"] = Field("edrp-policy", description="says what the document is")
@@ -245,12 +246,6 @@ class EdrpPolicyProblem(PlacementOverTime):
         }
         broken = [*evaluation.broken, *costs.broken, *self._disagreements(policy, costs)]
         return Evaluation(running + changing + self.discount * costs.projected, metrics, tuple(broken))
-
-    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The first period, the change before it, and what is expected to follow, discounted."""
-        metrics = evaluation.metrics
-        later = self.discount * metrics["projected_cost"]
-        return {"running": metrics["running"], "changing": metrics["changing"], "discount × projected_cost": later}
 
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield what the first deployment uses of each limit at the level of now."""

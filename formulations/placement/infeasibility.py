@@ -11,10 +11,9 @@ from typing import Any
 from edrp.core.budget import now, units_left
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
 from edrp.formulations.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.placement.application import Operator, OperatorBase
@@ -120,8 +119,7 @@ def explain_infeasibility(
         return Infeasibility(short)
     known = demands(problem)
     found = clashing_demands(feasibility_problem(problem), known, Prover(methods, now() + units))
-    texts = (known[k].text + (found.limits[k].ending if k in found.limits else "") for k in found.clash)
-    return Infeasibility(tuple(texts), found.remedies)
+    return Infeasibility(found.sentences([demand.text for demand in known]), found.remedies)
 
 
 def clashing_demands(problem: Any, known: Sequence[Demand], prover: Prover) -> Findings:

@@ -43,7 +43,7 @@ def explanation_parts(
 def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
     """The parts of an explanation besides where replicas run; actions only where something runs already."""
     if explanation.deployment is None or explanation.evaluation is None:
-        yield from clash_parts(explanation) if explanation.clashes else ["No deployment to explain."]
+        yield from clash_parts(explanation, "No deployment to explain.")
         return
     yield from (f"Nodes {_listed(group)} are alike: exchanging them changes nothing." for group in explanation.alike)
     for scaling in explanation.scalings:
@@ -72,7 +72,7 @@ def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[P
     """What each term costs, what binds, and what rules cost, for any kind of problem."""
     evaluation = explanation.evaluation
     if evaluation is None:
-        yield from clash_parts(explanation) if explanation.clashes else ["No decision to explain."]
+        yield from clash_parts(explanation, "No decision to explain.")
         return
     rows = [(name, f"{amount:.6g}", percent(amount, evaluation.objective)) for name, amount in explanation.parts.items()]
     yield table(("part", "amount", "share"), rows, f"Objective {evaluation.objective:.9g}", right=("amount", "share"))
@@ -84,7 +84,7 @@ def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[P
         yield margin_table(explanation.margins[:MAX_MARGINS])
         names = enumerated([margin.name for margin in explanation.binding])
         yield f"Used up: {names}." if names else f"No limit is used up; most used is {explanation.margins[0].name}."
-    yield from (f"• {state.rule.demand}: {state.worth}" for state in explanation.rules)
+    yield from (f"• {state.rule.demand}: {state.worth}" for state in explanation.rules if state.worth)
 
 
 def generic_parts(problem: Problem, solution: Solution, work_limit: float | None) -> Iterator[Part]:

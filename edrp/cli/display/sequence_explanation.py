@@ -29,7 +29,7 @@ def explained_sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]
     """The objective next to its rivals, what decides, every change with its cost and worth, and a better course if there is."""
     evaluation = explanation.evaluation
     if evaluation is None:
-        yield from clash_parts(explanation) if explanation.clashes else ["No deployments to explain."]
+        yield from clash_parts(explanation, "No deployments to explain.")
         return
     yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken[:SHOWN_COURSES])
     yield _shown(rival_table(explanation))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any
 
 from rich.console import Console
 
@@ -61,18 +61,6 @@ STOPPED = {
 STYLES = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "none": "red", "unbounded": "red"}
 
 
-class Clashing(Protocol):
-    """A solution or an explanation, which may say why nothing is feasible."""
-
-    @property
-    def clashes(self) -> tuple[str, ...]:
-        """Demands that cannot hold together."""
-
-    @property
-    def remedies(self) -> tuple[str, ...]:
-        """Findings on what makes the whole problem feasible."""
-
-
 def print_solution(console: Console, name: str, problem: Problem, solution: Solution) -> None:
     """Print an answer: verdict, decision, metrics, what changes, notes."""
     say(console, name, "bold")
@@ -86,10 +74,10 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
         say(console, note)
 
 
-def clash_parts(why: Clashing) -> Iterator[str]:
-    """The demands that cannot hold together, and what was found to make the whole problem feasible; nothing where none clash."""
-    if why.clashes:
-        yield "These cannot hold together:"
+def clash_parts(why: Any, otherwise: str = "") -> Iterator[str]:
+    """What a solution or an explanation says of why nothing is feasible, or another sentence where nothing clashes."""
+    if heading := "These cannot hold together:" if why.clashes else otherwise:
+        yield heading
     yield from (f"• {sentence}" for sentence in (*why.clashes, *why.remedies))
 
 

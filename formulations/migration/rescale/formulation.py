@@ -9,9 +9,9 @@ from typing import Any
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
-from edrp.core.infeasibility import Infeasibility
 from edrp.core.methods import Options, get_method
 from edrp.core.program import Linear
+from edrp.core.solution import Infeasibility
 from edrp.formulations.clash_search import Relaxed
 from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
@@ -98,8 +98,7 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> Infeasibilit
         return _best_value(problem, name, {"rules": rules, "limits": problem.limits.replace(**limits)}, deadline)
 
     found = Question(formulation.program, demands, "highs", deadline).find_clash(relax)
-    texts = (demands[k].text + (found.limits[k].ending if k in found.limits else "") for k in found.clash)
-    return Infeasibility(tuple(texts), found.remedies)
+    return Infeasibility(found.sentences([demand.text for demand in demands]), found.remedies)
 
 
 def _best_value(problem: RescaleProblem, name: str, changes: dict[str, Any], deadline: float) -> Relaxed | None:

@@ -119,15 +119,8 @@ class LayerLabels(NamedTuple):
 
 @kernel
 def extend(
-    labels: LayerLabels,
-    first: int,
-    step: OperatorTurn,
-    rows: ChoiceRows,
-    limits: LabelLimits,
-    ahead: Ahead,
-    cutoff: float,
-    fields: Fields,
-    found: LayerLabels,
+    labels: LayerLabels, first: int, step: OperatorTurn, rows: ChoiceRows, limits: LabelLimits, ahead: Ahead,
+    cutoff: float, fields: Fields, found: LayerLabels
 ) -> tuple[int, int]:
     """Extend labels from `first` on by all choices into `found`; returns the label it came to and how many were found."""
     width, opens, full = step.width[0], step.opens[0], int(limits.scalars[1])
@@ -257,14 +250,8 @@ def _finish(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, limi
 
 @inlined
 def _write(
-    values: Floats,
-    new: Floats,
-    step: OperatorTurn,
-    rows: ChoiceRows,
-    row: int,
-    finish: float,
-    limits: LabelLimits,
-    fields: Fields,
+    values: Floats, new: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, finish: float, limits: LabelLimits,
+    fields: Fields
 ) -> None:
     """Fill in a new label but for its bound; `fields.first` says where the blocks begin now."""
     width, opens, resources, shared = step.width[0], step.opens[0], rows.load.shape[1], limits.shared.size

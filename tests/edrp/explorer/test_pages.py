@@ -64,7 +64,8 @@ DRAWN = """() => ({
     panels: [...document.querySelectorAll('.panel')].map(panel => panel.querySelectorAll('rect, path, td').length),
     items: document.querySelectorAll('.item').length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    cropped: [...document.querySelectorAll('.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .panel.table .scroll, .gauges, .bar, .legend')]
+    cropped: [...document.querySelectorAll(
+        '.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .panel.table .scroll, .gauges, .bar, .legend')]
         .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
         .map(one => one.className),
     crossed: [...document.querySelectorAll('.labels text')].filter(label => {
