@@ -12,11 +12,11 @@ from edrp.backends.base import SolverOptions
 from edrp.backends.closing import last_word
 from edrp.core.arrays import Ints
 from edrp.core.budget import deadline, now
+from edrp.core.clash_search import ClashSearch, Findings, Relax, Verdict, find_clash, no_limit
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Program
 from edrp.core.solution import Infeasibility
 from edrp.core.solve import find_clashes
-from edrp.formulations.clash_search import ClashSearch, Findings, Relax, Verdict, find_clash, no_limit
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.placement.rule_rows import RULES
 

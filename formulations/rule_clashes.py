@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from edrp.core.budget import now
+from edrp.core.clash_search import Verdict, find_clash
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Options, get_method
 from edrp.core.solution import Infeasibility
-from edrp.formulations.clash_search import Verdict, find_clash
 
 
 def explain_clashing_rules(problem: Any, units: float) -> Infeasibility:

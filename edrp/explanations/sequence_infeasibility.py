@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edrp.core.budget import now
+from edrp.core.clash_search import WHOLE
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.solve import solve
-from edrp.formulations.clash_search import WHOLE
 from edrp.placement.edrp import Limits
 from edrp.placement.sequence import EdrpSequence, Period
 

@@ -9,13 +9,13 @@ from functools import reduce
 from typing import Any
 
 from edrp.core.budget import now, units_left
+from edrp.core.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
-from edrp.formulations.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.edrp import EdrpProblem, Weights

@@ -8,11 +8,11 @@ from typing import Any
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
+from edrp.core.clash_search import Relaxed
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Options, get_method
 from edrp.core.program import Linear
 from edrp.core.solution import Infeasibility
-from edrp.formulations.clash_search import Relaxed
 from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions

@@ -6,9 +6,9 @@ import edrp
 from edrp.auto.choices import proofs
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import deadline, now
+from edrp.core.clash_search import UNEXAMINED
 from edrp.core.solution import Infeasibility
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.formulations.clash_search import UNEXAMINED
 from edrp.formulations.placement.infeasibility import (
     Prover,
     clashing_demands,

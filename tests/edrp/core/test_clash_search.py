@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.formulations.clash_search import ClashSearch, find_clash, outward
+from edrp.core.clash_search import ClashSearch, find_clash, outward
 from edrp.placement.edrp import EdrpProblem
 
 
