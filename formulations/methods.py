@@ -227,10 +227,10 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         answer = to_answer(formulation, result)
         answer = replace(answer, notes=(*answer.notes, *note_on_own_demands(formulation)))
         seconds = perf_counter() - started + formulation.build_seconds
-        why, times = NO_REASON, Seconds(seconds)
+        reasons, times = NO_REASON, Seconds(seconds)
         if answer.status == "infeasible":
-            why = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
+            reasons = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
             times = Seconds(seconds, explaining=perf_counter() - started + formulation.build_seconds - seconds)
     method = f"{backend} ({formulation.name} program)"
     seed, gap = options.get("seed", 0), options.get("gap", OPTIMALITY_GAP)
-    return checked_solution(formulation.problem, method, answer, times, seed, why, gap)
+    return checked_solution(formulation.problem, method, answer, times, seed, reasons, gap)
