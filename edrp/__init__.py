@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
     from edrp.enactment.scenario import EnactmentScenario
     from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
-    from edrp.explanations.placement import Explanation, explain
+    from edrp.explanations.explain import explain
+    from edrp.explanations.placement import Explanation
     from edrp.explorer.progress_bar import progress_bar
     from edrp.formulations.formulation import Formulation
     from edrp.formulations.methods import formulate, solve_formulation
@@ -85,7 +86,8 @@ _NAMES = {
     "edrp.enactment.leasing": "LeasingProblem PaidHost PlannedHost",
     "edrp.enactment.scenario": "EnactmentScenario",
     "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
-    "edrp.explanations.placement": "Explanation explain",
+    "edrp.explanations.explain": "explain",
+    "edrp.explanations.placement": "Explanation",
     "edrp.explorer.progress_bar": "progress_bar",
     "edrp.formulations.formulation": "Formulation",
     "edrp.formulations.methods": "formulate solve_formulation",

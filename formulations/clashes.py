@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.backends import get_backend
+from edrp.backends import get_backend, solved_exactly
 from edrp.backends.base import SolverOptions
-from edrp.backends.closing import last_word
 from edrp.core.arrays import Ints
 from edrp.core.budget import deadline, now
+from edrp.core.clash_search import ClashSearch, Findings, Relax, Verdict, find_clash, no_limit
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Program
+from edrp.core.solution import Infeasibility
 from edrp.core.solve import find_clashes
 from edrp.formulations.formulation import Formulation
 from edrp.formulations.placement.rule_rows import RULES
@@ -25,11 +26,12 @@ class OptionalRows:
 
     Attributes
     ----------
-    text : the demand in words.
+    name, text : the demand in a few words, and in a sentence.
     rows : indices of the rows; none for columns that are fixed.
     fix : position of the call among all calls of `fix`; None for rows.
     """
 
+    name: str
     text: str
     rows: range = range(0)
     fix: int | None = None
@@ -37,18 +39,19 @@ class OptionalRows:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Tests by a backend, until a deadline, whether a program with a subset of its optional rows is infeasible."""
+    """Tests by a backend, until a deadline, whether a program with a subset of its optional rows is feasible."""
 
     program: Program
     demands: Sequence[OptionalRows]
     backend: str
     deadline: float
 
-    def is_infeasible(self, demands: Sequence[OptionalRows]) -> bool:
-        """Whether no point provably satisfies these optional rows together with all other rows."""
+    def verdict(self, kept: frozenset[int]) -> Verdict:
+        """Whether optional rows, given by their numbers, can be met together with all other rows."""
         units = self.deadline - now()
         if units <= 0:
-            return False
+            return "unknown"
+        demands = [self.demands[number] for number in sorted(kept)]
         left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in demands}
         arrays = self.program.arrays(without_fixes=left_out)
         stays = np.ones(self.program.rows, bool)
@@ -63,25 +66,19 @@ class Question:
             row_lower=arrays.row_lower[stays],
             row_upper=arrays.row_upper[stays],
         )
-        settings, began = SolverOptions(work_limit=units), now()
         try:
             with deadline(self.deadline):
-                result = get_backend(self.backend).solve(relaxed, settings)
-                return last_word(relaxed, result, settings, 1.0, now() - began).status == "infeasible"
+                result = solved_exactly(relaxed, get_backend(self.backend), SolverOptions(work_limit=units))
         except OutOfTimeError:
-            return False
+            return "unknown"
+        return "feasible" if result.values is not None else "infeasible" if result.status == "infeasible" else "unknown"
 
-    def filtered(self, candidates: Sequence[OptionalRows]) -> list[OptionalRows]:
-        """An irreducible subset of clashing optional rows: without any one of them, the rest is feasible (deletion filter)."""
-        demands = list(candidates)
-        for demand in candidates:
-            fewer = [other for other in demands if other is not demand]
-            if self.is_infeasible(fewer):
-                demands = fewer
-        return demands
+    def find_clash(self, relax: Relax = no_limit) -> Findings:
+        """Those of the optional rows that clash, and what makes the whole program feasible."""
+        return find_clash([demand.name for demand in self.demands], self.verdict, relax)
 
 
-def explain_infeasible_program(formulation: Formulation, backend: str, units: float) -> tuple[str, ...]:
+def explain_infeasible_program(formulation: Formulation, backend: str, units: float) -> Infeasibility:
     """Name the user's own rows and the problem's limits that clash in an infeasible program, such that each is needed.
 
     Parameters
@@ -91,7 +88,7 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
 
     Returns
     -------
-    tuple of str
+    Infeasibility
         One sentence per row or limit; then the rules that close nodes, each of which may be needed or not. Where no own row is
         needed, why the problem itself is infeasible.
     """
@@ -100,14 +97,16 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     user_demands, limits = _own_demands(formulation), limit_demands(formulation)
     # Limits come first: they are left out wherever own rows clash without them.
     question = Question(program, [*limits, *user_demands], backend, deadline)
-    if not user_demands or question.is_infeasible(limits):
+    if not user_demands or question.verdict(frozenset(range(len(limits)))) == "infeasible":
         return find_clashes(formulation.problem, max(0.0, deadline - now()))
-    clashing = question.filtered(question.demands)
+    found = question.find_clash()
+    clashing = [question.demands[number] for number in found.clash]
     if any(len(demand.rows) > 1 for demand in clashing if demand in user_demands):
-        clashing = question.filtered(
-            [part for demand in clashing for part in (_parts(demand, program) if demand in user_demands else [demand])]
-        )
-    return (*(demand.text for demand in clashing), *_folded_rules(formulation))
+        parts = [part for demand in clashing for part in (_parts(demand, program) if demand in user_demands else [demand])]
+        others = [demand for demand in question.demands if demand not in clashing]
+        single = replace(question, demands=[*parts, *others])
+        clashing = [parts[number] for number in ClashSearch(len(single.demands), single.verdict).minimal(range(len(parts)))[0]]
+    return Infeasibility((*(demand.text for demand in clashing), *_folded_rules(formulation)), found.remedies)
 
 
 def _folded_rules(formulation: Formulation) -> list[str]:
@@ -121,9 +120,9 @@ def _own_demands(formulation: Formulation) -> list[OptionalRows]:
     """The user's additions to the program, one demand per call."""
     program = formulation.program
     blocks = [block for name, block in program.row_blocks.items() if name not in formulation.model_rows and block.count]
-    rows = [OptionalRows(_own(f"row {block.name!r}"), range(block.start, block.start + block.count)) for block in blocks]
+    rows = [_own_rows(f"row {block.name!r}", range(block.start, block.start + block.count)) for block in blocks]
     fixes = list(enumerate(program.fixes))[formulation.model_fixes :]
-    return rows + [OptionalRows(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
+    return rows + [_own_rows(_fixed(program, *fix), fix=index) for index, fix in fixes if fix[0].size]
 
 
 def note_on_own_demands(formulation: Formulation) -> tuple[str, ...]:
@@ -137,18 +136,18 @@ def limit_demands(formulation: Formulation) -> list[OptionalRows]:
     """The limits of the problem that rows stand for, one demand each."""
     blocks = formulation.program.row_blocks
     named = [(blocks[name], text) for name, text in formulation.limits.items() if name in blocks and blocks[name].count]
-    return [OptionalRows(text, range(block.start, block.start + block.count)) for block, text in named]
+    return [OptionalRows(text.partition(":")[0], text, range(block.start, block.start + block.count)) for block, text in named]
 
 
 def _parts(demand: OptionalRows, program: Program) -> list[OptionalRows]:
     """The rows of a block one by one, by their names."""
     if len(demand.rows) < 2:
         return [demand]
-    return [OptionalRows(_own(f"row {program.row_name(row)!r}"), range(row, row + 1)) for row in demand.rows]
+    return [_own_rows(f"row {program.row_name(row)!r}", range(row, row + 1)) for row in demand.rows]
 
 
-def _own(what: str) -> str:
-    return f"{what}, which was added to the program"
+def _own_rows(name: str, rows: range = range(0), fix: int | None = None) -> OptionalRows:
+    return OptionalRows(name, f"{name}, which was added to the program", rows, fix)
 
 
 def _fixed(program: Program, columns: Ints, value: float) -> str:

@@ -18,7 +18,7 @@ from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, Unsupported
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
-from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
+from edrp.core.solve import MAX_EXPLANATION, NO_REASON, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
@@ -235,9 +235,10 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         answer = to_answer(formulation, result)
         answer = replace(answer, notes=(*answer.notes, *note_on_own_demands(formulation)))
         seconds = perf_counter() - started + formulation.build_seconds
-        clashes: tuple[str, ...] = ()
+        reasons, times = NO_REASON, Seconds(seconds)
         if answer.status == "infeasible":
-            clashes = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
+            reasons = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
+            times = Seconds(seconds, explaining=perf_counter() - started + formulation.build_seconds - seconds)
     method = f"{backend} ({formulation.name} program)"
     seed, gap = options.get("seed", 0), options.get("gap", OPTIMALITY_GAP)
-    return checked_solution(formulation.problem, method, answer, Seconds(seconds), seed, clashes, gap)
+    return checked_solution(formulation.problem, method, answer, times, seed, reasons, gap)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from edrp.core.budget import now
+from edrp.core.clash_search import Verdict, find_clash
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Options, get_method
+from edrp.core.solution import Infeasibility
 
 
-def explain_clashing_rules(problem: Any, units: float) -> tuple[str, ...]:
+def explain_clashing_rules(problem: Any, units: float) -> Infeasibility:
     """Name rules that cannot be met together within the limits, such that each is needed; or limits that clash without rules.
 
     Parameters
@@ -19,26 +21,27 @@ def explain_clashing_rules(problem: Any, units: float) -> tuple[str, ...]:
     units
         Units of work; what is not examined by then stays in the list, which is then not minimal.
     """
-    deadline = now() + units
-    if not problem.rules or _is_infeasible(problem.replace(rules=()), deadline):
-        return tuple(problem.clashes())
-    rules = problem.rules
-    for rule in problem.rules:
-        fewer = tuple(other for other in rules if other is not rule)
-        if _is_infeasible(problem.replace(rules=fewer), deadline):
-            rules = fewer
-    return tuple(rule.demand for rule in rules)
+    deadline, rules = now() + units, problem.rules
+
+    def decide(kept: frozenset[int]) -> Verdict:
+        return _verdict(problem.replace(rules=tuple(rules[k] for k in sorted(kept))), deadline)
+
+    if not rules or decide(frozenset()) == "infeasible":
+        return Infeasibility(tuple(problem.clashes()))
+    found = find_clash([f"rule '{rule.name}'" for rule in rules], decide)
+    return Infeasibility(tuple(rules[k].demand for k in found.clash), found.remedies)
 
 
-def explain_clashing_maps(problem: Any, units: float) -> tuple[str, ...]:
+def explain_clashing_maps(problem: Any, units: float) -> Infeasibility:
     """Name clashing rules about maps, under the cost that programs can express: it plays no part in what is feasible."""
-    return explain_clashing_rules(problem.replace(cost="additive"), units) if problem.rules else problem.clashes()
+    return explain_clashing_rules(problem.replace(cost="additive") if problem.rules else problem, units)
 
 
-def _is_infeasible(problem: Any, deadline: float) -> bool:
-    """Whether there is provably no decision, as far as that is found out in time."""
-    options = Options(work_limit=max(0.0, deadline - now()))
+def _verdict(problem: Any, deadline: float) -> Verdict:
+    """Whether there is a decision, as far as that is found out in time."""
+    options = Options(work_limit=max(0.0, deadline - now()), gap=1e9)
     try:
-        return get_method("highs", problem.kind).run(problem, options).status == "infeasible"
+        answer = get_method("highs", problem.kind).run(problem, options)
     except (OutOfTimeError, ProblemTooLargeError):
-        return False
+        return "unknown"
+    return "feasible" if answer.decision is not None else "infeasible" if answer.status == "infeasible" else "unknown"

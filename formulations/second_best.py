@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import comb, prod
+from math import comb, isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.problem import derived_once
-from edrp.core.solution import resolution
+from edrp.core.solution import resolution, within_gap
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.formulation import RescaleFormulation, formulate_rescale
@@ -84,10 +84,14 @@ class SecondBest:
         return f"Another deployment: {value}; not proven to be the second best within the work limit; {self._nearness()}"
 
     def _nearness(self) -> str:
-        """Return in words the proven distance of other deployments; a bound below the explained objective says nothing."""
-        if self.least_distance is None or self.least_distance < 0:
+        """Return in words the proven distance of other deployments."""
+        if self.least_distance is None:
             return "nothing is known of how near others are"
-        return f"any other is at least {self.least_distance:+.3g} away"
+        if self.least_distance > 0:
+            return f"any other is at least {self.least_distance:+.3g} away"
+        if not self.least_distance:
+            return "none is better than the one explained (proven), others may be as good"
+        return f"none is better than the one explained by more than {-self.least_distance:.3g} (proven)"
 
 
 def _difference(objective: float, distance: float) -> str:
@@ -100,7 +104,11 @@ def _difference(objective: float, distance: float) -> str:
 
 
 def second_best(
-    problem: PlacementProblem | RescaleProblem, deployment: Any, *, work_limit: float = SECOND_BEST_WORK
+    problem: PlacementProblem | RescaleProblem,
+    deployment: Any,
+    *,
+    work_limit: float = SECOND_BEST_WORK,
+    bound: float | None = None,
 ) -> SecondBest:
     """Find the best deployment that differs from `deployment` in the replicas of at least one operator.
 
@@ -112,6 +120,8 @@ def second_best(
     ----------
     work_limit
         Units of work. A search of which the root alone would take more is not begun.
+    bound
+        Proven for every deployment, such as that of a solution: it also bounds all others.
     """
     if problem.stage_count:
         return SecondBest(not_searched="the problem has priorities, and a program has one objective")
@@ -128,14 +138,17 @@ def second_best(
         formulation.exclude(copy)
     result = solve_program(formulation.program, work_limit=work_limit, gap=OPTIMALITY_GAP)
     base = problem.evaluate(known).objective
-    nearest = None if result.bound is None else result.bound - base
+    known_bounds = [value for value in (bound, result.bound) if value is not None and isfinite(value)]
+    least = max(known_bounds, default=None)
+    nearest = None if least is None else 0.0 if abs(least - base) <= resolution(base) else least - base
     proven = result.status in ("optimal", "infeasible")
     if result.values is None:
         return SecondBest(least_distance=None if proven else nearest, proven=proven)
     other = formulation.decode(result.values)
     evaluation = problem.evaluate(other)
-    if not evaluation.feasible:  # by more than rounding: nothing is known
-        return SecondBest()
+    if not evaluation.feasible:  # by more than rounding: nothing is known of the search
+        return SecondBest(least_distance=None if bound is None else bound - base)
+    proven = proven or (least is not None and within_gap(evaluation.objective, least, OPTIMALITY_GAP))
     return SecondBest(
         other, evaluation.objective, _differences(problem, known, other), evaluation.objective - base, nearest, proven
     )

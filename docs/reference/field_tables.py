@@ -1,19 +1,29 @@
-"""Write the field tables of `kinds/*.md` and `results.md` from the schemas: `python docs/reference/field_tables.py`."""
+"""Write what registries and schemas know: `python docs/reference/field_tables.py`.
+
+These are the field tables of `kinds/*.md` and `results.md`, and the table of what there is for which kind in `instances.md`.
+"""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from edrp.batch import COLUMNS
+from edrp.certificates.certify import KIND_WRITERS, WRITERS
+from edrp.cli.plan import PLANNED
 from edrp.core.document import MAX_COUNT, RANGES
 from edrp.core.instances import schema
-from edrp.core.kinds import SOLUTION, kinds
+from edrp.core.kinds import SOLUTION, Kind, kinds
+from edrp.core.methods import methods
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.placement.pareto import pareto_front
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results.md"
+INSTANCES = FOLDER / "instances.md"
 MARK = "<!-- The rest is written by docs/reference/field_tables.py. -->\n"
 
 EDGES = {"integer": {MAX_COUNT}, "number": {magnitudes.largest for magnitudes in RANGES.values()}}
@@ -25,7 +35,11 @@ BY_OPERATOR = {"Deployment": "nodes", "KeyedDeployment": "nodes or [`KeyRange`](
 
 def pages() -> dict[Path, str]:
     """All pages with tables: the text above the mark as it is, the tables below it."""
-    return {**{_place(kind): _page(_place(kind), tables(kind)) for kind in kinds()}, RESULTS: results_page()}
+    return {
+        **{_place(kind): _page(_place(kind), tables(kind)) for kind in kinds()},
+        RESULTS: results_page(),
+        INSTANCES: instances_page(),
+    }
 
 
 def tables(kind: str) -> str:
@@ -56,6 +70,47 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 def _place(kind: str) -> Path:
     return FOLDER / "kinds" / f"{kind}.md"
+
+
+def instances_page() -> str:
+    """Render the page of documents, which ends with what there is for which kind."""
+    rows = {kind.name: _offers(kind) for kind in kinds().values()}
+    columns = list(next(iter(rows.values())))
+    lines = ["## What there is for which kind\n", f"| kind | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| [`{name}`](kinds/{name}.md) | {' | '.join(row.values())} |" for name, row in rows.items()]
+    return _page(INSTANCES, "\n".join(lines) + "\n")
+
+
+def _offers(kind: Kind) -> dict[str, str]:
+    """What the registries, the classes of a kind and the functions for it say, by verb."""
+    known = {name: method for name, method in methods(kind.name).items() if name != "auto"}
+    writers = [name for name in WRITERS if name in known] + [name for name in KIND_WRITERS if name == kind.name]
+    named = kind.problem.clashes is not Problem.clashes
+    in_batches = kind.solution.decision is not Solution.decision
+    return {
+        "methods": str(len(known)),
+        "optima proven": _yes(any(method.exact for method in known.values())),
+        "programs": ", ".join(f"`{name}`" for name in kind.formulations) or "–",
+        "certificate": _yes(bool(writers or kind.formulations)),
+        "rules": _yes("rules" in kind.problem.model_fields),
+        "priorities": _yes("priorities" in kind.problem.model_fields),
+        "clashes": "tested" if kind.has("explain_infeasibility") else "named" if named else "–",
+        "`explain`": "own" if kind.has("explain") else _generic(kind),
+        "`explore`": "pictures" if kind.has("view") else "tables",
+        "`plan`": _yes(issubclass(kind.problem, PLANNED)),
+        "`front`": _yes(issubclass(kind.problem, get_type_hints(pareto_front)["problem"])),
+        "`batch`, Spark": _yes(in_batches),
+        "families": str(sum(family.kind == kind.name for family in kind.families)),
+    }
+
+
+def _generic(kind: Kind) -> str:
+    """What the explanation that every kind has says of this one."""
+    return "objective and limits" if kind.problem.margins is not Problem.margins else "objective"
+
+
+def _yes(answer: bool) -> str:
+    return "yes" if answer else "–"
 
 
 def results_page() -> str:

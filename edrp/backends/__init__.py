@@ -48,6 +48,7 @@ __all__ = [
     "get_backend",
     "rounded",
     "solve_program",
+    "solved_exactly",
 ]
 
 
@@ -145,13 +146,13 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     try:
         look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
-        result = _exactly(scaled, backend, settings, scale)
+        result = solved_exactly(scaled, backend, settings, scale)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
 
 
-def _exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
+def solved_exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float = 1.0) -> ProgramResult:
     """The result of a backend whose point holds all rows of integer columns as written; others are cut off and solved again."""
     program, start, result = eased(arrays), settings.start, None
     try:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
+from edrp.cli.display.explanation import generic_parts
 from edrp.cli.display.solution import STYLES, verdict
 from edrp.cli.options import ExplainedWork, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
-from edrp.core.errors import UnsupportedProblemError
-from edrp.core.kinds import get_kind, kinds
+from edrp.core.kinds import get_kind
 from edrp.core.solve import solve
 
 
@@ -25,13 +24,9 @@ def explain_file(
     work_limit: ExplainedWork = None,
     strict: Strict = False,
 ) -> None:
-    """Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals."""
+    """Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost."""
     problem = read_problem(file, strict)
-    explain = get_kind(problem.kind).explain
-    if explain is None:
-        explained = " and ".join(repr(name) for name, kind in kinds().items() if kind.has("explain"))
-        why = f"only solutions of kinds {explained} are explained; `edrp solve {shlex.quote(str(file))}` shows all of this one"
-        raise UnsupportedProblemError(why)
+    explain = get_kind(problem.kind).explain or generic_parts
     if solution_file is not None:
         solution = read_solution(problem, solution_file)
     else:

@@ -11,7 +11,7 @@ import typer
 from edrp.cli.app import outcome_code
 from edrp.cli.display.change_plan import change_plan_document, change_plan_parts
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
-from edrp.cli.display.solution import verdict
+from edrp.cli.display.solution import clash_parts, verdict
 from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -25,6 +25,9 @@ from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.sequence import EdrpSequence
+
+PLANNED = (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
+"""Problems that have plans."""
 
 UPLINK = 1.25e8
 """Bytes/s of a node of a migration where none are given."""
@@ -52,7 +55,7 @@ def plan_file(
 ) -> None:
     """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
     problem = read_problem(file, strict)
-    if not isinstance(problem, (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
+    if not isinstance(problem, PLANNED):
         why = "must be edrp-sequence, migration, migration-policy or rescale"
         raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
     if out is not None:
@@ -65,8 +68,7 @@ def plan_file(
             solution = solve(problem, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
-        for reason in (*(f"• {clash}" for clash in solution.clashes), *solution.notes):
-            say(output(), reason)
+        show(output(), [*clash_parts(solution), *solution.notes])
         raise typer.Exit(outcome_code(solution))
     if isinstance(problem, EdrpSequence):
         changes = plan_changes(problem, solution.decision)

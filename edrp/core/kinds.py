@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
@@ -12,7 +12,7 @@ from edrp.core.arguments import described
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.problem import Problem
-from edrp.core.solution import Solution
+from edrp.core.solution import Infeasibility, Solution
 from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ class Kind:
     view : what a page shows of a problem and its solution (`edrp.explorer.view`); None for the metrics. Of a kind with `explain`
         it takes `work_limit` by name, too.
     explain : tables and sentences that explain a solution of a problem, given units of work for each search or None for
-        their default; None if nothing does.
-    explain_infeasibility : says why a problem is infeasible, given seconds for it; None for `clashes` of the problem.
+        their default; None for its objective, limits and rules (`objective_parts` and `margins` of the problem).
+    explain_infeasibility : says why a problem is infeasible, given units of work for it: an `Infeasibility`, or clashes alone;
+        None for `clashes` of the problem.
     families : families of random instances (`edrp.datasets.families`); those of other kinds among them are ignored.
     check_problems : class of the problems with known optima on which methods are checked (`edrp.testing`), or None.
 
@@ -82,7 +83,7 @@ class Kind:
     display: Lazy[Callable[[Any, Any], Iterable[Any]] | None] = Lazy()
     view: Lazy[Callable[..., Any] | None] = Lazy()
     explain: Lazy[Callable[[Any, Any, float | None], Iterable[Any]] | None] = Lazy()
-    explain_infeasibility: Lazy[Callable[[Any, float], tuple[str, ...]] | None] = Lazy()
+    explain_infeasibility: Lazy[Callable[[Any, float], Infeasibility | Sequence[str]] | None] = Lazy()
     families: Lazy[Iterable[Any]] = Lazy()
     check_problems: Lazy[Callable[[], Any] | None] = Lazy()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import warnings
@@ -162,6 +163,26 @@ class Evaluation:
         return not self.broken
 
 
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """One limit: what is used of it. `used` is the share, 1 at the limit; above 1 it is broken.
+
+    >>> Margin.of("work of node 0", 3.0, 4.0, "1").used
+    0.75
+    """
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+    used: float
+
+    @classmethod
+    def of(cls, name: str, value: float, limit: float, unit: str) -> Margin:
+        """The margin of a limit from above."""
+        return cls(name, value, limit, unit, value / limit if limit else math.inf if value else 0.0)
+
+
 class Problem(Document):
     """Base of all kinds of problems.
 
@@ -173,6 +194,9 @@ class Problem(Document):
     decision_type: ClassVar[Any] = Any
     can_be_unbounded: ClassVar[bool] = False
     """Whether the objective of feasible decisions may have no least value; an answer that claims this of others is refused."""
+
+    objective_terms: ClassVar[tuple[str, ...]] = ()
+    """Metrics that add up to the objective; a name that is no metric is that of what they leave."""
 
     kind: str
 
@@ -189,6 +213,16 @@ class Problem(Document):
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision with plain code that shares nothing with any method."""
+
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """What each term costs: parts that sum to the objective, by what they are; see `objective_terms`."""
+        parts = {name: evaluation.metrics.get(name, 0.0) for name in self.objective_terms}
+        rest = evaluation.objective - sum(parts.values())
+        return {name: parts[name] if name in evaluation.metrics else rest for name in parts}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield how much a decision uses of each limit of the problem, where a kind says so."""
+        return iter(())
 
     def inconsistency(self, decision: Any) -> str:
         """Disagreement of two computations of the same part of an evaluation, such as the faces of a user's rule; or ""."""

@@ -83,6 +83,14 @@ class Answer:
         return replace(self, proof=proof if self.claims else None)
 
 
+@dataclass(frozen=True, slots=True)
+class Infeasibility:
+    """Why nothing is feasible: demands that cannot hold together, and what makes the whole problem feasible or not, in words."""
+
+    clashes: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+
+
 class StageOutcome(Outcome):
     """The value of one stage of a lexicographic objective, in the unit of its metric."""
 
@@ -141,9 +149,11 @@ class Solution(Outcome):
     metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra={"unit": "1"})
     broken: tuple[str, ...] = Field(description="limits that the decision breaks, in words")
     clashes: tuple[str, ...] = Field(description="why nothing is feasible: limits that clash, in words")
+    remedies: tuple[str, ...] = Field((), description="what makes an infeasible problem feasible, and what not: tested, in words")
     method: Name = Field(description="what found it")
     seconds: dict[Name, NonNegative] = Field(
-        description="time to build, to compile kernels and to solve", json_schema_extra={"unit": "s"}
+        description="time to build, to compile kernels, to solve, and to find out why nothing is feasible",
+        json_schema_extra={"unit": "s"},
     )
     size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
         description="columns, rows and nonzeros of the program, or other counts", json_schema_extra={"unit": "1"}

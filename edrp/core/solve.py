@@ -22,7 +22,7 @@ from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, alternative, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_caller, warning_texts
-from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
+from edrp.core.solution import Answer, Infeasibility, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 
@@ -131,25 +131,29 @@ def _not_finite(value: Any, place: str) -> Iterator[tuple[str, float]]:
 MAX_EXPLANATION = 20.0
 """Units of work at most for finding out why a problem is infeasible."""
 
+NO_REASON = Infeasibility()
+
 UNCOUNTED = "the method does not count its work, so that the work limit did not stop it"
 """Note of an answer of another package's method."""
 
 
 class Seconds(NamedTuple):
-    """Time that an answer took, and how much of it went into compiling kernels, which happens once."""
+    """Time that an answer took, how much of it went into compiling kernels, which happens once, and how much into clashes."""
 
     total: float
     compiling: float = 0.0
+    explaining: float | None = None
 
     def shares(self, build: float) -> dict[str, float]:
-        """Seconds by phase, of which building took so many.
+        """Seconds by phase, of which building took so many; those of finding out why nothing is feasible come on top.
 
-        >>> Seconds(5.0, 3.0).shares(1.0)
-        {'build': 1.0, 'compile': 3.0, 'solve': 1.0}
+        >>> Seconds(5.0, 3.0).shares(1.0), Seconds(2.0, explaining=4.0).shares(0.5)["explain"]
+        ({'build': 1.0, 'compile': 3.0, 'solve': 1.0}, 4.0)
         """
         compiling = min(self.compiling, self.total)
         build = min(build, self.total - compiling)
-        return {"build": build, "compile": compiling, "solve": self.total - compiling - build}
+        phases = {"build": build, "compile": compiling, "solve": self.total - compiling - build}
+        return phases if self.explaining is None else {**phases, "explain": self.explaining}
 
 
 def solve(
@@ -220,9 +224,11 @@ def solve(
         options = Options(time_limit, gap, seed, threads, program, decision, _told(progress, run), parameters, work_limit)
         answer, evaluation = _answer(method, problem, options)
         answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
-        seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
-        clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
-        solution = solution_of(problem, answer, evaluation, seconds, seed, clashes)
+        seconds, why = Seconds(options.seconds, compilation.seconds - compiled.seconds), NO_REASON
+        if answer.status == "infeasible":
+            why = _infeasibility(problem, options)
+            seconds = seconds._replace(explaining=options.seconds - seconds.total)
+        solution = solution_of(problem, answer, evaluation, seconds, seed, why)
         if not certify:
             return solution
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
@@ -307,21 +313,23 @@ def _no_worse_than_given(
     return replace(better, status="feasible", stopped_because=answer.stopped_because), given
 
 
-def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
-    """Why the problem is infeasible; where that has to be worked out, in what remains of the time limit, within reason."""
+def _infeasibility(problem: Solvable[SolutionType], options: Options) -> Infeasibility:
+    """Why the problem is infeasible; where that has to be worked out, in what remains of the limits, within reason."""
     step_begins.get()("looking for limits and rules that clash")
+    units = min(MAX_EXPLANATION, options.remaining)
     try:
-        with deadline(now() + min(MAX_EXPLANATION, options.remaining)):
-            return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))
+        with deadline(now() + units):
+            return find_clashes(problem, units)
     except OutOfTimeError:
-        return problem.clashes()
+        return Infeasibility(problem.clashes())
 
 
-def find_clashes(problem: Solvable[SolutionType], units: float) -> tuple[str, ...]:
+def find_clashes(problem: Solvable[SolutionType], units: float) -> Infeasibility:
     """Why an infeasible problem is infeasible, in words; `units` of work are for kinds where that has to be worked out."""
     kind = find_kind(problem.kind)
     explain = None if kind is None else kind.explain_infeasibility
-    return problem.clashes() if explain is None else explain(problem, units)
+    found = problem.clashes() if explain is None else explain(problem, units)
+    return found if isinstance(found, Infeasibility) else Infeasibility(tuple(found))
 
 
 def checked_solution(
@@ -330,7 +338,7 @@ def checked_solution(
     answer: Answer,
     seconds: Seconds,
     seed: int = 0,
-    clashes: tuple[str, ...] = (),
+    why: Infeasibility = NO_REASON,
     gap: float = OPTIMALITY_GAP,
 ) -> SolutionType:
     """The solution that an answer makes once it contradicts neither itself nor the independent evaluator.
@@ -341,7 +349,7 @@ def checked_solution(
         The method contradicts itself or the evaluator, or a number to be written is not finite: a defect.
     """
     named = replace(answer, method=answer.method or method)
-    return solution_of(problem, named, verified(problem, named, gap, method), seconds, seed, clashes)
+    return solution_of(problem, named, verified(problem, named, gap, method), seconds, seed, why)
 
 
 def solution_of(
@@ -350,7 +358,7 @@ def solution_of(
     evaluation: Evaluation | None,
     seconds: Seconds,
     seed: int,
-    clashes: tuple[str, ...],
+    why: Infeasibility,
 ) -> SolutionType:
     """The solution that an answer makes which has been verified, with its evaluation.
 
@@ -371,7 +379,8 @@ def solution_of(
         "gap": relative_gap(objective, bound) if objective is not None and bound is not None else None,
         "metrics": evaluation.metrics if evaluation else {},
         "broken": evaluation.broken if evaluation else (),
-        "clashes": clashes,
+        "clashes": why.clashes,
+        "remedies": why.remedies,
         "method": answer.method,
         "seconds": seconds.shares(answer.build_seconds),
         "size": answer.size,

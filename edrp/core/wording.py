@@ -154,14 +154,14 @@ MAX_NAMES = 5
 """Largest number of names that a sentence lists one by one."""
 
 
-def enumerated(names: Sequence[str], most: int = MAX_NAMES) -> str:
-    """The first names as a sentence lists them, and how many more there are.
+def enumerated(names: Sequence[str], most: int = MAX_NAMES, last: str = "and") -> str:
+    """The first names as a sentence lists them, and how many more there are; `last` joins the last one.
 
     >>> enumerated(["a"]), enumerated(["a", "b", "c"]), enumerated([str(number) for number in range(9)])
     ('a', 'a, b and c', '0, 1, 2, 3, 4 and 4 more')
     """
     shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+    return f" {last} ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
 from edrp.core.limits import compared, exceeds
+from edrp.core.problem import Margin
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
@@ -226,6 +227,14 @@ def overfull(instances: Mapping[str, int], host_type: HostType, application: Con
     for resource, amount in used_resources(instances, application).items():
         if exceeds(amount, capacity.get(resource, 0.0)):
             yield f"{resource}: {compared(amount, capacity.get(resource, 0.0), 'used of')}"
+
+
+def host_margins(
+    host: str, instances: Mapping[str, int], host_type: HostType, application: ContainerApplication
+) -> Iterator[Margin]:
+    """Yield how much of each resource of a host its instances use."""
+    for resource, amount in used_resources(instances, application).items():
+        yield Margin.of(f"{resource} of host {host}", amount, host_type.capacity.get(resource, 0.0), "as given")
 
 
 def _amounts(amounts: dict[str, float]) -> str:

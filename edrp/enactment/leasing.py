@@ -15,10 +15,18 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem
+from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
-from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, check_queues, overfull
+from edrp.enactment.containers import (
+    ContainerApplication,
+    HostType,
+    check_counts,
+    check_hosting,
+    check_queues,
+    host_margins,
+    overfull,
+)
 from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes, never_late
 from edrp.placement.problem_warnings import unreached_operators
 
@@ -93,6 +101,7 @@ class LeasingProblem(Problem):
     3.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lease_cost", "penalties")
     decision_type: ClassVar[Any] = tuple[PlannedHost, ...]
 
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
@@ -230,6 +239,13 @@ class LeasingProblem(Problem):
         }
         broken = (*self._broken_hosts(hosts), *self._broken_counts(counts, leased))
         return Evaluation(cost + self.penalty * violations, metrics, broken)
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the resources of each host that are used in each period."""
+        for host in self.read_decision(decision):
+            for period, instances in enumerate(host.instances):
+                place = f"{host.name} in period {period}"
+                yield from host_margins(place, instances, self.types[host.type], self.application)
 
     def _all(self, decision: tuple[PlannedHost, ...]) -> Iterator[PlannedHost]:
         """The hosts of a decision, and those that are paid but not mentioned."""

@@ -72,6 +72,7 @@ class EnactmentScenario(Problem):
     360.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("resource_cost", "penalties")
     decision_type: ClassVar[Any] = EnactmentRun
 
     kind: Literal["enactment-scenario"] = Field("enactment-scenario", description="says what the document is")

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
-from edrp.core.problem import Evaluation, Problem
+from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
@@ -26,6 +26,7 @@ from edrp.enactment.containers import (
     check_hosting,
     check_hosts,
     check_queues,
+    host_margins,
     overfull,
     used_resources,
 )
@@ -174,6 +175,17 @@ class EnactmentProblem(Problem):
         objective = weights.host_cost * cost + weights.free_resources * math.fsum(free.values())
         objective += weights.violations * self.penalty * violations
         return Evaluation(objective, metrics, tuple(self._broken(hosts, counts)))
+
+    def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
+        """The weighted terms of eq. 1."""
+        cost = self.weights.host_cost * evaluation.metrics["host_cost"]
+        late = self.weights.violations * self.penalty * evaluation.metrics["violations"]
+        return {"host_cost": cost, "free resources": evaluation.objective - cost - late, "violations": late}
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the resources of each host that are used."""
+        for host in self.read_decision(decision):
+            yield from host_margins(host.name, host.instances, self.types[host.type], self.application)
 
     def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
         names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
-from edrp.core.arguments import check_arguments
-from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.methods import get_method
+from edrp.core.errors import ProblemTooLargeError
+from edrp.core.methods import Method, get_method
 from edrp.core.plugins import own
-from edrp.core.problem import Evaluation
+from edrp.core.problem import Evaluation, Margin
+from edrp.core.solution import Infeasibility
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.explanations.margins import Margin, limit_margins, load_margins, node_margins
+from edrp.explanations.margins import load_margins, node_margins
 from edrp.explanations.rules import RuleState, rule_states
-from edrp.explanations.sequence import COMPARISON_WORK, SequenceExplanation, explain_sequence
 from edrp.formulations.placement import infeasibility
-from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
+from edrp.formulations.placement.compact import estimated_columns
+from edrp.formulations.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
-from edrp.placement.deployment import Action, Deployment, DeploymentLike
+from edrp.placement.deployment import Action, Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency import CapacityCurveLatency
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
@@ -29,8 +28,10 @@ from edrp.placement.metrics.base import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
-from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution
 from edrp.placement.throughput import Throughput, predict_throughput
+
+SMALL_PROGRAM = 2_000
+"""Columns of a program below which it says what clashes."""
 
 MIN_ALIKE = 3
 """Equal nodes that are worth a word."""
@@ -109,6 +110,7 @@ class Explanation:
     scalings : of every operator that has a capacity curve.
     throughput : how much of its load the deployment carries, where replicas use shared resources; else None.
     rules : every rule of the problem: whether it is met, what it costs, and what the optimum is without it.
+    remedies : what makes an infeasible problem feasible, and what not, in words.
     """
 
     deployment: Deployment | None
@@ -125,102 +127,24 @@ class Explanation:
     scalings: tuple[Scaling, ...] = ()
     throughput: Throughput | None = None
     rules: tuple[RuleState, ...] = ()
+    remedies: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self))
 
 
-@overload
-def explain(
-    problem: EdrpSequence, answer: EdrpSequenceSolution | Sequence[DeploymentLike], *, work_limit: float = ...
-) -> SequenceExplanation: ...
-
-
-@overload
-def explain(
-    problem: PlacementProblem,
-    answer: EdrpSolution | LatencyAwareSolution | DeploymentLike,
-    *,
-    runner_up: bool = ...,
-    alike: bool = ...,
-    without_rules: bool = ...,
-    work_limit: float = ...,
-) -> Explanation: ...
-
-
-def explain(
-    problem: PlacementProblem | EdrpSequence,
-    answer: Any,
-    *,
-    runner_up: bool = True,
-    alike: bool = True,
-    without_rules: bool = True,
-    work_limit: float | None = None,
-) -> Explanation | SequenceExplanation:
-    """Take a deployment apart, or the deployments of all periods.
-
-    Parameters
-    ----------
-    problem
-        The problem that the deployment solves; of kind `edrp-sequence`, `explain_sequence` answers.
-    answer
-        A solution of it, or any deployment; a plain dict will do.
-    runner_up
-        Whether to look for the second-best deployment too.
-    alike
-        Whether to look for nodes that are alike too, which takes seconds among thousands.
-    without_rules
-        Whether to solve the problem without each of its rules too, by the method of the solution, so as to say what it costs.
-    work_limit
-        Units of work for the second-best deployment, about seconds of an idle core, and as many for all rules together; None for
-        2. It is called so only where it is proven within that limit (`second_best.proven`), and the same problem and limit give
-        the same explanation.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When the deployment does not fit the problem.
-    UnsupportedProblemError
-        When the problem is of another kind than placements.
-
-    Examples
-    --------
-    >>> from edrp.placement.edrp import EdrpProblem
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 3.0}, {"name": "sink", "cost": 1.0}]},
-    ...     network={"nodes": [{"name": "a"}]},
-    ...     weights={"cost": 1.0},
-    ...     limits={"cost": 5.0},
-    ... )
-    >>> explanation = explain(problem, {"work": ["a"], "sink": ["a"]})
-    >>> [(part.name, part.money) for part in explanation.cost_parts]
-    [('work', 3.0), ('sink', 1.0)]
-    >>> explanation.margins[0].used, explanation.second_best.deployment
-    (0.8, None)
-    """
-    check_arguments("edrp.explain", problem=problem, work_limit=work_limit)
-    if isinstance(problem, EdrpSequence):
-        return explain_sequence(problem, answer, work_limit=COMPARISON_WORK if work_limit is None else work_limit)
-    work_limit = SECOND_BEST_WORK if work_limit is None else work_limit
-    if not isinstance(problem, PlacementProblem):
-        rescaled = problem.kind == "rescale"
-        others = "edrp.explanations.rescale.explain_rescale takes it" if rescaled else "solution.explore shows it"
-        raise UnsupportedProblemError(f"placements are explained; this problem is of kind {problem.kind!r}: {others}")
-    second_work, rules_work = work_limit if runner_up else None, work_limit if without_rules else 0.0
-    return _explain_deployment(problem, answer, second_work, alike, rules_work)
-
-
-def _explain_deployment(
+def explain_deployment(
     problem: PlacementProblem, answer: Any, second_work: float | None, alike: bool, rules_work: float
 ) -> Explanation:
     """Explain a solution or a deployment; without work for the second best, it is not looked for."""
     solution = answer if isinstance(answer, (EdrpSolution, LatencyAwareSolution)) else None
     if solution is not None and solution.deployment is None:
-        return Explanation(None, None, (), (), (), (), (), (), solution.clashes)
+        return Explanation(None, None, (), (), (), (), (), (), solution.clashes, remedies=solution.remedies)
     deployment: Deployment = problem.read_decision(solution.deployment if solution else answer, "deployment")
     evaluation = problem.evaluate(deployment)
-    second = None if second_work is None else second_best(problem, deployment, work_limit=second_work)
+    bound = None if solution is None else solution.bound
+    second = None if second_work is None else second_best(problem, deployment, work_limit=second_work, bound=bound)
     optimal = solution is not None and solution.status == "optimal" and (solution.gap or 0.0) <= OPTIMALITY_GAP
     proven = optimal or (second is not None and second.proven and not second.better)
     method = "auto" if solution is None else solution.method
@@ -232,7 +156,7 @@ def _explain_deployment(
         cost_parts(problem, deployment, Cost()) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
-        (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *load_margins(problem, deployment)),
+        (*problem.limit_margins(evaluation.metrics), *node_margins(problem, deployment), *load_margins(problem, deployment)),
         (),
         second,
         _alike(problem) if alike else (),
@@ -242,19 +166,28 @@ def _explain_deployment(
     )
 
 
-def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]:
+def explain_infeasibility(problem: EdrpProblem, units: float) -> Infeasibility:
     """Why a problem of kind `edrp` is infeasible, by the proof that fits it best."""
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
-    return infeasibility.explain_infeasibility(problem, proofs, units)
+    def methods(part: EdrpProblem) -> list[Method]:
+        """Exact methods; of small problems the program first, which needs no compiler."""
+        found = proofs(part)
+        return sorted(found, key=lambda method: method.name != "highs") if _is_small(part) else found
+
+    return infeasibility.explain_infeasibility(problem, methods, units)
 
 
-def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> tuple[str, ...]:
+def _is_small(problem: EdrpProblem) -> bool:
+    return estimated_columns(compile_problem(problem)) < SMALL_PROGRAM
+
+
+def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> Infeasibility:
     """Why a problem of kind `latency-aware` is infeasible: what its nodes lack, or which rules clash with that or each other."""
     if not any(rule.hard for rule in problem.rules):
-        return problem.clashes()
+        return Infeasibility(problem.clashes())
     found = infeasibility.explain_infeasibility(problem, lambda part: [get_method("highs", part.kind)], units)
-    return found if {rule.demand for rule in problem.rules} & set(found) else problem.clashes()
+    return found if {rule.demand for rule in problem.rules} & set(found.clashes) else Infeasibility(problem.clashes())
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:

@@ -6,12 +6,13 @@ from collections.abc import Collection
 
 from edrp.core.budget import now
 from edrp.core.methods import Options, get_method, run_method
+from edrp.core.solution import Infeasibility
 from edrp.explanations.sequence_infeasibility import ANY, clashes_of_one_load
 from edrp.placement.edrp import Limits
 from edrp.placement.policy import EdrpPolicyProblem
 
 
-def explain_policy_infeasibility(problem: EdrpPolicyProblem, units: float) -> tuple[str, ...]:
+def explain_policy_infeasibility(problem: EdrpPolicyProblem, units: float) -> Infeasibility:
     """Name the first level that can come up without a feasible deployment and what clashes there, or limits on downtime.
 
     Levels have nothing in common but the changes between them, so that limits on downtime are what is left.
@@ -23,25 +24,27 @@ def explain_policy_infeasibility(problem: EdrpPolicyProblem, units: float) -> tu
 
     Returns
     -------
-    tuple of str
-        One sentence per demand, each with its level; empty where nothing was found out.
+    Infeasibility
+        One sentence per demand, each with its level; empty where nothing was found out. Remedies are about that level by itself.
     """
     end, now_at = now() + units, problem.level_numbers[problem.level]
     loads = [
         (_named(problem, level), problem.at_level(level, problem.current if level == now_at else None).problem)
         for level in problem.reachable_levels
     ]
-    if clashes := clashes_of_one_load(problem.clashes(), loads, units / 2):
-        return clashes
+    found = clashes_of_one_load(problem.clashes(), loads, units / 2, "the level")
+    if found.clashes:
+        return found
     timed = [level for level in problem.reachable_levels if _limits(problem, level).downtime is not None]
     tried = [[level] for level in timed] + ([timed] if len(timed) > 1 else [])
     freed = next((levels for levels in tried if _has_policy(problem, levels, (end - now()) / len(tried))), [])
     without = "without it there is a policy" if len(freed) == 1 else "without all of these there is a policy"
-    return tuple(
+    sentences = (
         f"{_named(problem, level)}: limits.downtime of {_limits(problem, level).downtime:g} s rules out a change that is needed; "
         + without
         for level in freed
     )
+    return Infeasibility(tuple(sentences))
 
 
 def _has_policy(problem: EdrpPolicyProblem, freed: Collection[int], units: float) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 
 from edrp.core.document import named_resources
 from edrp.core.plugins import own
-from edrp.core.problem import Evaluation
+from edrp.core.problem import Evaluation, Margin
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.explanations.margins import Margin, limit_margins, node_margins
+from edrp.explanations.margins import node_margins
 from edrp.explanations.placement import CostPart, Share, cost_parts, objective_shares
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
@@ -122,6 +122,8 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: flo
 
     Parameters
     ----------
+    deployment
+        A solution, or any deployment.
     work_limit
         Units of work for the second-best deployment, and for each problem that is solved again.
 
@@ -131,12 +133,13 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: flo
         When the deployment does not fit the problem.
     """
     target: KeyedDeployment = problem.read_decision(deployment, "deployment")
+    bound = deployment.bound if isinstance(deployment, RescaleSolution) else None
     evaluation = problem.evaluate(target)
     nodes = node_margins(problem, target.places)
     measured: Any = target  # its metrics are those of placements, with other decisions
     path = KeyedResponseTime().critical_path(problem, measured)
     heaviest, longest = heaviest_replica(problem, target), longest_transfer(problem, target)
-    second = second_best(problem, target, work_limit=work_limit)
+    second = second_best(problem, target, work_limit=work_limit, bound=bound)
     better = _better(problem, target, evaluation, second, work_limit)
     known = better.objective if better is not None else evaluation.objective if evaluation.feasible else None
     fullest = max(nodes, key=lambda margin: margin.used, default=None)
@@ -154,7 +157,7 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: flo
         shares=objective_shares(problem, evaluation),
         critical_path=path,
         cost_parts=cost_parts(problem, target, KeyedCost()),
-        margins=(*limit_margins(problem, evaluation.metrics), *nodes),
+        margins=(*problem.limit_margins(evaluation.metrics), *nodes),
         heaviest=heaviest,
         fullest=fullest,
         longest=longest,

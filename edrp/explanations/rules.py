@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from edrp.core.methods import methods
 from edrp.core.problem import Evaluation
 from edrp.core.solution import resolution
 from edrp.core.solve import solve
-from edrp.placement.deployment import Deployment
-from edrp.placement.problem import PlacementProblem
 from edrp.placement.rules.base import Rule
 from edrp.report.tables import Table
 
@@ -28,7 +27,7 @@ class RuleState:
     proven : whether the optima with and without the rule are proven; if both are, `gain` is what the rule costs.
     """
 
-    rule: Rule
+    rule: Any
     violation: float
     gain: float | None = None
     proven: tuple[bool, bool] = (False, False)
@@ -36,7 +35,7 @@ class RuleState:
     @property
     def price(self) -> float:
         """Addition of the violation to the objective."""
-        return (self.rule.penalty or 0.0) * self.violation
+        return (getattr(self.rule, "penalty", None) or 0.0) * self.violation
 
     @property
     def binds(self) -> bool | None:
@@ -67,26 +66,27 @@ class RuleState:
 
 
 def rule_states(
-    problem: PlacementProblem, deployment: Deployment, evaluation: Evaluation, method: str, proven: bool, work_limit: float
+    problem: Any, decision: Any, evaluation: Evaluation, method: str, proven: bool, work_limit: float
 ) -> Iterator[RuleState]:
-    """Yield every rule with its state and, where the deployment is feasible, the optimum without it.
+    """Yield every rule with its state and, where the decision is feasible, the optimum without it.
 
     Parameters
     ----------
     method
         That solves the problem without each rule, as a solution names it; "auto" where it is none of the registry.
     proven
-        Whether the deployment is proven to be optimal.
+        Whether the decision is proven to be optimal.
     work_limit
         Units of work for all rules together; nothing is solved without any.
     """
     name = method.partition(":")[0].partition(" ")[0]
-    for rule in problem.rules:
-        state = RuleState(rule, rule.evaluate(problem, deployment))
+    rules = getattr(problem, "rules", ())
+    for rule in rules:
+        state = RuleState(rule, rule.evaluate(problem, decision) if isinstance(rule, Rule) else 0.0)
         if evaluation.feasible and not problem.stage_count and work_limit > 0:
-            without = problem.replace(rules=tuple(other for other in problem.rules if other is not rule))
+            without = problem.replace(rules=tuple(other for other in rules if other is not rule))
             chosen = name if name in methods(problem.kind) else "auto"
-            best = solve(without, chosen, work_limit=work_limit / len(problem.rules), start=deployment)
+            best = solve(without, chosen, work_limit=work_limit / len(rules), start=decision)
             gain = 0.0 if best.objective is None else evaluation.objective - best.objective
             gain = gain if gain > resolution(evaluation.objective) else 0.0
             state = replace(state, gain=gain, proven=(proven, best.status == "optimal"))

@@ -9,11 +9,11 @@ from itertools import accumulate, groupby
 
 from edrp.core.arguments import check_arguments
 from edrp.core.plugins import own
-from edrp.core.problem import Evaluation
+from edrp.core.problem import Evaluation, Margin
 from edrp.core.solution import resolution
 from edrp.core.solve import solve
 from edrp.explanations.course_pool import Course, CoursePool
-from edrp.explanations.margins import Margin, limit_margins, load_margins
+from edrp.explanations.margins import load_margins
 from edrp.placement.changes import Change
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution, Period
@@ -119,7 +119,7 @@ class SequenceExplanation:
     free_bound : proven: nothing costs less even if changes are free; None where a period has no bound.
     bound : proven: nothing costs less; the better of that and the one of the solution.
     better : the best course of all deployments looked at, where it is better than the explained one, and its objective.
-    clashes : why nothing is feasible, in words.
+    clashes, remedies : why nothing is feasible, and what changes that, in words.
     """
 
     course: Course | None
@@ -131,6 +131,7 @@ class SequenceExplanation:
     bound: float | None
     better: tuple[Course, float] | None
     clashes: tuple[str, ...]
+    remedies: tuple[str, ...] = ()
 
     @property
     def busiest(self) -> PeriodExplanation:
@@ -193,7 +194,8 @@ def explain_sequence(
     solution = answer if isinstance(answer, EdrpSequenceSolution) else None
     decision = solution.decision if solution is not None else answer
     if decision is None:
-        return SequenceExplanation(None, None, (), (), (), None, None, None, solution.clashes if solution else ())
+        why = () if solution is None else (solution.clashes, solution.remedies)
+        return SequenceExplanation(None, None, (), (), (), None, None, None, *(why or ((), ())))
     course: Course = problem.read_decision(decision, "deployments")
     evaluation = problem.evaluate(course)
     rivals = tuple(_rival(problem, method, work_limit) for method in RIVALS)
@@ -231,7 +233,7 @@ def _periods(problem: EdrpSequence, course: Course, pool: CoursePool, begins: Se
     for number, (period, outcome) in enumerate(zip(problem.periods, problem.outcomes(course), strict=True)):
         after = course[number]
         loaded = problem.period(number).problem
-        margins = (*limit_margins(loaded, loaded.evaluate(after).metrics), *load_margins(loaded, after))
+        margins = (*loaded.limit_margins(loaded.evaluate(after).metrics), *load_margins(loaded, after))
         raised = pool.with_cost(number, pool.cost(number, more_load(problem, number, MORE_LOAD)))
         yield PeriodExplanation(
             number,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edrp.core.budget import now
+from edrp.core.clash_search import WHOLE
 from edrp.core.methods import Options, get_method, run_method
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, Infeasibility
 from edrp.core.solve import solve
 from edrp.placement.edrp import EdrpProblem, Limits
 from edrp.placement.sequence import EdrpSequence, Period
@@ -15,7 +16,7 @@ ANY = 1e9
 """Gap at which any feasible decision will do."""
 
 
-def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple[str, ...]:
+def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> Infeasibility:
     """Name the first period without a feasible deployment and what clashes there, or the first change that cannot be made.
 
     Parameters
@@ -25,9 +26,9 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple
 
     Returns
     -------
-    tuple of str
+    Infeasibility
         One sentence per demand, each with its period; a sentence about a change where every period by itself is feasible; empty
-        where nothing was found out.
+        where nothing was found out. Remedies are about that period by itself.
     """
     end, loads, known = now() + units, [], set()
     for number, period in enumerate(problem.periods):
@@ -36,10 +37,13 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> tuple
         if load not in known or before is not None:
             loads.append((f"periods[{number}]", problem.period(number, before).problem))
         known.add(load)
-    return clashes_of_one_load(problem.clashes(), loads, units) or _impossible_change(problem, max(0.0, end - now()))
+    found = clashes_of_one_load(problem.clashes(), loads, units, "the period")
+    return found if found.clashes else Infeasibility(_impossible_change(problem, max(0.0, end - now())))
 
 
-def clashes_of_one_load(clashes: Sequence[str], loads: Sequence[tuple[str, EdrpProblem]], units: float) -> tuple[str, ...]:
+def clashes_of_one_load(
+    clashes: Sequence[str], loads: Sequence[tuple[str, EdrpProblem]], units: float, what: str
+) -> Infeasibility:
     """Say what clashes under the first load that has no feasible deployment.
 
     Parameters
@@ -50,17 +54,21 @@ def clashes_of_one_load(clashes: Sequence[str], loads: Sequence[tuple[str, EdrpP
         Names and problems of loads, with what runs before where that matters.
     units
         Units of work for all of them.
+    what
+        What a load belongs to, about which the remedies are.
     """
     if clashes:
         first = clashes[0].partition(":")[0]
-        return tuple(clash for clash in clashes if clash.startswith(f"{first}:"))
+        return Infeasibility(tuple(clash for clash in clashes if clash.startswith(f"{first}:")))
     end = now() + units
     for number, (name, loaded) in enumerate(loads):
         share = max(0.0, end - now()) / (len(loads) - number)
         alone = solve(loaded, work_limit=share, gap=ANY)
         if alone.status == "infeasible":
-            return tuple(f"{name}: {clash}" for clash in alone.clashes or ("has no feasible deployment",))
-    return ()
+            remedies = (text.replace(WHOLE, f"{what} by itself") for text in alone.remedies)
+            sentences = alone.clashes or ("has no feasible deployment",)
+            return Infeasibility(tuple(f"{name}: {text}" for text in sentences), tuple(f"{name}: {text}" for text in remedies))
+    return Infeasibility()
 
 
 def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:

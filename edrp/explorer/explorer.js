@@ -34,7 +34,7 @@
     if (!detail) {
       aside.replaceChildren(...[
         make("h2", {}, "Details"),
-        make("p", { class: "hint" }, "Click on anything in a picture, or go there with ", make("kbd", {}, "Tab"), " and the arrow keys and press ", make("kbd", {}, "Enter"), "."),
+        Object.keys(details).length && make("p", { class: "hint" }, "Click on anything in a picture, or go there with ", make("kbd", {}, "Tab"), " and the arrow keys and press ", make("kbd", {}, "Enter"), "."),
         time && make("p", { class: "hint" }, make("kbd", {}, "Space"), " plays, ", make("kbd", {}, ","), " and ", make("kbd", {}, "."), " step through time."),
         make("p", { class: "hint" }, make("kbd", {}, "d"), " switches between light and dark, ", make("kbd", {}, "Esc"), " clears."),
       ].filter(Boolean));
@@ -361,8 +361,8 @@
   function table(panel) {
     const right = new Set(panel.right || []), side = (index) => (right.has(index) ? { class: "right" } : {});
     const head = make("thead", {}, make("tr", {}, panel.columns.map((name, index) => make("th", { scope: "col", ...side(index) }, name))));
-    const body = make("tbody", {}, panel.rows.map((row) => make("tr", {}, row.map((cell, index) => make("td", side(index), cell)))));
-    return { tools: [], body: [make("div", { class: "scroll tall" }, make("table", {}, head, body))] };
+    const body = make("tbody", {}, panel.rows.map((row) => make("tr", {}, row.map((cell, index) => make("td", { "data-column": panel.columns[index], ...side(index) }, cell)))));
+    return { tools: [], body: [make("div", { class: "scroll tall" }, make("table", panel.columns.length > 3 ? { class: "stacked" } : {}, head, body))] };
   }
 
   // The page.

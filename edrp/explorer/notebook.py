@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edrp.cli.display.explanation import Part, explained_parts
+from edrp.cli.display.explanation import Part, explained_parts, objective_explanation_parts
 from edrp.cli.display.rescale_explanation import explained_rescale_parts
 from edrp.cli.display.sequence_explanation import explained_sequence_parts
-from edrp.cli.display.solution import verdict
+from edrp.cli.display.solution import clash_parts, verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.explanations.objective import ObjectiveExplanation
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.explanations.sequence import SequenceExplanation
@@ -21,7 +22,7 @@ from edrp.migration.rescale.shares import range_text
 from edrp.report.setting import unit_text
 from edrp.report.tables import html_parts
 
-Explained = Explanation | RescaleExplanation | SequenceExplanation
+Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation
 
 
 def html_of(value: Problem | Solution | Explained, problem: Problem | None = None) -> str:
@@ -38,6 +39,8 @@ def html_of(value: Problem | Solution | Explained, problem: Problem | None = Non
         return html_parts(verdict(value), _solution_parts(value, problem))
     if isinstance(value, SequenceExplanation):
         return html_parts("Explanation", explained_sequence_parts(value))
+    if isinstance(value, ObjectiveExplanation):
+        return html_parts("Explanation", objective_explanation_parts(value))
     parts = _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value)
     return html_parts("Explanation", parts)
 
@@ -75,7 +78,7 @@ def _solution_parts(solution: Solution, problem: Problem | None) -> Iterator[Par
         yield table(("metric", "value"), [(name, f"{value:.6g}") for name, value in solution.metrics.items()], right=("value",))
     else:
         yield from kind.display(problem, solution)
-    yield from (f"• {clash}" for clash in solution.clashes)
+    yield from clash_parts(solution)
     yield from solution.notes
 
 

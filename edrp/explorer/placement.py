@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edrp.core.problem import Evaluation
-from edrp.explanations.margins import Margin
-from edrp.explanations.placement import Explanation, explain
+from edrp.core.problem import Evaluation, Margin
+from edrp.explanations.explain import explain
+from edrp.explanations.placement import Explanation
 from edrp.explanations.rules import rule_table
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices

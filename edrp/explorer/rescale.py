@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.explanations.margins import limit_margins
 from edrp.explorer.application import application_graph
 from edrp.explorer.placement import NO_CHANGE, limits_panel, second_best_lines, unplaced_view
 from edrp.explorer.prices import limit_prices
@@ -37,7 +36,7 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution, *, work_lim
     path = slowest.critical_path(problem, deployment) if isinstance(slowest, PathMetric) else ()  # type: ignore[arg-type]
     hot = scene.critical(places, [part.name for part in path])
     graph = scene.graph(places, hot=hot, before=before, change=change)
-    margins = limit_margins(problem, solution.metrics)
+    margins = problem.limit_margins(solution.metrics)
     panels: list[Panel] = [
         graph,
         application_graph(

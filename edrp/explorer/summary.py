@@ -63,7 +63,7 @@ def summary(problem: Problem, solution: Solution) -> dict[str, Any]:
         "certificate": {"text": badge, "tone": badge_tone, "hint": hint},
         "facts": _facts(solution),
         "notes": [*(f"Broken: {why}" for why in solution.broken), *solution.notes],
-        "clashes": list(solution.clashes),
+        "clashes": [*solution.clashes, *solution.remedies],
     }
 
 

@@ -67,6 +67,7 @@ class BimodalScenario(Problem):
     ((100000.0, 50000.0), 100.0)
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lost_revenue",)
     decision_type: ClassVar[Any] = BimodalRun
 
     kind: Literal["bimodal-scenario"] = Field("bimodal-scenario", description="says what the document is")

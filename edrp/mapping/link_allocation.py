@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import compared, exceeds, with_rounding
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SUM_ROUNDING
 from edrp.mapping.server_network import ServerNetwork
@@ -89,6 +89,7 @@ class LinkAllocationProblem(Problem):
     [1.7142857142857142, 1.2857142857142856]
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("lost_revenue", "forwarding")
     decision_type: ClassVar[Any] = tuple[FlowAllocation, ...]
 
     kind: Literal["link-allocation"] = Field("link-allocation", description="says what the document is")
@@ -216,6 +217,12 @@ class LinkAllocationProblem(Problem):
         )
         return Evaluation(lost + forwarding, metrics, broken)
 
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
+        yield from self._rate_margins(
+            [(self.by_name[allocation.flow], allocation) for allocation in self.read_decision(decision)]
+        )
+
     def _malformed(self, decision: tuple[FlowAllocation, ...]) -> Iterator[str]:
         """List why a decision is not one about these flows."""
         names = [allocation.flow for allocation in decision]
@@ -257,6 +264,12 @@ class LinkAllocationProblem(Problem):
 
     def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
         """List links, uplinks and downlinks that carry more than they have."""
+        for margin in self._rate_margins(allocated):
+            if exceeds(margin.value, margin.limit):
+                yield f"{margin.name}: {compared(margin.value, margin.limit, 'used of')}"
+
+    def _rate_margins(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for flow, allocation in allocated:
             if allocation.route is not None:
@@ -266,9 +279,7 @@ class LinkAllocationProblem(Problem):
                 uses.setdefault(("uplink", flow.source), []).append(allocation.public_rate)
                 uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
         for (quantity, *servers), rates in uses.items():
-            used, free = math.fsum(rates), self._rate(quantity, servers)
-            if exceeds(used, free):
-                yield f"{quantity} of {' → '.join(servers)}: {compared(used, free, 'used of')}"
+            yield Margin.of(f"{quantity} of {' → '.join(servers)}", math.fsum(rates), self._rate(quantity, servers), "bytes/s")
 
     def _rate(self, quantity: str, servers: list[str]) -> float:
         if quantity == "bandwidth":

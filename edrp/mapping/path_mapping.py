@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
 from edrp.mapping.costs import CostName, MapFacts, objective
@@ -129,6 +129,12 @@ class MappingProblem(Problem):
                 if name not in self.network.by_name:
                     faults.add_unknown((*location, index), name, "node of the network", self.network.by_name)
 
+    @property
+    def objective_terms(self) -> tuple[str, ...]:  # type: ignore[override]  # they depend on the cost that is chosen
+        """Metrics that add up to the objective, and what is left."""
+        terms = {"additive": ("cost",), "load-balance": ("load_balance",), "public-hops": ("public_hops", "load balance")}
+        return terms.get(self.cost, ("links", "public hops and load balance"))
+
     def evaluate(self, decision: PathMap | Mapping[str, Any]) -> Evaluation:
         """Evaluate a map.
 
@@ -156,6 +162,15 @@ class MappingProblem(Problem):
         metrics["empty_hops"] = float(sum(_passed(route) for route in walks))
         broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
         return Evaluation(objective(self.cost, facts, self.max_links), metrics, broken)
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the use of the free capacity of servers, and of the free rate of links, uplinks and downlinks."""
+        found, used = self.read_decision(decision), Counter[str]()
+        for need, name in zip(self.task.needs, found.nodes, strict=True):
+            used[name] += need  # type: ignore[assignment]  # a counter of amounts
+        servers = self.network.by_name
+        yield from (Margin.of(f"capacity of {name}", need, servers[name].capacity, "1") for name, need in used.items())
+        yield from self._rate_margins(found)
 
     def _malformed(self, decision: PathMap) -> Iterator[str]:
         """List why a decision is not a map of this task."""
@@ -213,6 +228,11 @@ class MappingProblem(Problem):
 
     def _broken_rates(self, decision: PathMap) -> Iterator[str]:
         """List links, uplinks and downlinks that carry more than they have."""
+        for margin in self._rate_margins(decision):
+            yield from _over(margin.name, margin.value, margin.limit)
+
+    def _rate_margins(self, decision: PathMap) -> Iterator[Margin]:
+        """Yield what links, uplinks and downlinks carry against what they have."""
         uses: dict[tuple[str, ...], list[float]] = {}
         for hop, (route, rate) in enumerate(zip(decision.routes, self.task.hop_bandwidths, strict=True)):
             if decision.is_public(hop):
@@ -224,7 +244,7 @@ class MappingProblem(Problem):
         for (quantity, *servers), rates in uses.items():
             free = self._free_rate(quantity, servers)
             used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
-            yield from _over(f"{quantity} of {' → '.join(servers)}", used, free)
+            yield Margin.of(f"{quantity} of {' → '.join(servers)}", used, free, "bytes/s")
 
     def _free_rate(self, quantity: str, servers: list[str]) -> float:
         if quantity == "bandwidth":

@@ -10,13 +10,13 @@ from pydantic import Field, InstanceOf, model_validator
 
 from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
-from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings
+from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings, work_margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
       transitions[1]: sums to 0.9; the probabilities of leaving for each count must sum to 1 (got [0.5, 0.4])
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state", "expected later, discounted")
     decision_type: ClassVar[Any] = PolicyDecision
 
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
@@ -133,6 +134,10 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
             broken += self._disagreements(decision, decision.costs)
         metrics = {**evaluation.metrics, "projected_cost": decision.projected_cost}
         return Evaluation(evaluation.objective + self.discount * decision.projected_cost, metrics, tuple(broken))
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the work of each node against the limit."""
+        yield from work_margins(self.read_decision(decision).intervals, self.work, self.nodes, self.tolerance)
 
     def solution(self, decision: PolicyDecision | None, fields: dict[str, Any]) -> MigrationPolicySolution:
         """The assignment and the moves that lead to it."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from edrp.core.document import Faults, NonNegative, Outcome
 from edrp.core.errors import Fault
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import STATE_RESOLUTION
 from edrp.migration.intervals import Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
-from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes, migration_warnings
+from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes, migration_warnings, work_margins
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
 
@@ -75,6 +76,7 @@ class MigrationSequence(Problem):
     ('step 1: nodes: 3 hold an interval against 4',)
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state",)
     decision_type: ClassVar[Any] = tuple[Nodes, ...]
 
     kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
@@ -162,6 +164,13 @@ class MigrationSequence(Problem):
         }
         metrics["largest_load"] = max((evaluation.metrics["largest_load"] for evaluation in evaluations), default=0.0)
         return Evaluation(moved, metrics, tuple(broken))
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the work of the fullest node after each step against the limit."""
+        for step, after in enumerate(self.read_decision(decision)):
+            loads = work_margins(after, self.work_at(step), self.nodes[step], self.tolerance[step])
+            fullest = max(loads, key=lambda margin: margin.used)
+            yield replace(fullest, name=f"{fullest.name} after step {step}")
 
     def solution(self, decision: tuple[Nodes, ...] | None, fields: dict[str, Any]) -> MigrationSequenceSolution:
         """The steps with the moves of each."""

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, NonNegative
 from edrp.core.errors import Fault
 from edrp.core.limits import compared
-from edrp.core.problem import Evaluation, Problem, read_as
+from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
 from edrp.migration.rules import TaskRule, check_task_rules
@@ -52,6 +52,7 @@ class MigrationProblem(TaskIntervals, Problem):
     4.0
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("moved_state",)
     decision_type: ClassVar[Any] = Assignment
 
     kind: Literal["migration"] = Field("migration", description="says what the document is")
@@ -78,6 +79,10 @@ class MigrationProblem(TaskIntervals, Problem):
         broken = (sentence for rule in self.rules for sentence in rule.broken(rule.misplaced(after)))
         return replace(evaluation, broken=(*evaluation.broken, *broken))
 
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield the work of each node against the limit."""
+        yield from work_margins(self.read_decision(decision), self.work, self.nodes, self.tolerance)
+
     def solution(self, decision: Assignment | None, fields: dict[str, Any]) -> MigrationSolution:
         """The assignment and the moves that lead to it."""
         moves = () if decision is None else moves_between(self.intervals, decision, self.state_size)
@@ -89,6 +94,13 @@ class MigrationProblem(TaskIntervals, Problem):
     def clashes(self) -> tuple[str, ...]:
         """Return the reasons why no assignment is within the load limit."""
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
+
+
+def work_margins(after: Sequence[Interval | None], work: Sequence[float], nodes: int, tolerance: float) -> Iterator[Margin]:
+    """Yield the work of each node against the limit."""
+    limit = load_limit(sum(work), nodes, tolerance)
+    held = {node: sum(work[interval[0] : interval[1]]) for node, interval in enumerate(after) if interval is not None}
+    yield from (Margin.of(f"work of node {node}", load, limit, "1") for node, load in held.items())
 
 
 def evaluate_migration(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, Outcome, Positive
-from edrp.core.problem import Evaluation
+from edrp.core.problem import Evaluation, Margin
 from edrp.core.solution import Solution, resolution
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
 from edrp.placement.deployment import Action, Deployment
@@ -125,6 +125,7 @@ class EdrpPolicyProblem(PlacementOverTime):
     (3.3, ())
     """
 
+    objective_terms: ClassVar[tuple[str, ...]] = ("running", "changing", "expected later, discounted")
     decision_type: ClassVar[Any] = DeploymentPolicy
 
     kind: Literal["edrp-policy"] = Field("edrp-policy", description="says what the document is")
@@ -247,6 +248,11 @@ class EdrpPolicyProblem(PlacementOverTime):
         }
         broken = [*evaluation.broken, *costs.broken, *self._disagreements(policy, costs)]
         return Evaluation(running + changing + self.discount * costs.projected, metrics, tuple(broken))
+
+    def margins(self, decision: Any) -> Iterator[Margin]:
+        """Yield what the first deployment uses of each limit at the level of now."""
+        loaded = self.at_level(self.level_numbers[self.level], self.current).problem
+        yield from loaded.limit_margins(loaded.evaluate(self.read_decision(decision).deployment).metrics)
 
     def _step(self, deployments: Sequence[Deployment], level: int, before: int, after: int) -> tuple[float, list[str]]:
         """Cost of a period at a level and of the change before it, and the limits that they break."""

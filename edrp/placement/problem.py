@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, named_resources
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
-from edrp.core.problem import Evaluation, Problem
+from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.wording import listed
 from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
@@ -125,6 +125,16 @@ class StreamPlacement(Problem):
     @abstractmethod
     def terms(self) -> tuple[Term, ...]:
         """Every metric with its weight and limit."""
+
+    def limit_margins(self, metrics: Mapping[str, float]) -> tuple[Margin, ...]:
+        """How much is used of every limit on a metric, by the values of the metrics."""
+        parts = []
+        for term in self.terms:
+            if term.limit is not None:
+                metric, value = self.metrics[term.metric], metrics[term.metric]
+                used = metric.scaled(value) / term.scaled_limit
+                parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
+        return tuple(parts)
 
     @property
     def counted_metrics(self) -> frozenset[str]:

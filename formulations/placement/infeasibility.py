@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from edrp.core.budget import now, units_left
+from edrp.core.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
+from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
 from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
-from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
 
 MAX_EXPLANATION_WORK = 20.0
-"""Seconds that the whole explanation may take."""
+"""Units of work that the whole explanation may take."""
 
-UNEXAMINED = "there was no time to find out which of these are needed for the clash, and by how much limits are missed"
-"""Follows demands of which not all were examined."""
+NOTHING = Answer("none", "finished")
+
+EACH_ALONE = "each of these alone leaves nothing feasible: all of them have to be changed"
 
 LOOSE = 1000.0
 """Multiple of a limit up to which the explanation says by how much the limit is missed."""
@@ -37,11 +40,13 @@ class Demand:
 
     Attributes
     ----------
+    name : the condition in a few words.
     text : the condition in words.
     drop : makes a problem without it.
     limit : the metric, if the condition is the limit of one.
     """
 
+    name: str
     text: str
     drop: Callable[[Any], Any]
     limit: str = ""
@@ -65,71 +70,87 @@ class Prover:
         """Units of work left, below 0 when the deadline has passed."""
         return min(self.deadline - now(), units_left())
 
-    def decide(self, problem: PlacementProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
-        """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
+    def decide(self, problem: PlacementProblem, metric: str = "cost", gap: float = 1e9) -> Answer:
+        """Minimise one metric; with the default gap any feasible deployment will do. Status "none" where time is up."""
+        if self.units <= 0:
+            return NOTHING
         single = _for_metric(problem, metric) if isinstance(problem, EdrpProblem) else problem
         with derived_once(single):
             try:
                 method = next(iter(self.methods(single)), None)
-                if method is None or self.units <= 0:
-                    return "none", None
-                answer = method.run(single, Options(work_limit=min(self.units, MAX_EXPLANATION_WORK), gap=gap))
+                if method is None:
+                    return NOTHING
+                return method.run(single, Options(work_limit=self.units, gap=gap))
             except (ProblemTooLargeError, OutOfTimeError):  # nothing exact can be said of a problem of this size, or in this time
-                return "none", None
-        return ("feasible" if answer.decision is not None else answer.status), answer.decision
+                return NOTHING
+
+    def verdict(self, problem: PlacementProblem) -> Verdict:
+        """Whether a problem is feasible."""
+        answer = self.decide(problem)
+        return "feasible" if answer.decision is not None else "infeasible" if answer.status == "infeasible" else "unknown"
 
 
 def explain_infeasibility(
     problem: PlacementProblem, methods: Callable[[Any], Sequence[Method]], units: float = MAX_EXPLANATION_WORK
-) -> tuple[str, ...]:
-    """Name demands that cannot be met together, such that leaving any one of them out helps.
+) -> Infeasibility:
+    """Name demands that cannot be met together, each of which is needed for that, and what makes the whole problem feasible.
 
     Operators that are overloaded, fit on no node, or only where rules forbid it, are reported alone, then nodes that offer less
-    than the operators need that must run there. Otherwise candidate sets, resources, loads, rules and limits are dropped one
-    after the other (deletion filter): those that stay are needed for the clash. For each limit that stays, the sentence says
-    how far it would have to be loosened.
+    than the operators need that must run there. Otherwise candidate sets, resources, loads, rules and limits are dropped
+    (deletion filter): those that stay are needed for the clash. For each limit among them without which the whole problem is
+    feasible, the sentence says how far it would have to be loosened.
 
     Parameters
     ----------
     methods
         Finds exact methods that take a problem; the first of them decides whether it is feasible.
     units
-        Units of work, after a first question that may take as long, but not beyond the limits of `edrp.solve`; demands that
-        are not examined by then stay in the list, which is then not minimal, and a last sentence says so.
+        Units of work, but not beyond the limits of `edrp.solve`; demands that are not examined by then stay in the list, which is
+        then not minimal, and a remedy says so.
 
     Returns
     -------
-    tuple of str
+    Infeasibility
         One sentence per demand; empty if the problem turns out to be feasible.
     """
     if alone := (*_overloaded(problem), *homeless_operators(problem)):
-        return alone
+        return Infeasibility(alone, (EACH_ALONE,) if len(alone) > 1 else ())
     if short := _short(problem):
-        return short
-    if Prover(methods, now() + units).decide(_cheapest(problem))[0] == "feasible":
-        return ()
-    prover = Prover(methods, now() + units)
-    clashing, relaxed = clashing_demands(problem, prover)
-    sentences = tuple(_with_remedy(demand, relaxed, prover) for demand in clashing)
-    return sentences if prover.units > 0 else (*sentences, UNEXAMINED)
+        return Infeasibility(short)
+    known = demands(problem)
+    found = clashing_demands(feasibility_problem(problem), known, Prover(methods, now() + units))
+    return Infeasibility(found.sentences([demand.text for demand in known]), found.remedies)
 
 
-def clashing_demands(problem: PlacementProblem, prover: Prover) -> tuple[list[Demand], Any]:
-    """The demands of an infeasible problem that the deletion filter keeps, and the problem with these demands only."""
-    current, clashing = _cheapest(problem), []
-    for demand in demands(problem):
+def clashing_demands(problem: Any, known: Sequence[Demand], prover: Prover) -> Findings:
+    """The demands of an infeasible problem that clash, and what makes the whole problem feasible."""
+
+    def decide(kept: frozenset[int]) -> Verdict:
         try:
-            without = demand.drop(current)
+            return prover.verdict(without(problem, [demand for k, demand in enumerate(known) if k not in kept]))
         except InvalidInstanceError:  # wider candidate sets may need links that are not there
-            continue
-        if prover.decide(without)[0] == "infeasible":
-            current = without
-        else:
-            clashing.append(demand)
-    return clashing, current
+            return "impossible"
+
+    def relax(number: int, left_out: frozenset[int], values: dict[int, float]) -> Relaxed | None:
+        limits = {known[k].limit: value for k, value in values.items()}
+        relaxed = without(problem, [known[k] for k in sorted(left_out) if k not in values])
+        for name, value in limits.items():
+            relaxed = _limited(relaxed, name, value)
+        return (
+            _best_value(relaxed, problem.limits.of(known[number].limit), known[number].limit, prover)
+            if known[number].limit
+            else None
+        )
+
+    return find_clash([demand.name for demand in known], decide, relax)
 
 
-def _cheapest(problem: PlacementProblem) -> PlacementProblem:
+def without(problem: Any, dropped: Iterable[Demand]) -> Any:
+    """The problem without some of its demands."""
+    return reduce(lambda relaxed, demand: demand.drop(relaxed), dropped, problem)
+
+
+def feasibility_problem(problem: PlacementProblem) -> PlacementProblem:
     """Any objective will do; cost is the easiest to express and needs a limit, here one that never binds."""
     if any(not rule.hard for rule in problem.rules):
         problem = problem.replace(rules=tuple(rule for rule in problem.rules if rule.hard))
@@ -163,19 +184,20 @@ def demands(problem: Any) -> list[Demand]:
 def _candidates(operator: OperatorBase) -> Demand:
     nodes = operator.candidates or ()
     shown = ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
-    return Demand(f"candidates of {operator.name}: {shown}", lambda problem: _changed(problem, operator.name, candidates=None))
+    name = f"candidates of {operator.name}"
+    return Demand(name, f"{name}: {shown}", lambda problem: _changed(problem, operator.name, candidates=None))
 
 
 def _min_replicas(operator: Operator) -> Demand:
-    text = f"min_replicas of {operator.name}: {operator.min_replicas}"
-    return Demand(text, lambda problem: _changed(problem, operator.name, min_replicas=1))
+    name = f"min_replicas of {operator.name}"
+    return Demand(name, f"{name}: {operator.min_replicas}", lambda problem: _changed(problem, operator.name, min_replicas=1))
 
 
 def load_demand(problem: StreamPlacement, operator: Operator, min_replicas: int) -> Demand:
     """The demand that the load of an operator is served, which takes some replicas at least."""
     load = problem.application.load(operator.name)
     text = f"{operator.name}: its load of {load:.6g} tuples/s needs at least {min_replicas} replicas"
-    return Demand(text, lambda problem: _changed(problem, operator.name, latency=None))
+    return Demand(f"the load of {operator.name}", text, lambda problem: _changed(problem, operator.name, latency=None))
 
 
 def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
@@ -195,19 +217,21 @@ def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
     limited = {node: room for node in problem.network.by_name if math.isfinite(room := usable(problem, node, name))}
     offers = enumerated([f"{node} {room:.6g}" for node, room in limited.items()])
     needs = enumerated([f"{operator} {use[operator] * replicas:.6g}" for operator, replicas in needed.items() if use[operator]])
-    return Demand(f"{name} of the nodes: {offers}; the operators need at least {need:.6g} ({needs})", drop)
+    title = f"{name} of the nodes"
+    return Demand(f"limits on {title}", f"{title}: {offers}; the operators need at least {need:.6g} ({needs})", drop)
 
 
 def _rule(rule: Rule) -> Demand:
     def drop(problem: PlacementProblem) -> PlacementProblem:
         return problem.replace(rules=tuple(other for other in problem.rules if other.name != rule.name))
 
-    return Demand(rule.demand, drop)
+    return Demand(f"rule '{rule.name}'", rule.demand, drop)
 
 
 def _limit(problem: EdrpProblem, name: str) -> Demand:
-    text = f"limits.{name}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
-    return Demand(text, lambda problem: _limited(problem, name, cost_ceiling(problem) if name == "cost" else None), name)
+    title = f"limits.{name}"
+    text = f"{title}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
+    return Demand(title, text, lambda problem: _limited(problem, name, cost_ceiling(problem) if name == "cost" else None), name)
 
 
 def _limited(problem: EdrpProblem, name: str, limit: float | None) -> EdrpProblem:
@@ -220,19 +244,14 @@ def _changed(problem: PlacementProblem, operator: str, **changes: object) -> Pla
     return problem.replace(application=application.replace(operators=operators))
 
 
-def _with_remedy(demand: Demand, relaxed: Any, prover: Prover) -> str:
-    """The demand in words; for a limit also the best value that the other demands allow."""
-    if not demand.limit:
-        return demand.text
-    metric, limit = relaxed.metrics[demand.limit], relaxed.limits.of(demand.limit)
-    assert limit is not None
-    loosened = max(limit**LOOSE, 1e-9) if demand.limit == "availability" else limit * LOOSE
-    _, decision = prover.decide(_limited(relaxed, demand.limit, loosened), demand.limit, gap=1e-6)
-    if decision is None:
-        return demand.text
-    best = metric.evaluate(relaxed, decision)
-    side = "at most" if demand.limit == "availability" else "at least"
-    return f"{demand.text}; it is {side} {best:.6g}".rstrip() + (f" {metric.unit}" if metric.unit != "1" else "")
+def _best_value(problem: EdrpProblem, limit: float, name: str, prover: Prover) -> Relaxed | None:
+    """The best value of a metric within all limits but its own; None where nothing is found up to a multiple of that."""
+    metric, is_minimum = problem.metrics[name], name == "availability"
+    loosened = _limited(problem, name, max(limit**LOOSE, 1e-9) if is_minimum else limit * LOOSE)
+    answer = prover.decide(loosened, name, gap=1e-6)
+    if answer.decision is None or not loosened.evaluate(answer.decision).feasible:
+        return None
+    return Relaxed(metric.evaluate(loosened, answer.decision), metric.unit, answer.status == "optimal", is_minimum)
 
 
 def _min_stable_replicas(problem: PlacementProblem, operator: Any) -> int:

@@ -89,7 +89,7 @@ def test_rows_of_other_kinds_are_named_too(examples):
 def test_without_time_all_that_was_added_is_listed(word_count, monkeypatch):
     formulation = apart(word_count)
     monkeypatch.setattr(clashes, "get_backend", None)  # no question is asked
-    listed = clashes.explain_infeasible_program(formulation, "highs", 0.0)
+    listed = clashes.explain_infeasible_program(formulation, "highs", 0.0).clashes
     assert [own(f"row 'apart on {node}'") in listed for node in word_count.network.by_name] == [True] * 3
 
 

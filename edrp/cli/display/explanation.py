@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from edrp.cli.display.placement import placement_table
+from edrp.cli.display.solution import clash_parts
 from edrp.cli.terminal import table
-from edrp.core.problem import Evaluation
-from edrp.explanations.margins import Margin
-from edrp.explanations.placement import CostPart, Explanation, Share, explain
+from edrp.core.problem import Evaluation, Margin, Problem
+from edrp.core.solution import Solution
+from edrp.core.wording import enumerated
+from edrp.explanations.explain import explain
+from edrp.explanations.objective import ObjectiveExplanation
+from edrp.explanations.placement import CostPart, Explanation, Share
 from edrp.explanations.rules import rule_table
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
 from edrp.placement.edrp import EdrpSolution
@@ -22,8 +26,8 @@ from edrp.report.tables import Table
 
 Part = Table | Text | str
 
-MAX_NODE_LOADS = 10
-"""Loads of nodes that are shown."""
+MAX_NODE_LOADS, MAX_MARGINS = 10, 20
+"""Loads of nodes, and limits of other kinds, that are shown."""
 
 
 def explanation_parts(
@@ -39,9 +43,7 @@ def explanation_parts(
 def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
     """The parts of an explanation besides where replicas run; actions only where something runs already."""
     if explanation.deployment is None or explanation.evaluation is None:
-        why = "These cannot hold together:" if explanation.clashes else "No deployment to explain."
-        yield Text(why, "red")
-        yield from (f"• {clash}" for clash in explanation.clashes)
+        yield from clash_parts(explanation, "No deployment to explain.")
         return
     yield from (f"Nodes {_listed(group)} are alike: exchanging them changes nothing." for group in explanation.alike)
     for scaling in explanation.scalings:
@@ -64,6 +66,30 @@ def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part
         yield table(rules.columns, rules.rows, rules.caption)
     if explanation.second_best is not None:
         yield from second_best_parts(explanation.second_best, explanation.evaluation)
+
+
+def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[Part]:
+    """What each term costs, what binds, and what rules cost, for any kind of problem."""
+    evaluation = explanation.evaluation
+    if evaluation is None:
+        yield from clash_parts(explanation, "No decision to explain.")
+        return
+    rows = [(name, f"{amount:.6g}", percent(amount, evaluation.objective)) for name, amount in explanation.parts.items()]
+    yield table(("part", "amount", "share"), rows, f"Objective {evaluation.objective:.9g}", right=("amount", "share"))
+    yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken)
+    if explanation.bound is not None:
+        distance = max(0.0, evaluation.objective - explanation.bound)
+        yield f"Proven: nothing is better by more than {distance:.3g}." if distance else "Proven: nothing is better."
+    if explanation.margins:
+        yield margin_table(explanation.margins[:MAX_MARGINS])
+        names = enumerated([margin.name for margin in explanation.binding])
+        yield f"Used up: {names}." if names else f"No limit is used up; most used is {explanation.margins[0].name}."
+    yield from (f"• {state.rule.demand}: {state.worth}" for state in explanation.rules if state.worth)
+
+
+def generic_parts(problem: Problem, solution: Solution, work_limit: float | None) -> Iterator[Part]:
+    """The explanation of a solution of a kind that has none of its own."""
+    return objective_explanation_parts(explain(problem, solution, work_limit=work_limit))
 
 
 def _listed(nodes: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from edrp.cli.display.explanation import (
     Part,
     cost_table,
     margin_table,
+    objective_explanation_parts,
     objective_parts,
     path_table,
     percent,
@@ -17,20 +18,19 @@ from edrp.cli.display.explanation import (
 )
 from edrp.cli.display.rescale import operator_table, replica_tables
 from edrp.cli.terminal import table
-from edrp.explanations.rescale import Remedy, RescaleExplanation, explain_rescale, replica_text
-from edrp.formulations.second_best import SECOND_BEST_WORK
+from edrp.explanations.explain import explain
+from edrp.explanations.objective import ObjectiveExplanation
+from edrp.explanations.rescale import Remedy, RescaleExplanation, replica_text
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.report.tables import Table
 
 
 def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, work_limit: float | None) -> Iterator[Part]:
     """Where replicas run, the objective, the critical path, cost, what decides, limits, and what would help."""
-    if solution.deployment is None:
-        yield Text("These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
-        yield from (f"• {clash}" for clash in solution.clashes)
+    explanation = explain(problem, solution, work_limit=work_limit)
+    if isinstance(explanation, ObjectiveExplanation):  # there is no deployment
+        yield from objective_explanation_parts(explanation)
         return
-    limit = SECOND_BEST_WORK if work_limit is None else work_limit
-    explanation = explain_rescale(problem, solution.deployment, work_limit=limit)
     yield operator_table(problem, explanation.deployment)
     yield from replica_tables(problem, explanation.deployment)
     yield from explained_rescale_parts(explanation)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from edrp.cli.display.explanation import Part
 from edrp.cli.display.sequence import SHOWN_COURSES, course_table
+from edrp.cli.display.solution import clash_parts
 from edrp.cli.terminal import table
 from edrp.explanations.sequence import COMPARISON_WORK, SequenceExplanation, explain_sequence
 from edrp.explanations.sequence_text import better_sentence, change_table, deciding_sentences, period_table, rival_table, worth
@@ -28,8 +29,7 @@ def explained_sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]
     """The objective next to its rivals, what decides, every change with its cost and worth, and a better course if there is."""
     evaluation = explanation.evaluation
     if evaluation is None:
-        yield Text("These cannot hold together:" if explanation.clashes else "No deployments to explain.", "red")
-        yield from (f"• {clash}" for clash in explanation.clashes)
+        yield from clash_parts(explanation, "No deployments to explain.")
         return
     yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken[:SHOWN_COURSES])
     yield _shown(rival_table(explanation))

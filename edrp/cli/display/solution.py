@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 
@@ -68,12 +69,16 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
     kind = find_kind(problem.kind)
     display = metric_parts if kind is None or kind.display is None else kind.display
     show(console, display(problem, solution))
-    if solution.clashes:
-        say(console, "These cannot hold together:")
-    for clash in solution.clashes:
-        say(console, f"• {clash}")
+    show(console, clash_parts(solution))
     for note in solution.notes:
         say(console, note)
+
+
+def clash_parts(why: Any, otherwise: str = "") -> Iterator[str]:
+    """What a solution or an explanation says of why nothing is feasible, or another sentence where nothing clashes."""
+    if heading := "These cannot hold together:" if why.clashes else otherwise:
+        yield heading
+    yield from (f"• {sentence}" for sentence in (*why.clashes, *why.remedies))
 
 
 def verdict(solution: Solution) -> str:
@@ -102,6 +107,8 @@ def _figures(solution: Solution) -> str:
     if solution.proof == "checked certificate" and solution.status in ("feasible", "none"):
         parts.append("the bound is proven by a certificate that was checked")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
+    if explaining := solution.seconds.get("explain", 0.0):
+        parts.append(f"{explaining:.2f} s to find out why nothing is feasible")
     if compiling := solution.seconds.get("compile", 0.0):
         parts.append(f"{compiling:.2f} s to compile kernels (once)")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
+from edrp.core.clash_search import Relaxed
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Options, get_method
 from edrp.core.program import Linear
+from edrp.core.solution import Infeasibility
 from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions
@@ -71,11 +74,11 @@ def _formulation(arrays: KeyedArrays, name: str, started: float) -> RescaleFormu
     return RescaleFormulation(arrays.problem, name, program, program.objective, perf_counter() - started, expressions)
 
 
-def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, ...]:
-    """Name limits, resources and rules that cannot be met together, such that leaving any one of them out helps.
+def explain_infeasibility(problem: RescaleProblem, units: float) -> Infeasibility:
+    """Name limits, resources and rules that cannot be met together, each of which is needed for that.
 
-    Operators that are overloaded or find no room on their nodes are reported alone. For each limit, the sentence says how far
-    it would have to be loosened.
+    Operators that are overloaded or find no room on their nodes are reported alone. For each limit without which the whole
+    problem is feasible, the sentence says how far it would have to be loosened.
 
     Parameters
     ----------
@@ -84,21 +87,30 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
     """
     deadline = now() + units
     if alone := problem.clashes():
-        return alone
+        return Infeasibility(alone)
     try:
         formulation = _formulation(_with_all_rows(problem), "ranges", perf_counter())
     except ProblemTooLargeError:
-        return ()
+        return Infeasibility()
     demands = limit_demands(formulation)
-    clashing = Question(formulation.program, demands, "highs", deadline).filtered(demands)
-    texts = [demand.text for demand in clashing]
-    limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts if text.startswith(LIMITS)}
-    needed = problem.replace(rules=tuple(rule for rule in problem.rules if rule.demand in texts))
-    remedies = {text: text + _best_value(needed, name, limits, deadline) for name, text in limits.items()}
-    return (*_needed_loads(problem, texts, deadline), *(remedies.get(text, text) for text in texts))
+
+    def relax(number: int, left_out: frozenset[int], values: dict[int, float]) -> Relaxed | None:
+        name = demands[number].name.removeprefix(LIMITS)
+        gone = {demands[other].text for other in left_out}
+        rules = [rule for rule in problem.rules if rule.hard and rule.demand not in gone]
+        limits: dict[str, float | None] = {demands[k].name.removeprefix(LIMITS): values.get(k) for k in left_out}
+        if not all(hasattr(problem.limits, metric) for metric in limits):
+            return None  # a demand is no limit
+        limits[name] = LOOSE * (problem.limits.of(name) or 1.0)
+        return _best_value(problem, name, {"rules": rules, "limits": problem.limits.replace(**limits)}, deadline)
+
+    found = Question(formulation.program, demands, "highs", deadline).find_clash(relax)
+    texts = [demand.text for demand in demands]
+    loads = _needed_loads(problem, {texts[number] for number in found.clash}, deadline)
+    return Infeasibility((*loads, *found.sentences(texts)), found.remedies)
 
 
-def _needed_loads(problem: RescaleProblem, texts: Sequence[str], deadline: float) -> Iterator[str]:
+def _needed_loads(problem: RescaleProblem, texts: Collection[str], deadline: float) -> Iterator[str]:
     """Loads without which the demands that clash do not: those of operators that need more replicas than `min_replicas`."""
     for operator in problem.application.operators:
         fewest = possible_replicas(problem, operator)[0]
@@ -107,24 +119,22 @@ def _needed_loads(problem: RescaleProblem, texts: Sequence[str], deadline: float
             without = load.drop(problem)
             formulation = _formulation(_with_all_rows(without), "ranges", perf_counter())
             demands = limit_demands(formulation)
-            needed = [demand for demand in demands if demand.text in texts]
-            if Question(formulation.program, demands, "highs", deadline).is_infeasible(needed):
+            needed = frozenset(number for number, demand in enumerate(demands) if demand.text in texts)
+            if Question(formulation.program, demands, "highs", deadline).verdict(needed) == "infeasible":
                 problem = without
             else:
                 yield load.text + problem.heaviest_text
 
 
-def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadline: float) -> str:
-    """The least value of a metric within the other limits, as the end of a sentence; empty where it is not found in time."""
-    bounds: dict[str, float | None] = {other: problem.limits.of(other) for other in limits}
-    bounds[name] = LOOSE * (bounds[name] or 1.0)
+def _best_value(problem: RescaleProblem, name: str, changes: dict[str, Any], deadline: float) -> Relaxed | None:
+    """The least value of a metric in a changed problem; None where it is not found in time, or the change is none."""
     try:
-        relaxed = problem.replace(weights={name: 1.0}, limits=bounds)
+        relaxed = problem.replace(**changes, weights={name: 1.0})
         options = Options(work_limit=max(0.0, deadline - now()), gap=1e-6)
         answer = get_method("highs", problem.kind).run(relaxed, options)
     except (InvalidInstanceError, OutOfTimeError, ProblemTooLargeError):  # the limit is beyond its range, or the time
-        return ""
-    if answer.status != "optimal":
-        return ""
+        return None
+    if answer.decision is None:
+        return None
     metric = relaxed.metrics[name]
-    return f"; it is at least {metric.evaluate(relaxed, answer.decision):.6g} {metric.unit}".removesuffix(" 1")
+    return Relaxed(metric.evaluate(relaxed, answer.decision), metric.unit, answer.status == "optimal")

@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import json
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -299,12 +298,10 @@ def test_explain_calls_nothing_better_second_best(run, examples, tmp_path, reade
     assert "Second best" not in result.out
 
 
-def test_a_command_that_is_named_can_be_typed(run, examples, tmp_path):
-    """What is no deployment is not explained; the file's name has a space and what a shell would take for a second command."""
-    file = tmp_path / "a b; c.json"
-    file.write_bytes((examples / "migration.json").read_bytes())
-    told = " ".join(run("explain", file).err.split())
-    assert shlex.split(told.partition("`")[2].partition("`")[0]) == ["edrp", "solve", str(file)]
+def test_a_solution_of_a_kind_without_an_explanation_of_its_own_is_explained(run, examples):
+    told = run("explain", examples / "mapping.json").out
+    assert "cost       4  100.0 %" in told
+    assert "Used up: capacity of hall." in told
 
 
 def test_schema_without_a_kind_lists_the_kinds_of_documents(run):

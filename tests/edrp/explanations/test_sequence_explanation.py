@@ -157,10 +157,10 @@ def test_rivals_and_the_bound_with_free_changes():
 
 def test_infeasible_sequences_name_the_period_or_the_change():
     problems = EdrpSequenceCheckProblems().infeasible()
-    assert explain_sequence_infeasibility(problems["overload"], 20.0) == (
+    assert explain_sequence_infeasibility(problems["overload"], 20.0).clashes == (
         "periods[1]: work: with 2 replicas at most it cannot serve its load of 25 tuples/s",
     )
-    (why,) = explain_sequence_infeasibility(problems["downtime"], 20.0)
+    (why,) = explain_sequence_infeasibility(problems["downtime"], 20.0).clashes
     assert why.startswith("periods[1]: limits.downtime of 1 s rules out every change that is needed")
     explanation = edrp.explain(problems["overload"], edrp.solve(problems["overload"]))
     assert explanation.course is None
@@ -170,7 +170,7 @@ def test_infeasible_sequences_name_the_period_or_the_change():
 def test_limits_that_clash_in_one_period_are_named_as_for_one_deployment():
     problem = day(5.0, 15.0, limit=0.5)
     periods = [problem.periods[0], problem.periods[1].replace(limits={"cost": 1.0, "response_time": 0.5})]
-    clashes = explain_sequence_infeasibility(problem.replace(periods=periods), 20.0)
+    clashes = explain_sequence_infeasibility(problem.replace(periods=periods), 20.0).clashes
     assert clashes
     assert all(clash.startswith("periods[1]: ") for clash in clashes)
     assert any("limits.cost" in clash for clash in clashes)

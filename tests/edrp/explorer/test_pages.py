@@ -64,7 +64,8 @@ DRAWN = """() => ({
     panels: [...document.querySelectorAll('.panel')].map(panel => panel.querySelectorAll('rect, path, td').length),
     items: document.querySelectorAll('.item').length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    cropped: [...document.querySelectorAll('.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .gauges, .bar, .legend')]
+    cropped: [...document.querySelectorAll(
+        '.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .panel.table .scroll, .gauges, .bar, .legend')]
         .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
         .map(one => one.className),
     crossed: [...document.querySelectorAll('.labels text')].filter(label => {
@@ -76,6 +77,7 @@ DRAWN = """() => ({
         });
     }).map(label => label.textContent),
     small: [...document.querySelectorAll('button, input')].filter(one => one.getBoundingClientRect().height < 24).length,
+    says_click: document.querySelector('aside').textContent.includes('Click on'),
     theme: document.documentElement.dataset.theme,
     injected: document.querySelectorAll('img, iframe, script').length,
 })"""
@@ -146,6 +148,7 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     assert found["overflow"] == 0
     assert found["crossed"] == []
     assert found["injected"] == 0, "what is embedded is gone once it is drawn"
+    assert found["says_click"] == (found["items"] > 0)
     if opened.page.locator("input[type=range]").count():
         opened.page.keyboard.press(".")
         opened.page.evaluate(

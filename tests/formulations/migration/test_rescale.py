@@ -58,7 +58,7 @@ def test_limits_that_clash_are_named(examples):
     solution = edrp.solve(tight, "highs")
     assert solution.status == "infeasible"
     (told,) = [clash for clash in solution.clashes if clash.startswith("limits.cost")]
-    cheapest = edrp.solve(problem.replace(weights={"cost": 1.0}, limits={"cost": 20.0}), "highs")
+    cheapest = edrp.solve(tight.replace(weights={"cost": 1.0}, limits=problem.limits.replace(cost=20.0)), "highs")
     assert told.endswith(f"; it is at least {cheapest.metrics['cost']:.6g} money/h")
 
 

@@ -6,8 +6,17 @@ import edrp
 from edrp.auto.choices import proofs
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import deadline, now
+from edrp.core.clash_search import UNEXAMINED
+from edrp.core.solution import Infeasibility
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
+from edrp.formulations.placement.infeasibility import (
+    Prover,
+    clashing_demands,
+    demands,
+    explain_infeasibility,
+    feasibility_problem,
+    without,
+)
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.shortage import homeless_operators, shortages
 
@@ -39,16 +48,18 @@ def two_operators(**changes: object) -> EdrpProblem:
 def test_every_demand_named_is_needed(seed):
     """Together infeasible, feasible without any one of them: checked by brute force."""
     problem = random_problem(seed, combinations_limit=5e3)
-    kept, relaxed = clashing_demands(problem, Prover(proofs))
-    assert kept
+    known = demands(problem)
+    clash = clashing_demands(feasibility_problem(problem), known, Prover(proofs)).clash
+    relaxed = without(feasibility_problem(problem), [demand for k, demand in enumerate(known) if k not in clash])
+    assert clash
     assert brute_force(relaxed)[0] is None
-    for demand in kept:
-        assert brute_force(demand.drop(relaxed))[0] is not None, demand.text
+    for k in clash:
+        assert brute_force(known[k].drop(relaxed))[0] is not None, known[k].text
 
 
 def test_a_single_limit_says_how_far_it_is_out_of_reach():
     problem = two_operators(limits={"cost": 5.5})
-    assert explain_infeasibility(problem, proofs) == (
+    assert explain_infeasibility(problem, proofs).clashes == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "limits.cost: 5.5 money/h; it is at least 6 money/h",
     )
@@ -57,7 +68,7 @@ def test_a_single_limit_says_how_far_it_is_out_of_reach():
 def test_clashing_limits_are_named_together():
     """Two replicas do not fit next to the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
     problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
-    found = explain_infeasibility(problem, proofs)
+    found = explain_infeasibility(problem, proofs).clashes
     assert found == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
         "resources of the nodes: edge 2 and cloud 2; the operators need at least 3 (reader 1 and parser 2)",
@@ -69,13 +80,15 @@ def test_an_overloaded_operator_is_reported_alone():
     problem = two_operators()
     operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
     single = problem.replace(application=problem.application.replace(operators=operators))
-    assert explain_infeasibility(single, proofs) == ("parser: with a single replica it cannot serve its load of 900 tuples/s",)
+    assert explain_infeasibility(single, proofs).clashes == (
+        "parser: with a single replica it cannot serve its load of 900 tuples/s",
+    )
 
 
 def test_an_operator_that_fits_nowhere_is_reported_alone():
     nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
     problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem, proofs) == (
+    assert explain_infeasibility(problem, proofs).clashes == (
         "resources of reader: a replica needs 1, no candidate offers more than the 0.5 of edge (0.5 short)",
     )
 
@@ -105,7 +118,7 @@ def test_nodes_with_too_little_room_are_named_with_amounts(amounts, ingest, told
         application={"operators": operators, "streams": [{"source": "ingest", "target": "parser"}]},
         network={"nodes": nodes, "between_zones": {"delay": 0.01}},
     )
-    clashes = explain_infeasibility(problem, proofs)
+    clashes = explain_infeasibility(problem, proofs).clashes
     assert clashes[-1].startswith(told)
     if "parser" in told:
         assert clashes[0] == "parser: its load of 900 tuples/s needs at least 2 replicas"
@@ -129,7 +142,7 @@ def test_least_availability_is_a_limit_from_below():
         },
         limits={"cost": 10.0, "availability": 0.95},
     )
-    clashes = explain_infeasibility(problem, proofs)
+    clashes = explain_infeasibility(problem, proofs).clashes
     assert clashes == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
 
 
@@ -148,11 +161,11 @@ def test_candidates_that_cannot_be_widened_are_not_blamed():
             "streams": [{"source": "reader", "target": "parser"}],
         },
     )
-    assert explain_infeasibility(problem, proofs) == ("limits.cost: 10 money/h; it is at least 11 money/h",)
+    assert explain_infeasibility(problem, proofs).clashes == ("limits.cost: 10 money/h; it is at least 11 money/h",)
 
 
 def test_a_feasible_problem_has_nothing_to_explain():
-    assert explain_infeasibility(two_operators(), proofs) == ()
+    assert explain_infeasibility(two_operators(), proofs) == Infeasibility()
 
 
 def test_a_solution_carries_the_explanation():
@@ -161,15 +174,15 @@ def test_a_solution_carries_the_explanation():
 
 
 def test_out_of_time_nothing_is_left_out():
-    """Demands that were not examined stay, and a last sentence says so."""
+    """Demands that were not examined stay, and a remedy says so."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
-    *demands, last = explain_infeasibility(problem, proofs, units=0.0)
-    assert len(demands) == 5
-    assert last.startswith("there was no time to find out")
+    found = explain_infeasibility(problem, proofs, units=0.0)
+    assert len(found.clashes) == 5
+    assert found.remedies == (UNEXAMINED,)
 
 
 def test_the_explanation_ends_with_the_time_limit_of_all_that_is_done():
     """Twenty units would be its own, but the limit of `edrp.solve` has passed."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
     with deadline(now()):
-        assert explain_infeasibility(problem, proofs, units=20.0)[-1].startswith("there was no time to find out")
+        assert explain_infeasibility(problem, proofs, units=20.0).remedies == (UNEXAMINED,)

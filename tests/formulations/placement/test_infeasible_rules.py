@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.formulations.placement.infeasibility import Prover, clashing_demands
+from edrp.formulations.placement.infeasibility import Prover, clashing_demands, demands, feasibility_problem, without
 from edrp.placement.rules import Apart, AtLeastZones, Forbidden, Required
 
 NODES = [
@@ -75,11 +75,13 @@ def test_rules_that_clash_are_named_and_no_others(make, rules, needs, told):
 @pytest.mark.parametrize("make", [latency_aware, classic])
 def test_without_any_one_demand_that_is_named_there_is_a_deployment(make):
     problem = make([HARMLESS, AtLeastZones(name="two", operators=("parse",), zones=2)], (0.5, 1.5))
-    kept, relaxed = clashing_demands(problem, Prover(lambda part: [edrp.methods(part.kind)["highs"]]))
-    assert [demand.text.partition(":")[0] for demand in kept][-2:] == ["cpu of the nodes", "rule 'two'"]
+    known = demands(problem)
+    clash = clashing_demands(feasibility_problem(problem), known, Prover(lambda part: [edrp.methods(part.kind)["highs"]])).clash
+    relaxed = without(feasibility_problem(problem), [demand for k, demand in enumerate(known) if k not in clash])
+    assert [known[k].text.partition(":")[0] for k in clash][-2:] == ["cpu of the nodes", "rule 'two'"]
     assert edrp.solve(relaxed, "highs").status == "infeasible"
-    for demand in kept:
-        assert edrp.solve(demand.drop(relaxed), "highs").deployment is not None
+    for k in clash:
+        assert edrp.solve(known[k].drop(relaxed), "highs").deployment is not None
 
 
 @pytest.mark.parametrize("make", [latency_aware, classic])
