@@ -220,7 +220,8 @@ def _portfolio(
     before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
     program = [] if first.name == "highs" else program_first(problem, columns)
     stages = [*_first_rule(problem), *program, PortfolioStage(first, before, FIRST_PROOF)]
-    return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST)
+    repairs = first.name == "highs" and len(problem.rules) > 0  # of what a simple method breaks need kernels, the program none
+    return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST and not repairs)
 
 
 def _first_rule(problem: PlacementProblem) -> list[PortfolioStage]:
