@@ -49,7 +49,7 @@ class CvxpyBackend:
 
     name = "cvxpy"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages = ("cvxpy",)
+    packages: tuple[str, ...] = ("cvxpy",)
     extra = "cvxpy"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

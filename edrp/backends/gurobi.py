@@ -55,7 +55,7 @@ class GurobiBackend:
 
     name = "gurobi"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages = ("gurobipy",)
+    packages: tuple[str, ...] = ("gurobipy",)
     extra = "gurobi"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

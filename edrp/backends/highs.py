@@ -78,7 +78,7 @@ class HighsBackend:
 
     name = "highs"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages = ("highspy",)
+    packages: tuple[str, ...] = ("highspy",)
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

@@ -39,7 +39,7 @@ def contradict_integers(arrays: Arrays) -> bool:
         whole = {column: int(scale * value) for column, value in zip(columns.tolist(), exact, strict=True)}
         divisor = math.gcd(*whole.values())
         low, high = (Fraction(repr(float(end))) for end in (arrays.row_lower[row], arrays.row_upper[row]))
-        slack = Fraction(FEASIBILITY_TOLERANCE) * max(1, abs(low), abs(high))
+        slack = Fraction(FEASIBILITY_TOLERANCE) * max(Fraction(1), abs(low), abs(high))
         first, last = math.ceil((low - slack) * scale / divisor), math.floor((high + slack) * scale / divisor)
         if first > last:
             return True

@@ -57,7 +57,7 @@ class PyomoBackend:
 
     name = "pyomo"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages = ("pyomo", "packaging")  # Pyomo needs the latter once gurobipy is imported, and does not require it
+    packages: tuple[str, ...] = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
     extra = "pyomo"
 
     def __init__(self, solver: str = "highs") -> None:

@@ -47,7 +47,7 @@ class ScipBackend:
 
     name = "scip"
     features = frozenset({"work_limit", "gap", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages = ("pyscipopt",)
+    packages: tuple[str, ...] = ("pyscipopt",)
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

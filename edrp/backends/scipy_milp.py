@@ -51,7 +51,7 @@ class ScipyBackend:
 
     name = "scipy"
     features = frozenset({"work_limit", "gap", "threads"})
-    packages = ("scipy",)
+    packages: tuple[str, ...] = ("scipy",)
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -75,7 +75,8 @@ def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **pr
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Unrecognized options", RuntimeWarning)
-        return in_fresh_thread(lambda: milp(objective, options={**settings, "threads": threads}, **program))
+        options: Any = {**settings, "threads": threads}
+        return in_fresh_thread(lambda: milp(objective, options=options, **program))
 
 
 def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:
