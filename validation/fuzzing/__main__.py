@@ -40,9 +40,16 @@ def pairs(
     folder: Folder = Path("fuzz"),
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same problems.")] = 0,
     work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method and way.")] = 2.0,
+    feature: Annotated[
+        str, typer.Option(help="Feature or way that all pairs have, such as 'narrow capacity'; default: any.")
+    ] = "",
 ) -> None:
     """Let features meet in pairs, in every kind of problem, and compare answers with all decisions of tiny problems."""
-    _run(Campaign(folder.absolute(), seed, work_limit=work_limit, pairs=True, chunk=PAIRS_OF_A_CHUNK), cases, processes)
+    _run(
+        Campaign(folder.absolute(), seed, work_limit=work_limit, pairs=True, feature=feature, chunk=PAIRS_OF_A_CHUNK),
+        cases,
+        processes,
+    )
 
 
 def _run(campaign: Campaign, cases: int, processes: int) -> None:

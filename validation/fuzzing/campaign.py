@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase
 from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
-from edrp.validation.fuzzing.pairs import pair_case
+from edrp.validation.fuzzing.pairs import pair_case, pairs
 
 HANGING, WAITING = 300.0, 3000.0
 """Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
@@ -47,6 +47,7 @@ class Campaign:
     files : further documents to begin with.
     work_limit : units of work for each method.
     pairs : whether cases are those of pairs of features.
+    feature : the one that all pairs have, "" for all pairs.
     chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
         kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
@@ -57,6 +58,7 @@ class Campaign:
     files: tuple[Path, ...] = ()
     work_limit: float = 0.05
     pairs: bool = False
+    feature: str = ""
     chunk: int = 500
 
     @property
@@ -73,8 +75,9 @@ class Campaign:
         """Finished chunks of the same seed and size; a line that was cut off is not counted."""
         lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
         chunks = [json.loads(line) for line in lines if line.endswith("}}")]
-        own = self.seed, self.chunk, self.pairs
-        return [chunk for chunk in chunks if (chunk["seed"], chunk.get("size"), chunk.get("pairs", False)) == own]
+        own = self.seed, self.chunk, self.pairs, self.feature
+        parts = (("seed", 0), ("size", None), ("pairs", False), ("feature", ""))
+        return [chunk for chunk in chunks if tuple(chunk.get(*part) for part in parts) == own]
 
     def name(self, number: int) -> str:
         """Beginning of the names of the files of a chunk."""
@@ -129,8 +132,9 @@ def run_chunk(
 def _draw(campaign: Campaign, number: int, count: int, take: Callable[[Case], None]) -> None:
     """Draw the cases of a chunk."""
     if campaign.pairs:
+        among = tuple(pair for pair in pairs() if campaign.feature in ("", *pair))
         for place in range(count):
-            take(pair_case(number * campaign.chunk + place, campaign.seed, campaign.work_limit))
+            take(pair_case(number * campaign.chunk + place, campaign.seed, campaign.work_limit, among))
         return
 
     @hypothesis.seed(campaign.seed * 1_000_003 + number)
@@ -151,7 +155,8 @@ def _draw(campaign: Campaign, number: int, count: int, take: Callable[[Case], No
 def _record(campaign: Campaign, number: int, summary: Summary) -> dict[str, Any]:
     codes, signatures = dict(summary.codes), dict(summary.signatures)
     counts = {"cases": summary.cases, "codes": codes, "signatures": signatures}
-    return {"seed": campaign.seed, "size": campaign.chunk, "pairs": campaign.pairs, "chunk": number, **counts}
+    drawn = {"seed": campaign.seed, "size": campaign.chunk, "pairs": campaign.pairs, "feature": campaign.feature}
+    return {**drawn, "chunk": number, **counts}
 
 
 def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator[Summary]:

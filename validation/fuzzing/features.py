@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from itertools import islice, pairwise
 from typing import Any
 
@@ -147,6 +148,33 @@ def cyclic(document: Document, random: Random) -> None:
         document["application"]["streams"].append({"source": last, "target": first, "rate": 2.0})
 
 
+def narrow_capacity(document: Document, random: Random) -> None:
+    """Let up to three needs together exceed a capacity by 1e-12 to 1e-6 of it, or just meet it, in numbers of any size."""
+    network = document.get("network", {})
+    homes = [*network.get("nodes", ()), *document.get("host_types", ())]
+    parts, flows = document.get("task", {}).get("components", ()), document.get("flows", ())
+    sides = ((_operators(document), homes, "resources"), (parts, homes, "capacity"), (flows, network.get("links", ()), "rate"))
+    for needing, offering, field in sides:
+        needs, rooms = _amounts(needing, field), _amounts(offering, "bandwidth" if field == "rate" else field)
+        if needs and rooms:
+            scale = 10.0 ** float(random.uniform(0, 12))
+            for holder, name in (*needs, *rooms):
+                holder[name] = float(f"{holder[name] * scale:.6g}")
+            chosen = random.permutation(len(needs))[: int(random.integers(1, 4))]
+            excess = float(random.choice([0.0, -1.0, 1.0, 1.0])) * 10.0 ** float(random.uniform(-12, -6))
+            holder, name = rooms[int(random.integers(len(rooms)))]
+            holder[name] = math.fsum(needs[place][0][needs[place][1]] for place in chosen) / (1 + excess)
+
+
+def _amounts(holders: Iterable[Document], field: str) -> list[tuple[Document, str]]:
+    """Places of the positive numbers of a field, of the last one in a table of resources."""
+    values = [(holder, field, holder.get(field, 1.0 if field == "resources" else 0.0)) for holder in holders]
+    for holder, _, value in values:
+        holder.update({} if value is None or isinstance(value, dict) else {field: value})
+    places = [(value, list(value)[-1]) if isinstance(value, dict) else (holder, name) for holder, name, value in values if value]
+    return [(holder, name) for holder, name in places if holder[name] > 0]
+
+
 def scenarios(document: Document, random: Random) -> None:
     """Let the load be higher at times."""
     document["scenarios"] = [{"factor": 1.0, "probability": 0.75}, {"factor": 1.125, "probability": 0.25}]
@@ -191,6 +219,7 @@ FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
     "peak load": (peak_load, ("edrp", *OVER_TIME, "rescale")),
     "routed network": (routed_network, tuple(DRAWS)),
     "cyclic": (cyclic, ("latency-aware",)),
+    "narrow capacity": (narrow_capacity, WITH_OPERATORS),
     "scenarios": (scenarios, ("rescale",)),
     "priorities": (priorities, ("edrp",)),
     "current deployment": (current_deployment, tuple(DRAWS)),

@@ -1,6 +1,7 @@
 """The campaign of pairs of features: what it draws, what it notices, and a sample of it."""
 
 import json
+from itertools import combinations
 
 import pytest
 
@@ -43,11 +44,20 @@ def test_documents_have_their_features(feature):
         "peak load": lambda: document["weights"]["peak_load"] > 0,
         "routed network": lambda: document["network"]["routed"],
         "current deployment": lambda: document["current"],
+        "narrow capacity": lambda: _is_narrow(document),
         "hard rule": lambda: any(rule["penalty"] is None for rule in document["rules"]),
         "soft rule": lambda: any(rule["penalty"] for rule in document["rules"]),
     }
     assert feature in case.pair
     assert shown.get(feature, lambda: document[feature] if feature != "cyclic" else len(document["application"]["streams"]))()
+
+
+def _is_narrow(document):
+    """Whether some replicas together need what a node has, up to a part in 10^6."""
+    needs = [operator["resources"] for operator in document["application"]["operators"]]
+    sums = [sum(some) for size in (1, 2, 3) for some in combinations(needs, size)]
+    rooms = [node["resources"] for node in document["network"]["nodes"] if node["resources"]]
+    return any(abs(total / room - 1) < 1.1e-6 for total in sums for room in rooms)
 
 
 @pytest.mark.parametrize("number", SAMPLE)
