@@ -16,7 +16,7 @@ from edrp.datasets.families.family import Family
 LACKING = {
     "formulations": {"edrp-policy", "migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
     "explain_infeasibility": set(kinds())
-    - {"edrp", "edrp-sequence", "latency-aware", "rescale", "migration", "enactment", "mapping"},
+    - {"edrp", "edrp-sequence", "edrp-policy", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "edrp-sequence", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
     "view": {"edrp-policy", "enactment", "mapping", "link-allocation"},
