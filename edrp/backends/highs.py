@@ -21,6 +21,7 @@ from edrp.backends.base import (
     hardness,
     highs_settings,
     in_fresh_thread,
+    need_root,
     only_presolved,
     paced,
     seconds_for_solver,
@@ -162,6 +163,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
+        need_root(PASSED_WORK * arrays.size, until - now())
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)

@@ -260,7 +260,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 class Loose:
     """A backend without tolerances of its own that gives the same point whatever it is asked."""
 
-    name, features, package, extra = "loose", frozenset(), "numpy", ""
+    name, features, packages, extra = "loose", frozenset(), ("numpy",), ""
 
     def __init__(self, values):
         self.values = np.array(values)
@@ -291,7 +291,7 @@ def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(mon
 class OutOfTime:
     """HiGHS stopped before its continuous columns are what the integer ones allow: as large as a finite bound lets them be."""
 
-    name, features, package, extra = "scipy", frozenset({"tolerances"}), "highspy", ""
+    name, features, packages, extra = "scipy", frozenset({"tolerances"}), ("highspy",), ""
 
     def solve(self, arrays, options):
         first = HighsBackend().solve(arrays, options)
