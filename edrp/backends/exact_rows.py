@@ -153,7 +153,7 @@ def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, 
 
 def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:
     part = slice(*arrays.matrix.indptr[row : row + 2])
-    return arrays.matrix.indices[part], arrays.matrix.data[part]
+    return arrays.matrix.indices[part].astype(np.int64), np.asarray(arrays.matrix.data[part], np.float64)
 
 
 def _rows_alike(arrays: Arrays, row: int) -> Iterator[tuple[int, Ints]]:
@@ -194,8 +194,8 @@ def without_covers(arrays: Arrays, covers: Sequence[Cover]) -> Arrays:
     added = columns - len(arrays.objective)
     at, of, weight = np.array(entries).reshape(len(entries), 3).T
     new = sparse.csr_array((weight, (at.astype(np.int64), of.astype(np.int64))), shape=(len(limits), columns))
-    old = arrays.matrix.copy()
-    old.resize(old.shape[0], columns)
+    matrix = arrays.matrix
+    old = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], columns))
     return replace(
         arrays,
         objective=np.append(arrays.objective, np.zeros(added)),

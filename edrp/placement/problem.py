@@ -276,7 +276,7 @@ class StreamPlacement(Problem):
             scaled = metric.scaled(values[term.metric])
             if term.weight:
                 objective += term.coefficient * scaled
-            if exceeds(scaled, term.scaled_limit):
+            if term.limit is not None and exceeds(scaled, term.scaled_limit):
                 broken.append(f"limits.{term.metric}: {compared(values[term.metric], term.limit, f'{metric.unit} against')}")
         penalties = 0.0
         for rule in self.rules:

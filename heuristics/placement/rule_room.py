@@ -69,10 +69,10 @@ class RuleRoom:
         np.add.at(prices, node, rows.penalty[row] * (after - before))
         return prices
 
-    def _values(self, counts: Ints) -> tuple[Ints, Floats]:
+    def _values(self, counts: Ints) -> tuple[Floats, Floats]:
         """Replicas of each term, and value of each row."""
         rows = self._rows
-        replicas = np.bincount(self._term, counts[rows.operator, rows.node], self._row.size)
+        replicas = np.bincount(self._term, counts[rows.operator, rows.node].astype(float), self._row.size)
         values = rows.coefficient * np.where(rows.joined, replicas > 0, replicas)
         return replicas, np.bincount(self._row, values, self._upper.size)
 
