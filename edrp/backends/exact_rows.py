@@ -55,8 +55,7 @@ class Cover:
     """Columns that exceed a row when all of them are at their value or beyond, as far as their end.
 
     `side` is 1 where it is the upper limit of the row that they exceed, and -1 for the lower one; `row` is -1 for no row. `sign`
-    is 1 where beyond means above and -1 where it means below. Columns in `extension`, which range over two whole numbers like all
-    others then, weigh as much as any of the cover.
+    is 1 where beyond means above and -1 where it means below.
     """
 
     row: int
@@ -65,8 +64,6 @@ class Cover:
     sign: Floats
     value: Floats
     end: Floats
-    extension: Ints
-    extension_sign: Floats
 
 
 def exceeded_covers(arrays: Arrays, point: Floats) -> list[Cover]:
@@ -98,12 +95,12 @@ def exceeded_covers(arrays: Arrays, point: Floats) -> list[Cover]:
 
 
 def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
-    """The cover of all integer columns at their values, which cuts off nothing else; none where a range is open."""
+    """The cover of all integer columns at their values, which cuts off nothing else; none without any, or with an open range."""
     columns = np.flatnonzero(arrays.integer & (arrays.lower < arrays.upper))
     value, lower, upper = np.round(point[columns]), arrays.lower[columns], arrays.upper[columns]
-    if not (np.isfinite(lower) & np.isfinite(upper)).all():
+    if not columns.size or not (np.isfinite(lower) & np.isfinite(upper)).all():
         return []
-    above, below, nothing = value > lower, value < upper, np.zeros(0, np.int64)
+    above, below = value > lower, value < upper
     return [
         Cover(
             row=-1,
@@ -112,8 +109,6 @@ def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
             sign=np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
             value=np.concatenate([value[above], value[below]]),
             end=np.concatenate([upper[above], lower[below]]),
-            extension=nothing,
-            extension_sign=nothing.astype(float),
         )
     ]
 
@@ -132,23 +127,10 @@ def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, 
     for place in np.argsort(taken, kind="stable"):
         if keep[place] and total - taken[place] > room:
             keep[place], total = False, total - taken[place]
-    binary = np.abs(last - first) == 1.0
-    heavy = np.zeros(columns.size, bool)
-    if keep.any() and binary[keep].all():
-        heavy = binary & ~keep & (np.abs(weights) >= np.abs(weights[keep]).max())
     reach = first + np.sign(weights) * np.floor(room / np.abs(weights))
     end = np.where(np.isfinite(last), last, reach)
     for other, alike in _rows_alike(arrays, row):
-        yield Cover(
-            other,
-            sign,
-            alike[keep],
-            np.sign(weights[keep]),
-            point[columns[keep]],
-            end[keep],
-            alike[heavy],
-            np.sign(weights[heavy]),
-        )
+        yield Cover(other, sign, alike[keep], np.sign(weights[keep]), point[columns[keep]], end[keep])
 
 
 def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:
@@ -171,14 +153,13 @@ def _rows_alike(arrays: Arrays, row: int) -> Iterator[tuple[int, Ints]]:
 def without_covers(arrays: Arrays, covers: Sequence[Cover]) -> Arrays:
     """The program with rows by which not all columns of a cover are at their value or beyond.
 
-    For binary columns that is Σ x ≤ |C| − 1 (the extended cover inequality). Any other column x gets a binary column b that is 1
+    For binary columns that is Σ x ≤ |C| − 1, the cover inequality. Any other column x gets a binary column b that is 1
     where x is at its value v or above: x ≤ v − 1 + (end − v + 1) b.
     """
     columns, limits = len(arrays.objective), list[float]()
     entries: list[tuple[int, int, float]] = []
     for cover in covers:
-        members = list(zip(cover.extension.tolist(), cover.extension_sign.tolist(), strict=True))
-        reached = []
+        members, reached = list[tuple[int, float]](), list[tuple[int, float]]()
         ranges = (part.tolist() for part in (cover.columns, cover.sign, cover.value, cover.end))
         for column, sign, value, end in zip(*ranges, strict=True):
             if arrays.upper[column] - arrays.lower[column] == 1.0:
