@@ -38,7 +38,7 @@ def load_limit(work: float, nodes: int, tolerance: float) -> float:
 def sums_before(values: Sequence[float] | Floats) -> Floats:
     """Sums of what is before each entry, and of all, shape (m + 1,): rounded once, not at every step.
 
-    >>> sums_before([0.1] * 1000)[-1]
+    >>> float(sums_before([0.1] * 1000)[-1])
     100.0
     """
     amounts = np.asarray(values, np.float64)

@@ -15,6 +15,7 @@ from edrp.core.document import Faults, named_resources
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import listed
 from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
@@ -72,7 +73,8 @@ class Term:
         if limit is None:
             return cls(metric.name, weight, limit, weight)
         scaled = metric.scaled(limit)
-        return cls(metric.name, weight, limit, weight / scaled if weight else 0.0, scaled)
+        loosest = max(scaled, metric.scaled(limit * (1 - LIMIT_SLACK)))  # the scale of availability falls, and magnifies rounding
+        return cls(metric.name, weight, limit, weight / scaled if weight else 0.0, loosest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
