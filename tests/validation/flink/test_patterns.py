@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from edrp.engines.flink.local import LocalFlink
-from edrp.validation.flink.lab import patterns
+from edrp.validation.flink.lab import job
 from edrp.validation.flink.lab.patterns import PatternChange, PatternRun, PatternSettings
 from edrp.validation.oracles.migration.frequent_patterns import decoded, maximal_patterns, tweet_words, tweets_in_window
 
@@ -55,7 +55,7 @@ def test_a_task_starts_in_a_key_group_of_its_worker():
 def written(tmp_path, monkeypatch):
     """A run whose job writes what a test writes."""
     submitted = []
-    monkeypatch.setattr(patterns, "submit", lambda *arguments, **options: submitted.append((arguments, options)))
+    monkeypatch.setattr(job, "submit", lambda *arguments, **options: submitted.append((arguments, options)))
     flink = LocalFlink({"a": 1}, folder=tmp_path)
     flink.folder, flink.rest = tmp_path, None
     run = PatternRun(flink, PatternSettings(window=7))
