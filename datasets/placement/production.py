@@ -84,7 +84,8 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
-    return _instances(_read(data_file(TOPOLOGIES_FILE, folder)), MAKERS[kind])
+    topologies, make = _read(data_file(TOPOLOGIES_FILE, folder)), MAKERS[kind]
+    return ((topology.id, json.dumps(make(topology), ensure_ascii=False)) for topology in topologies)
 
 
 def instance_document(topology: ProductionTopology) -> dict[str, Any]:
@@ -137,13 +138,6 @@ MAKERS: dict[str, Callable[[ProductionTopology], dict[str, Any]]] = {
     "latency-aware": latency_aware_document,
 }
 """Functions that write a topology as a document, by kind of problem."""
-
-
-def _instances(
-    topologies: list[ProductionTopology], make: Callable[[ProductionTopology], dict[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    for topology in topologies:
-        yield topology.id, json.dumps(make(topology), ensure_ascii=False)
 
 
 def _read(path: Path) -> list[ProductionTopology]:

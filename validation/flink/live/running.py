@@ -22,7 +22,7 @@ from edrp.engines.flink.migrating.moves import forecasts, task_moves
 from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
 from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob, live_files, program_arguments
 from edrp.validation.flink.live.orders import Steps
-from edrp.validation.flink.live.results import SECOND, Results, as_row, read_results, tail
+from edrp.validation.flink.live.results import SECOND, Results, read_results, tail
 
 MAIN = "edrp.lab.LiveJob"
 COUNTER = "counter"
@@ -166,8 +166,8 @@ def _figures(results: Results, times: tuple[int, int, int, int]) -> dict[str, An
     first, start, end, last = times
     before = results.latencies(first, start)
     return {
-        "before": as_row(before),
-        "during": as_row(results.latencies(start, end)),
+        "before": before._asdict(),
+        "during": results.latencies(start, end)._asdict(),
         "silence": results.silence(start, end),
         "stable": results.stable(start, last, before.max),
         "missing": results.missing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -104,35 +105,21 @@ def ratio_table(rows: Rows) -> Table:
 
 def composition_table(rows: Rows) -> Table:
     """Late tuples, replica-hours and changes of every policy."""
+    quantities: dict[str, tuple[Unit, Callable[[DayRow], float]]] = {
+        "late tuples\n[%]": (PERCENT, lambda row: row.late),
+        "replica-hours": (HOURS, lambda row: row.replica_hours),
+        "changes": (COUNT, lambda row: row.cost.changes),
+    }
     shown = [
-        (
-            policy,
-            where,
-            PERCENT.number(float(values(rows, place, policy, lambda row: row.late).mean())),
-            HOURS.number(float(values(rows, place, policy, lambda row: row.replica_hours).mean())),
-            COUNT.number(float(values(rows, place, policy, lambda row: row.cost.changes).mean())),
-        )
+        (policy, where, *(u.number(float(values(rows, place, policy, value).mean())) for u, value in quantities.values()))
         for where, place in places(rows)
         for policy in dict.fromkeys(row.policy for row in rows)
     ]
-    right = ("late tuples\n[%]", "replica-hours", "changes")
+    right = tuple(quantities)
     return Table("What the costs are made of", ("policy", "days", *right), tuple(shown), right, note="Means over days.")
 
 
 def day_records(rows: Rows) -> list[dict[str, Any]]:
     """Every run as a row of a CSV file."""
-    return [
-        {
-            "data_set": row.data_set,
-            "day": row.day,
-            "silence": row.silence,
-            "policy": row.policy,
-            "bound": row.bound,
-            "cost": row.cost.cost,
-            "ratio": row.ratio,
-            "late": row.late,
-            "replica_hours": row.replica_hours,
-            "changes": row.cost.changes,
-        }
-        for row in rows
-    ]
+    names = ("data_set", "day", "silence", "policy", "bound", "cost.cost", "ratio", "late", "replica_hours", "cost.changes")
+    return [{name.rpartition(".")[2]: attrgetter(name)(row) for name in names} for row in rows]
