@@ -167,7 +167,6 @@ def _application(topology: ProductionTopology) -> dict[str, Any]:
 
 
 def _needs(topology: ProductionTopology, component: ProductionComponent) -> dict[str, float]:
-    """Return the cores and bytes that an executor needs."""
     cpu = topology.comp_cpu_default if component.cpu_pcore is None else component.cpu_pcore
     on_heap = topology.comp_onheap_default if component.onheap_mb is None else component.onheap_mb
     return {"cpu": cpu / 100, "memory": (on_heap + (component.offheap_mb or 0.0)) * MEBIBYTE}

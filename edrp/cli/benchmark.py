@@ -15,8 +15,9 @@ from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
+from edrp.report.page import require_packages
 from edrp.validation.benchmark.own_instances import own_suite
-from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, require_table_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def compare_methods(
     The exit code is 1 if an answer beats an optimum that another method proved, or does not hold when it is evaluated again.
     """
     check_place(spark, jobs)
-    require_table_packages()
+    require_packages(pandas="report")
     warn_of_missing(jinja2="report", plotly="report")
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)

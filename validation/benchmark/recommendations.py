@@ -114,7 +114,6 @@ def _certain(differences: np.ndarray) -> bool:
 
 
 def _evidence(line: pd.Series, runs: pd.DataFrame) -> str:
-    """A sentence on the measurements of a method."""
     answered, possible = int(line["answered"]), int(line["possible"])
     interval = _interval(Estimate(line["mean_gap"], line["mean_gap_low"], line["mean_gap_high"]))
     proven = round(float(line["proven"] * line["instances"]))

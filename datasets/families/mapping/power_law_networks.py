@@ -221,13 +221,11 @@ def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
     """Draw bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
     lowest, highest = BANDWIDTHS
     reached = 1 - (lowest / highest) ** BANDWIDTH_EXPONENT
-    drawn: Floats = lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
-    return drawn
+    return lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
 
 
 def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> list[float]:
     """Draw needs as whole numbers with a mean relative to `whole`, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
-    needs: list[float] = rounded(np.round(MEAN_NEED_SHARE * whole * np.maximum(drawn, 0.0)))
-    return needs
+    return rounded(np.round(MEAN_NEED_SHARE * whole * np.maximum(drawn, 0.0)))

@@ -93,7 +93,6 @@ def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> Plac
 
 
 def _rule(problem: StreamPlacement, generator: np.random.Generator) -> dict[str, Any]:
-    """A rule of a random type."""
     operators, nodes = list(problem.application.by_name), list(problem.network.by_name)
     per = str(generator.choice(["node", "zone", "tenant"]))
     some = _some(operators, generator, 1 + int(generator.random() < 0.6))

@@ -108,6 +108,12 @@ def live_files(folder: Path) -> dict[str, object]:
     return {"rates": folder / "rates.txt", "folder": folder, "control": (folder / "control").as_uri()}
 
 
+def key_group(task: int, worker: int, groups: int, workers: int) -> int:
+    """The key group of a task on a worker, as `LiveSettings.java` spreads tasks at first."""
+    begin, end = (-(-groups * edge // workers) for edge in (worker, worker + 1))
+    return begin + task % (end - begin)
+
+
 class Bucket(NamedTuple):
     """The tuples that arrived at the writer in a tenth of a second: times since 1970 and latencies, in milliseconds."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from edrp.engines.flink.local import LocalFlink
-from edrp.validation.flink.lab.job import ScheduledJob, live_files, program_arguments
+from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
 
 ENTRY = "edrp.lab.FrequentPatternJob"
 OPERATORS = ("detector", "maximal")
@@ -54,13 +54,12 @@ class PatternSettings:
         return program_arguments({**words, **live_files(folder)})
 
     def group(self, task: int, worker: int) -> int:
-        """The key group of a task on a worker, as `LiveSettings.java` spreads tasks at first.
+        """The key group of a task on a worker.
 
         >>> [PatternSettings(tasks=4, groups=8, workers=2).group(task, 1) for task in range(5)]
         [4, 5, 6, 7, 4]
         """
-        begin, end = (-(-self.groups * edge // self.workers) for edge in (worker, worker + 1))
-        return begin + task % (end - begin)
+        return key_group(task, worker, self.groups, self.workers)
 
     def first_workers(self) -> list[int]:
         """Worker of each task when the job first starts."""

@@ -19,7 +19,7 @@ from edrp.engines.flink.migrating.control_log import ControlLog, Mode
 from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metrics, read_plan_state, read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
-from edrp.validation.flink.lab.job import ScheduledJob, live_files, program_arguments
+from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
 from edrp.validation.flink.live.validator import Verdict, judge_file
 
 RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
@@ -73,12 +73,7 @@ class LiveJobSettings:
     def first_table(self) -> list[int]:
         """Key group of each task when the job first starts."""
         holders = min(self.used, self.workers)
-        table = []
-        for task in range(self.tasks):
-            worker = task * holders // self.tasks
-            begin, end = (-(-(worker + more) * self.groups // self.workers) for more in (0, 1))
-            table.append(begin + task % (end - begin))
-        return table
+        return [key_group(task, task * holders // self.tasks, self.groups, self.workers) for task in range(self.tasks)]
 
     def arguments(self, folder: Path) -> list[str]:
         """Options of the program, whose files are in a folder."""

@@ -14,7 +14,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple
+from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple, offered_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Simulation:
         self.network = problem.network
         self.random = random
         self.homes = {operator: deployment[operator] for operator in deployment}
-        self.cores = {node: _cores(problem, node) for nodes in self.homes.values() for node in nodes}
+        self.cores = {node: offered_cores(problem, node, unlimited=1e9) for nodes in self.homes.values() for node in nodes}
         self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
         self.work = {
             o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
@@ -131,8 +131,3 @@ class _Simulation:
     def _home(self, operator: str) -> str:
         homes = self.homes[operator]
         return homes[int(self.random.integers(len(homes)))]
-
-
-def _cores(problem: LatencyAwareProblem, node: str) -> float:
-    resources = problem.network.by_name[node].resources
-    return 1e9 if resources is None else named_resources(resources).get(CPU, 0.0)
