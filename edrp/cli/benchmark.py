@@ -12,7 +12,7 @@ from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite, seconds, warn_of_missing
 from edrp.cli.terminal import errors, output, say, show
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
 from edrp.report.page import require_packages
@@ -139,7 +139,6 @@ def exit_code(found: Benchmark) -> ExitCode:
 
 
 def _print(found: Benchmark) -> None:
-    from edrp.validation.benchmark.formatting import counted
     from edrp.validation.benchmark.sentences import common_sentence
     from edrp.validation.benchmark.tables import summary_table
 
@@ -153,7 +152,7 @@ def _print(found: Benchmark) -> None:
     where = "the report" if found.report else "runs.csv"
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:
-        say(errors(), f"{counted(failed, 'run')} failed; {where} says why", "red")
+        say(errors(), f"{numbered(failed, 'run')} failed; {where} says why", "red")
     shown = found.alarms[:SHOWN_ALARMS] if found.report else found.alarms
     for alarm in shown:
         say(errors(), f"defect: {alarm}", "bold red")
