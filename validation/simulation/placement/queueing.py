@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -15,14 +14,6 @@ from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple, offered_cores
-
-
-@dataclass(frozen=True, slots=True)
-class Outflow:
-    """One stream of an operator: where to, how many tuples per tuple received."""
-
-    target: str
-    ratio: float
 
 
 def end_to_end_latencies(
@@ -91,11 +82,11 @@ class _Simulation:
             for o in application.operators
         }
         self.transfer = transfer * cores_per_tuple(problem)
-        self.outflows: dict[str, list[Outflow]] = {name: [] for name in self.work}
+        self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
         for stream in application.streams:
             received = application.load(stream.source)
             ratio = application.rate(stream.source, stream.target) / received if received else 0.0
-            self.outflows[stream.source].append(Outflow(stream.target, ratio))
+            self.outflows[stream.source].append((stream.target, ratio))
         self.latencies: list[float] = []
 
     def arrive(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
@@ -123,10 +114,10 @@ class _Simulation:
         yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
 
     def _next_operators(self, operator: str) -> Iterator[str]:
-        for outflow in self.outflows[operator]:
-            whole = int(outflow.ratio)
-            for _ in range(whole + int(self.random.random() < outflow.ratio - whole)):
-                yield outflow.target
+        for target, ratio in self.outflows[operator]:
+            whole = int(ratio)
+            for _ in range(whole + int(self.random.random() < ratio - whole)):
+                yield target
 
     def _home(self, operator: str) -> str:
         homes = self.homes[operator]
