@@ -24,6 +24,7 @@ from hypothesis import settings
 from edrp.core.budget import compiling_under_limits
 from edrp.core.instances import load
 from edrp.core.kernels import interpreting
+from edrp.core.spark import spark_session
 from edrp.placement.edrp import EdrpProblem
 
 # No deadlines: on a busy machine they judge the machine. The same examples every time: a change is judged by itself. Who looks
@@ -152,6 +153,13 @@ def reconfigure() -> EdrpProblem:
 def infeasible() -> EdrpProblem:
     """The word count with a cost limit and a response-time limit that clash."""
     return load(EXAMPLES / "infeasible.json")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One session with two slots for all tests of Spark in this process."""
+    with spark_session("local[2]", memory="1g", in_python=True) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

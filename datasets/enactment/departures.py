@@ -78,8 +78,7 @@ def departure_machines(
     # Smoothed over the whole year, so that the first window reaches back into the day before.
     chosen = np.convolve(_departures(), window, "same")[start * steps_of_day : (start + days) * steps_of_day]
     share = (chosen - chosen.min()) / (chosen.max() - chosen.min())
-    machines: list[float] = rounded(MIN_MACHINES + (MAX_MACHINES - MIN_MACHINES) * share)
-    return machines
+    return rounded(MIN_MACHINES + (MAX_MACHINES - MIN_MACHINES) * share)
 
 
 def departures_scenario(

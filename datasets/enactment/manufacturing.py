@@ -97,7 +97,8 @@ def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUP
     >>> round(application.load("parse-and-distribute-data"), 3), round(application.load("calculate-oee"), 3)
     (16.667, 50.0)
     """
-    _refuse_negative(machines)
+    if not machines >= 0:
+        raise InvalidInstanceError([Fault("machines", f"{machines:g}", "must not be negative")])
     operators = [
         {
             "name": name,
@@ -219,8 +220,3 @@ def manufacturing_snapshot(
         "queues": dict(queues or {}),
     }
     return EnactmentProblem(**{**described, **fields})
-
-
-def _refuse_negative(machines: float) -> None:
-    if not machines >= 0:
-        raise InvalidInstanceError([Fault("machines", f"{machines:g}", "must not be negative")])

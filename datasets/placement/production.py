@@ -84,7 +84,8 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
-    return _instances(_read(data_file(TOPOLOGIES_FILE, folder)), MAKERS[kind])
+    topologies, make = _read(data_file(TOPOLOGIES_FILE, folder)), MAKERS[kind]
+    return ((topology.id, json.dumps(make(topology), ensure_ascii=False)) for topology in topologies)
 
 
 def instance_document(topology: ProductionTopology) -> dict[str, Any]:
@@ -139,13 +140,6 @@ MAKERS: dict[str, Callable[[ProductionTopology], dict[str, Any]]] = {
 """Functions that write a topology as a document, by kind of problem."""
 
 
-def _instances(
-    topologies: list[ProductionTopology], make: Callable[[ProductionTopology], dict[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    for topology in topologies:
-        yield topology.id, json.dumps(make(topology), ensure_ascii=False)
-
-
 def _read(path: Path) -> list[ProductionTopology]:
     try:
         return TypeAdapter(list[ProductionTopology]).validate_json(path.read_bytes())
@@ -173,7 +167,6 @@ def _application(topology: ProductionTopology) -> dict[str, Any]:
 
 
 def _needs(topology: ProductionTopology, component: ProductionComponent) -> dict[str, float]:
-    """Return the cores and bytes that an executor needs."""
     cpu = topology.comp_cpu_default if component.cpu_pcore is None else component.cpu_pcore
     on_heap = topology.comp_onheap_default if component.onheap_mb is None else component.onheap_mb
     return {"cpu": cpu / 100, "memory": (on_heap + (component.offheap_mb or 0.0)) * MEBIBYTE}

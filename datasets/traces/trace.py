@@ -192,13 +192,9 @@ class Trace:
             When the number of nodes never changes, or the probabilities are none.
         """
         last_migration = self.migration_problem(tolerance=tolerance, allow_empty=allow_empty)
+        shared = ("work", "state_size", "intervals", "nodes", "tolerance", "allow_empty")
         return MigrationPolicyProblem(
-            work=last_migration.work,
-            state_size=last_migration.state_size,
-            intervals=last_migration.intervals,
-            nodes=last_migration.nodes,
-            tolerance=tolerance,
-            allow_empty=allow_empty,
+            **{name: getattr(last_migration, name) for name in shared},
             node_counts=tuple(int(count) for count in node_counts),
             transitions=tuple(tuple(row) for row in np.asarray(transitions, dtype=np.float64).tolist()),
             discount=discount,

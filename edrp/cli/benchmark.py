@@ -12,11 +12,12 @@ from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite, seconds, warn_of_missing
 from edrp.cli.terminal import errors, output, say, show
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
+from edrp.report.page import require_packages
 from edrp.validation.benchmark.own_instances import own_suite
-from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, require_table_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def compare_methods(
     The exit code is 1 if an answer beats an optimum that another method proved, or does not hold when it is evaluated again.
     """
     check_place(spark, jobs)
-    require_table_packages()
+    require_packages(pandas="report")
     warn_of_missing(jinja2="report", plotly="report")
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)
@@ -138,7 +139,6 @@ def exit_code(found: Benchmark) -> ExitCode:
 
 
 def _print(found: Benchmark) -> None:
-    from edrp.validation.benchmark.formatting import counted
     from edrp.validation.benchmark.sentences import common_sentence
     from edrp.validation.benchmark.tables import summary_table
 
@@ -152,7 +152,7 @@ def _print(found: Benchmark) -> None:
     where = "the report" if found.report else "runs.csv"
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:
-        say(errors(), f"{counted(failed, 'run')} failed; {where} says why", "red")
+        say(errors(), f"{numbered(failed, 'run')} failed; {where} says why", "red")
     shown = found.alarms[:SHOWN_ALARMS] if found.report else found.alarms
     for alarm in shown:
         say(errors(), f"defect: {alarm}", "bold red")

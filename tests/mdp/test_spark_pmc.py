@@ -21,12 +21,6 @@ pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one wor
 TRANSITIONS = np.array([[0.1, 0.6, 0.3], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
 
 
-@pytest.fixture(scope="session")
-def spark():
-    with spark_session("local[2]", memory="1g", in_python=True) as session:
-        yield session
-
-
 @pytest.fixture(scope="module")
 def model():
     """Some thousand states in classes of different sizes, with different numbers of successors."""

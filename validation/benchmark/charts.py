@@ -122,7 +122,6 @@ def over_time_chart(
 
 
 def _add_curve(figure: go.Figure, name: str, x: np.ndarray, y: np.ndarray, styles: Styles, hover: list[str]) -> None:
-    """Draw a step curve of one method."""
     line = {**styles.line(name), "shape": "hv"}
     figure.add_scatter(x=_plain(x), y=_plain(y), name=name, mode="lines", line=line, text=hover, hoverinfo="text")
 

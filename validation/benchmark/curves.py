@@ -137,13 +137,10 @@ def _steps(run: object) -> tuple[Floats, Floats, bool]:
     if not solved or np.isnan(seconds):
         return np.empty(0), np.empty(0), False
     times = [min(step["seconds"], seconds) for step in trace]
-    gaps = [_relative(step["objective"], reference) for step in trace]
+    objectives = np.array([step["objective"] for step in trace], np.float64)
+    gaps = np.clip((objectives - reference) / np.maximum(np.abs(objectives), 1e-12), 0.0, 1.0)
     on_its_way = any(time < seconds for time in times)
     return np.array([*times, seconds]), np.minimum.accumulate([*gaps, run.gap]), on_its_way  # type: ignore[attr-defined]
-
-
-def _relative(objective: float, reference: float) -> float:
-    return min(1.0, max(0.0, (objective - reference) / max(abs(objective), 1e-12)))
 
 
 def _held(grid: Floats, seconds: Floats, gaps: Floats) -> Floats:

@@ -57,15 +57,6 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
-def counted(count: int, one: str, plural: str = "") -> str:
-    """A count with its noun.
-
-    >>> counted(1, "instance"), counted(3, "instance"), counted(0, "copy", "copies")
-    ('1 instance', '3 instances', '0 copies')
-    """
-    return f"{count} {one if count == 1 else plural or one + 's'}"
-
-
 def p_value(value: float | None) -> str:
     """A p value as it is usually printed.
 

@@ -38,7 +38,10 @@ def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
         yield f"edrp-place-ansnet-{replicas}-{rate:g}", debs2015(rate, network, max_replicas=replicas)
     start = first_deployment(RATES[0], network)
     for name, rate in product(WEIGHTINGS, RATES[1:]):
-        yield f"edrp-reconfigure-{_word(name)}-{rate:g}", debs2015(rate, network, weights=WEIGHTINGS[name], current=start)
+        yield (
+            f"edrp-reconfigure-{name.lower().replace(' ', '-')}-{rate:g}",
+            debs2015(rate, network, weights=WEIGHTINGS[name], current=start),
+        )
     for nodes, replicas in product(NODES, MAX_REPLICAS):
         yield (
             f"edrp-table-iv-{nodes}-{replicas}",
@@ -65,7 +68,3 @@ def _migrations() -> Iterator[tuple[str, Problem]]:
                     tolerance=tolerance,
                 ),
             )
-
-
-def _word(name: str) -> str:
-    return name.lower().replace(" ", "-")

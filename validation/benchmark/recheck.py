@@ -76,14 +76,12 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
 def _problem(text: str) -> Problem | None:
     """The problem itself; None for a broken instance, of which there is no solution either."""
     try:
-        problem: Problem = loads(text)
+        return loads(text)
     except EdrpError:
         return None
-    return problem
 
 
 def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
-    """Faults of a row by itself."""
     if row["error_type"] == "VerificationError":
         yield f"solver and evaluator disagree: {row['error_message']}"
     if row["outcome"] != "solved":

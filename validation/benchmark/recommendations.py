@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from edrp.core.errors import numbered
 from edrp.core.tolerances import EQUAL_GAPS
 from edrp.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
-from edrp.validation.benchmark.formatting import counted, duration, listed, percent
+from edrp.validation.benchmark.formatting import duration, listed, percent
 from edrp.validation.benchmark.measures import by_instance
 from edrp.validation.benchmark.sentences import reference_name
 
@@ -44,7 +45,7 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
         return [f"Kind {kind}: no method found an answer, so none is recommended."]
     if possible < MIN_RESAMPLED:
         few = "is too few" if possible == 1 else "are too few"
-        return [f"Kind {kind}: {counted(possible, 'instance')} {few} to recommend a method ({MIN_RESAMPLED} at least)."]
+        return [f"Kind {kind}: {numbered(possible, 'instance')} {few} to recommend a method ({MIN_RESAMPLED} at least)."]
     if len(answered) == 1:
         name = str(answered.index[0])
         return [f"Kind {kind}: only `{name}` has answers, so nothing is compared: {_evidence(answered.loc[name], runs)}."]
@@ -76,11 +77,8 @@ def _closest(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]
     """The method with the least mean gap of those that answered most, and those not told apart from it."""
     most_answers = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
     gaps = by_instance(runs)["gap"].unstack("method")
-    return (
-        _least(gaps[most_answers].dropna(), summary)
-        if len(gaps[most_answers].dropna())
-        else _least(gaps[most_answers[:1]].dropna(), summary)
-    )
+    common = gaps[most_answers].dropna()
+    return _least(common if len(common) else gaps[most_answers[:1]].dropna(), summary)
 
 
 def _fastest(summary: pd.DataFrame, share: float) -> str:
@@ -116,14 +114,13 @@ def _certain(differences: np.ndarray) -> bool:
 
 
 def _evidence(line: pd.Series, runs: pd.DataFrame) -> str:
-    """A sentence on the measurements of a method."""
     answered, possible = int(line["answered"]), int(line["possible"])
     interval = _interval(Estimate(line["mean_gap"], line["mean_gap_low"], line["mean_gap_high"]))
     proven = round(float(line["proven"] * line["instances"]))
     share = estimate_share(proven, possible)
     proofs = f"{proven} proven optimal ({percent(share.mean)}{_interval(share)})" if proven else "none proven optimal"
     return (
-        f"{answered} of {counted(possible, 'instance')} answered, median gap to {reference_name(runs)} "
+        f"{answered} of {numbered(possible, 'instance')} answered, median gap to {reference_name(runs)} "
         f"{percent(line['median_gap'])} (mean {percent(line['mean_gap'])}{interval}), median time "
         f"{duration(line['median_seconds'])}, {proofs}"
     )

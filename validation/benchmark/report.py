@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
+from edrp.core.errors import numbered
 from edrp.core.files import write_whole
 from edrp.report.page import Page, Section, how_run, render
 from edrp.report.tables import Table
 from edrp.validation.benchmark.comparison import KindComparison
-from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
 from edrp.validation.benchmark.sections import kind_section
 from edrp.validation.benchmark.tables import reason_table
@@ -107,8 +107,8 @@ def _alarm_section(alarms: Sequence[Alarm]) -> Section:
 def counts_text(runs: pd.DataFrame) -> str:
     """Return in words the numbers of instances, methods, seeds and runs."""
     names = {"instance": "id", "method": "method", "seed": "run_seed"}
-    counts = ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items())
-    return f"{counts}: {counted(len(runs), 'run')}"
+    counts = ", ".join(numbered(int(runs[column].nunique()), name) for name, column in names.items())
+    return f"{counts}: {numbered(len(runs), 'run')}"
 
 
 def reason_tables(runs: pd.DataFrame) -> list[Table]:

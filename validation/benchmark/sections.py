@@ -9,13 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 
+from edrp.core.errors import numbered
 from edrp.core.methods import methods
 from edrp.report.page import Figure, Section
 from edrp.report.tables import Table
 from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.comparison import KindComparison
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
-from edrp.validation.benchmark.formatting import counted, listed
+from edrp.validation.benchmark.formatting import listed
 from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
 
@@ -62,7 +63,7 @@ def _heading(kind: str, runs: pd.DataFrame) -> str:
     instances = runs["id"].nunique()
     infeasible = runs.loc[runs["infeasible"].astype(bool), "id"].nunique()
     proven = f", {infeasible} of them proven infeasible and left out of all shares" if infeasible else ""
-    return f"Kind {kind}: {counted(instances, 'instance')}{proven}"
+    return f"Kind {kind}: {numbered(instances, 'instance')}{proven}"
 
 
 def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from edrp.core.errors import numbered
 from edrp.core.tolerances import EQUAL_GAPS
 from edrp.report.estimates import MIN_RESAMPLED
 from edrp.validation.benchmark.curves import Curve
-from edrp.validation.benchmark.formatting import GLUE, counted, duration, listed, number, percent
+from edrp.validation.benchmark.formatting import GLUE, duration, listed, number, percent
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, answered_fewer
 from edrp.validation.benchmark.statistics import PairedTest
 
@@ -29,11 +30,11 @@ def reference_sentence(runs: pd.DataFrame) -> str:
     proven, best = int(counts.get(OPTIMUM, 0)), int(counts.get(BEST, 0))
     if proven == total:
         return f"The optimum is proven for {'the instance' if total == 1 else f'all {total} instances'}."
-    parts = [f"the optimum is proven for {proven} of {counted(total, 'instance')}" if proven else "no optimum is proven"]
+    parts = [f"the optimum is proven for {proven} of {numbered(total, 'instance')}" if proven else "no optimum is proven"]
     if bound := total - proven - best:
-        parts.append(f"{counted(bound, 'instance')} compared with the best bound, which no answer may reach")
+        parts.append(f"{numbered(bound, 'instance')} compared with the best bound, which no answer may reach")
     if best:
-        parts.append(f"{counted(best, 'instance')} without a bound, compared with the best answer of any method")
+        parts.append(f"{numbered(best, 'instance')} without a bound, compared with the best answer of any method")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -58,7 +59,7 @@ def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     names = [str(name) for name in equal.index]
     sentence = (
         f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(best_line['near'])} of "
-        f"{counted(int(best_line['instances']), 'instance')} (mean gap {percent(best_line['mean_gap'])})"
+        f"{numbered(int(best_line['instances']), 'instance')} (mean gap {percent(best_line['mean_gap'])})"
     )
     if not best_line["common"]:
         return f"{sentence}."
@@ -72,7 +73,7 @@ def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
 def _on_common(summary: pd.DataFrame) -> str:
     """Begins a clause that compares methods of which some answered fewer instances than others."""
     common = int(summary["common"].iloc[0])
-    return f"on the {counted(common, 'instance')} that all answered, " if answered_fewer(summary).any() else ""
+    return f"on the {numbered(common, 'instance')} that all answered, " if answered_fewer(summary).any() else ""
 
 
 def common_sentence(summary: pd.DataFrame) -> str:
@@ -84,7 +85,7 @@ def common_sentence(summary: pd.DataFrame) -> str:
         named = [f"`{name}` ({int(line['answered'])} of {int(line['possible'])})" for name, line in some.iterrows()]
         common = int(summary["common"].iloc[0])
         how = (
-            f"gaps of all methods are compared on the {counted(common, 'instance')} that all answered"
+            f"gaps of all methods are compared on the {numbered(common, 'instance')} that all answered"
             if common
             else "no instance was answered by all, so gaps are compared in pairs only"
         )
@@ -164,15 +165,15 @@ def test_sentence(tests: Sequence[PairedTest]) -> str:
         return "No two methods differ on any instance that both answered."
     differing = [test for test in tested if (test.p_value or 0) < SIGNIFICANT]
     if not differing:
-        return f"Of {counted(len(tested), 'pair')} not one differs significantly: too few instances, or too little difference."
+        return f"Of {numbered(len(tested), 'pair')} not one differs significantly: too few instances, or too little difference."
     wins = Counter(test.first if (test.effect or 0) > 0 else test.second for test in differing)
     highest = max(wins.values())
     best = [name for name, count in wins.items() if count == highest]
     differ = "differs" if len(differing) == 1 else "differ"
     apiece = " each" if len(best) > 1 else ""
     return (
-        f"{len(differing)} of {counted(len(tested), 'pair')} {differ} at the 5{GLUE}% level; "
-        f"{listed(best)} {_is(best)} significantly closer than {counted(highest, 'other method')}{apiece}."
+        f"{len(differing)} of {numbered(len(tested), 'pair')} {differ} at the 5{GLUE}% level; "
+        f"{listed(best)} {_is(best)} significantly closer than {numbered(highest, 'other method')}{apiece}."
     )
 
 
@@ -188,12 +189,12 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
         name = provers.sort_values(["proven", "median_seconds"], ascending=[False, True]).index[0]
         line = provers.loc[name]
         sentences.append(
-            f"Proof: `{name}` proves the optimum of {percent(line['proven'])} of {counted(int(line['instances']), 'instance')}, "
+            f"Proof: `{name}` proves the optimum of {percent(line['proven'])} of {numbered(int(line['instances']), 'instance')}, "
             f"in a median of {duration(line['median_seconds'])}{_refusing(line)}."
         )
     if claimed := int(summary["claimed"].sum()):
         share = percent(int(summary["checked"].sum()) / claimed)
-        sentences.append(f"Certificates: {share} of {counted(claimed, 'proof')} rest on a certificate that was checked.")
+        sentences.append(f"Certificates: {share} of {numbered(claimed, 'proof')} rest on a certificate that was checked.")
     searchers = answered[~answered.index.isin(exact)]
     if enough and not searchers.empty:
         name = searchers.index[0]
@@ -215,4 +216,4 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
 
 
 def _refusing(line: pd.Series) -> str:
-    return f"; it refuses {counted(int(line['refused']), 'other run')}" if line["refused"] else ""
+    return f"; it refuses {numbered(int(line['refused']), 'other run')}" if line["refused"] else ""

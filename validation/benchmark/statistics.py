@@ -74,12 +74,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = largest
-    return corrected
+    order, count = np.argsort(p_values, kind="stable"), len(p_values)
+    corrected = np.empty(count)
+    corrected[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(count, 0, -1) * np.asarray(p_values)[order]))
+    return list(corrected.tolist())
 
 
 def _compare(first: str, second: str, first_gaps: Mapping[str, float], second_gaps: Mapping[str, float]) -> PairedTest:

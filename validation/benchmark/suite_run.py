@@ -109,7 +109,7 @@ def run_benchmark(
     InvalidInstanceError
         Before any work: an unknown method, no data where some is needed, a folder that holds something else.
     """
-    require_table_packages()
+    require_packages(pandas="report")
     refuse_folder(out, WRITTEN, force=force)
     rows, instances, settings = solve_suite(suite, Path(out) / ROWS, data=data, progress=progress, **options)
     return write_benchmark(rows, instances, Path(out), suite, settings, command, force=force)
@@ -166,7 +166,7 @@ def _settings(
         "gap that counts as proven": f"{limits['gap']:g}",
         "methods": ", ".join(choice.method for choice in choices),
         "seeds": ", ".join(map(str, seeds)),
-        "run by": f"Spark on {_master(spark)}" if spark is not None else "processes on this machine",
+        "run by": f"Spark on {spark.conf.get('spark.master', 'a cluster')}" if spark is not None else "processes on this machine",
     }
 
 
@@ -186,7 +186,7 @@ def write_benchmark(
     and values) and the command that repeats the run are part of the report. `force` replaces files that others wrote. Without
     jinja2 and plotly, which only the page needs, there is no page.
     """
-    require_table_packages()
+    require_packages(pandas="report")
     from edrp.validation.benchmark.comparison import compare_kind, write_tables
     from edrp.validation.benchmark.measures import UNREADABLE, compare_runs
 
@@ -224,17 +224,6 @@ def _kind(instance: Problem | str) -> str:
     return stated_kind(instance) if isinstance(instance, str) else instance.kind
 
 
-def require_table_packages() -> None:
-    """Refuse to go on without the package that the tables need.
-
-    Raises
-    ------
-    BackendUnavailableError
-        Naming the extra to install.
-    """
-    require_packages(pandas="report")
-
-
 def missing_for_page() -> str:
     """Which package the page lacks, and how to install it; empty where it lacks none."""
     try:
@@ -259,7 +248,3 @@ def _rows_of_choices(rows: pa.Table, choices: Sequence[Choice], seeds: Sequence[
     pairs = zip(rows["method"].to_pylist(), rows["parameters"].to_pylist(), strict=True)
     is_chosen = pa.array([pair in chosen for pair in pairs], pa.bool_())
     return rows.filter(pc.and_(is_chosen, pc.is_in(rows["run_seed"], pa.array(list(seeds), pa.int64()))))
-
-
-def _master(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.master", "a cluster"))

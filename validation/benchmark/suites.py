@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -118,9 +118,12 @@ class Suite:
     needs_data: bool = False
 
 
-def _smoke(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    for kind, count, size in (("edrp", 8, 6), ("migration", 8, 24), ("migration-sequence", 2, 16)):
-        yield from generate(kind, count, 1, size=size)
+def _of_kinds(
+    data: Path | None, kinds: Iterable[tuple[str, int, int]], seed: int, families: Sequence[str] | None = None
+) -> Iterator[tuple[str, Problem]]:
+    """Problems of several kinds, each with their number and size."""
+    for kind, count, size in kinds:
+        yield from generate(kind, count, seed, families=families, size=size)
 
 
 def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[str, Problem]]:
@@ -136,12 +139,6 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
     "enactment": lambda data: _in_sizes("enactment", 42, {"small": 6, "large": 16}),
 }
 """Every family of some kinds, in several sizes."""
-
-
-def _rules(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """Small problems of every kind that has rules."""
-    for kind, count, size in (("edrp", 36, 6), ("latency-aware", 28, 6), ("rescale", 15, 8)):
-        yield from generate(kind, count, 11, families=["*-rules"], size=size)
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -208,7 +205,7 @@ SUITES = (
     Suite(
         "smoke",
         "a few small instances of each kind: does everything work together?",
-        _smoke,
+        partial(_of_kinds, kinds=(("edrp", 8, 6), ("migration", 8, 24), ("migration-sequence", 2, 16)), seed=1),
         tuple(dict.fromkeys(PLACEMENT + MIGRATION)),
         seeds=2,
         time_limit=5.0,
@@ -230,7 +227,7 @@ SUITES = (
     Suite(
         "rules",
         "random placements and rescalings with one to four rules each: apart, together, spread, forbidden and others",
-        _rules,
+        partial(_of_kinds, kinds=(("edrp", 36, 6), ("latency-aware", 28, 6), ("rescale", 15, 8)), seed=11, families=["*-rules"]),
         tuple(dict.fromkeys((*PLACEMENT, *SCORED, *RESCALE))),
     ),
     Suite(

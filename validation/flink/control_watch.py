@@ -43,14 +43,8 @@ def follow_watch(job: ControlledJob, *, by_day: bool) -> None:
     every = max(MIN_WINDOW, WINDOW / job.day.speed)
     command = [sys.executable, "-m", "edrp", "watch", "flink", "--rest", job.flink.address, "--apply", "rescale"]
     command += ["--journal", str(folder / "watch.jsonl"), "--goals", str(folder / "goals.json"), "--every", str(every)]
-    command += [
-        "--max-downtime",
-        str(MAX_DOWNTIME),
-        "--cooldown",
-        str(COOLDOWN / job.day.speed),
-        "--replicas",
-        f"1:{job.max_replicas}",
-    ]
+    command += ["--max-downtime", str(MAX_DOWNTIME), "--cooldown", str(COOLDOWN / job.day.speed)]
+    command += ["--replicas", f"1:{job.max_replicas}"]
     if by_day and job.day.past:
         (folder / "history.csv").write_text(job.day.history(job.begin / 1000), encoding="ascii")
         command += ["--decide", "day", "--history", str(folder / "history.csv"), "--season", str(job.day.seconds)]

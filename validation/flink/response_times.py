@@ -29,6 +29,7 @@ from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader, with_wor
 from edrp.engines.flink.migrating.metrics import InstalledStep
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.validation.flink.lab.job import LEAD_MS
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternChange, PatternRun, PatternSettings
 from edrp.validation.flink.task_paths import METHODS, SINGLE_STEP, STORM, allowed_pace, moved_share, task_paths, typical_migration
 
@@ -51,8 +52,6 @@ MODES: tuple[Mode, ...] = ("pause", "live")
 
 FILL_SECONDS, LOAD_SECONDS, QUIET_SECONDS, PATIENCE = 2.0, 3.0, 1.0, 90.0
 """Seconds to fill the window, to measure loads, before each migration, and most seconds until all results are there."""
-
-LEAD_MS = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,14 +162,14 @@ def _other_number(text: str, random: np.random.Generator) -> str:
 def _with_a_change(value: Any, random: np.random.Generator) -> Any:
     """A copy of a JSON value with one number changed (a little, by a lot, or to null, or null to one), or one name."""
     value = json.loads(json.dumps(value))
-    paths, names = list(_numbers(value)), list(_names(value))
+    leaves = list(_leaves(value))
+    names = [(leaf, path) for leaf, path in leaves if isinstance(leaf, str) and not _is_fraction(leaf)]
+    paths = [path for leaf, path in leaves if not isinstance(leaf, bool) and (not isinstance(leaf, str) or _is_fraction(leaf))]
     if len(names) > 1 and random.random() < 0.5:
         one, other = random.integers(len(names), size=2)
         return _replaced(value, names[one][1], names[other][0])
     *path, last = paths[random.integers(len(paths))]
-    inside = value
-    for key in path:
-        inside = inside[key]
+    inside = reduce(getitem, path, value)
     old, amount = inside[last], int(random.choice(AMOUNTS))
     if old is None or random.random() < 0.05:
         inside[last] = amount if old is None else None
@@ -178,30 +180,18 @@ def _with_a_change(value: Any, random: np.random.Generator) -> Any:
     return value
 
 
-def _numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths to all numbers, fractions in texts and nulls in a JSON value."""
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Numbers, texts, truth values and nulls in a JSON value, with the paths to them."""
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _numbers(part, (*path, key))
-    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)) or _is_fraction(value):
-        yield path
-
-
-def _names(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Texts that are no numbers, with the paths to them."""
-    if isinstance(value, dict | list):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _names(part, (*path, key))
-    elif isinstance(value, str) and not _is_fraction(value):
+            yield from _leaves(part, (*path, key))
+    else:
         yield value, path
 
 
 def _replaced(value: Any, path: tuple[Any, ...], part: Any) -> Any:
     """The value with another part at a path."""
-    inside = value
-    for key in path[:-1]:
-        inside = inside[key]
-    inside[path[-1]] = part
+    reduce(getitem, path[:-1], value)[path[-1]] = part
     return value
 
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from edrp.core.arrays import Floats
-from edrp.report.estimates import Estimate, estimate_mean
+from edrp.report.estimates import Estimate, bootstrap_mean, estimate_mean
 from edrp.report.formatting import Unit
 from edrp.report.statements import Finding, Statement
 from edrp.report.tables import Table
@@ -66,6 +66,20 @@ def judged(claims: Claims, evidence: Any) -> tuple[Statement, ...]:
         for section, sentence, *required in claims
     )
     return tuple(statement for statement in judgements if statement.findings)
+
+
+MIN_PAIRED = 5
+"""Days, or pairs of measurements, from which on their mean has an interval: by bootstrap, that of fewer would be too narrow."""
+
+
+def estimate_paired(values: Sequence[float]) -> Estimate:
+    """The mean of values of days or of pairs, with its bootstrap interval where these are enough.
+
+    >>> estimate_paired([1.0, 2.0])
+    Estimate(mean=1.5, low=None, high=None)
+    """
+    estimate = bootstrap_mean(values)
+    return estimate if len(values) >= MIN_PAIRED else Estimate(estimate.mean, None, None)
 
 
 def claim_table(statements: Sequence[Statement]) -> Table:

@@ -188,8 +188,7 @@ def _pattern(periods: int, random: np.random.Generator) -> list[float]:
     fine = np.repeat(machines, round(step / 12))  # 12 s divide every step and the period
     steps = round(LOAD_PERIOD / 12)
     first = int(random.integers(4)) * steps
-    mean: list[float] = fine[first : first + periods * steps].reshape(periods, steps).mean(axis=1).tolist()
-    return mean
+    return fine[first : first + periods * steps].reshape(periods, steps).mean(axis=1).tolist()
 
 
 def _departures(periods: int, random: np.random.Generator) -> list[float]:

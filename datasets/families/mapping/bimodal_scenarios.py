@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,6 @@ PRICES = (2e-7, 5e-6)
 """Bytes/s, bytes and money per byte of unequal tasks; the logarithms are uniform."""
 
 COMPONENTS = (1, 12)
-
-
-def _platform(tasks: int, random: np.random.Generator) -> Problem:
-    return _scenario(SERVERS, tasks, random)
 
 
 def _small_platform(tasks: int, random: np.random.Generator) -> Problem:
@@ -93,7 +90,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
 FAMILIES = tuple(
     Family(name, "bimodal-scenario", summary, make, "tasks", DEFAULT_TASKS)
     for name, summary, make in (
-        ("platform", "the paper's platform at any rate and number of links", _platform),
+        ("platform", "the paper's platform at any rate and number of links", partial(_scenario, SERVERS)),
         ("small-platform", "few servers, any flow over the public network", _small_platform),
         ("unequal-tasks", "few servers, tasks that differ in components, rates, data and prices", _unequal_tasks),
     )

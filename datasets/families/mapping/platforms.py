@@ -7,7 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem, preferential_links
+from edrp.datasets.families.mapping.power_law_networks import (
+    MEGABIT,
+    mapping_network,
+    mapping_problem,
+    preferential_links,
+    refuse_less,
+)
 from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.path_tasks import BimodalTask, Service
@@ -79,7 +85,7 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0, 
     >>> len(platform.nodes), len(platform.links), sum(node.capacity for node in platform.nodes)
     (100, 99, 596.0)
     """
-    _refuse_less(services=(services, 1))
+    refuse_less(services=(services, 1))
     pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
     lowest, highest = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
     bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(lowest, highest, (links, 2)).T
@@ -162,7 +168,7 @@ def bimodal_scenario(
     >>> round(slow.tasks[7].arrival / fast.tasks[7].arrival, 3), slow.tasks[7].services == fast.tasks[7].services
     (2.0, True)
     """
-    _refuse_less(servers=(servers, 2), tasks=(tasks, 1), services=(services, 1))
+    refuse_less(servers=(servers, 2), tasks=(tasks, 1), services=(services, 1))
     if not (0 < rate < np.inf):
         raise InvalidInstanceError([Fault("rate", f"{rate:g}", "must be above 0 tasks/h")])
     described: dict[str, Any] = {
@@ -191,12 +197,3 @@ def _trace(servers: int, services: int, tasks: int, rate: float, random: np.rand
             )
         )
     return tuple(trace)
-
-
-def _refuse_less(**counts: tuple[int, int]) -> None:
-    """Refuse counts below their minimum."""
-    faults = [
-        Fault(name, str(count), f"must be at least {minimum}") for name, (count, minimum) in counts.items() if count < minimum
-    ]
-    if faults:
-        raise InvalidInstanceError(faults)

@@ -63,13 +63,21 @@ def _preferred(weight: Floats, random: np.random.Generator) -> int:
 
 
 def _check(servers: int, links: int) -> None:
-    if servers < 1:
-        raise InvalidInstanceError([Fault("servers", str(servers), "must be at least 1")])
+    refuse_less(servers=(servers, 1))
     pairs = servers * (servers - 1) // 2
     if links < 0:
         raise InvalidInstanceError([Fault("links", str(links), "must not be negative")])
     if links > pairs:
         raise InvalidInstanceError([Fault("links", str(links), f"must be at most {pairs}: {servers} servers form no more pairs")])
+
+
+def refuse_less(**counts: tuple[int, int]) -> None:
+    """Refuse counts below their minimum, each given with it."""
+    faults = [
+        Fault(name, str(count), f"must be at least {minimum}") for name, (count, minimum) in counts.items() if count < minimum
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
 
 
 MEGABIT = 125_000.0
@@ -194,13 +202,7 @@ def mapping_problem(
     >>> len(problem.task.components), len(problem.task.hop_bandwidths)
     (4, 5)
     """
-    faults = [
-        Fault(name, str(value), f"must be at least {minimum}")
-        for name, value, minimum in (("servers", servers, 2), ("components", components, 0))
-        if value < minimum
-    ]
-    if faults:
-        raise InvalidInstanceError(faults)
+    refuse_less(servers=(servers, 2), components=(components, 0))
     network = mapping_network(servers, seed, costs=costs)
     random = random_stream(seed, _TASK)
     source, delivery = random.choice(servers, 2, replace=False)
@@ -219,13 +221,11 @@ def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
     """Draw bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
     lowest, highest = BANDWIDTHS
     reached = 1 - (lowest / highest) ** BANDWIDTH_EXPONENT
-    drawn: Floats = lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
-    return drawn
+    return lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
 
 
 def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> list[float]:
     """Draw needs as whole numbers with a mean relative to `whole`, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
-    needs: list[float] = rounded(np.round(MEAN_NEED_SHARE * whole * np.maximum(drawn, 0.0)))
-    return needs
+    return rounded(np.round(MEAN_NEED_SHARE * whole * np.maximum(drawn, 0.0)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -156,25 +158,19 @@ def _dealt(application: Application, network: Network, slots: int, random: np.ra
     return Deployment(chosen)
 
 
-def _families() -> list[Family]:
-    families = []
-    for running in (False, True):
-        for zones in (1, 2, 3):
-            for name, shape in (("sequential", sequential), ("layered", layered_shape)):
-                zones_text = f"{zones} zones" if zones > 1 else "one zone"
-                families.append(
-                    Family(
-                        name=f"{name}-cluster" + (f"-{zones}-zones" if zones > 1 else "") + ("-running" if running else ""),
-                        kind="edrp",
-                        summary=f"A {name} application on equal nodes in {zones_text}"
-                        + (", already running." if running else "."),
-                        make=partial(cluster, shape=shape, zones=zones, running=running),
-                        size="operators",
-                        default_size=10,
-                        least_size=3,
-                    )
-                )
-    return families
+def _families() -> Iterator[Family]:
+    shapes: dict[str, ShapeMaker] = {"sequential": sequential, "layered": layered_shape}
+    for running, zones, (name, shape) in product((False, True), (1, 2, 3), shapes.items()):
+        zones_text = f"{zones} zones" if zones > 1 else "one zone"
+        yield Family(
+            name=f"{name}-cluster" + (f"-{zones}-zones" if zones > 1 else "") + ("-running" if running else ""),
+            kind="edrp",
+            summary=f"A {name} application on equal nodes in {zones_text}" + (", already running." if running else "."),
+            make=partial(cluster, shape=shape, zones=zones, running=running),
+            size="operators",
+            default_size=10,
+            least_size=3,
+        )
 
 
 CLUSTER_FAMILIES = tuple(_families())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -73,9 +74,8 @@ RECONFIGURATION_WEIGHTINGS: tuple[Fields, ...] = (
 )
 
 
-def _families() -> list[Family]:
+def _families() -> Iterator[Family]:
     """Shapes and networks crossed, in an order in which neighbours differ in both."""
-    families = []
     for turn in range(len(NETWORKS)):
         for position, (shape, (make_shape, min_operators)) in enumerate(SHAPES.items()):
             network, (make_network, packages) = list(NETWORKS.items())[(position + turn) % len(NETWORKS)]
@@ -83,20 +83,17 @@ def _families() -> list[Family]:
                 partial(_crossed, make_shape=make_shape, make_network=maker)
                 for maker in (make_network, *EARLIER_NETWORKS.get(network, ()))
             )
-            families.append(
-                Family(
-                    name=f"{shape}-{network}",
-                    kind="edrp",
-                    summary=f"{first_line(make_shape)}. {first_line(make_network)}",
-                    make=make,
-                    size="operators",
-                    default_size=DEFAULT_EDRP_OPERATORS,
-                    least_size=min_operators,
-                    packages=packages,
-                    earlier=tuple(earlier),
-                )
+            yield Family(
+                name=f"{shape}-{network}",
+                kind="edrp",
+                summary=f"{first_line(make_shape)}. {first_line(make_network)}",
+                make=make,
+                size="operators",
+                default_size=DEFAULT_EDRP_OPERATORS,
+                least_size=min_operators,
+                packages=packages,
+                earlier=tuple(earlier),
             )
-    return families
 
 
 def _crossed(operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker) -> EdrpProblem:

@@ -106,8 +106,11 @@ EARLIER_NETWORKS: dict[str, tuple[NetworkMaker, ...]] = {"sndlib": (sndlib_1,)}
 """Makers of versions 1, 2, … of the families of some networks, before those of today."""
 
 
+_graph = lru_cache(maxsize=128)(physical_graph)
+
+
 def _backbone(names: list[str], nodes: int, random: np.random.Generator, *, corrected: bool = True) -> Network:
-    graph = _graph(names[int(random.integers(len(names)))], corrected)
+    graph = _graph(names[int(random.integers(len(names)))], corrected=corrected)
     labels = list(graph)
     return logical_network(graph, [labels[index] for index in _drawn(len(labels), nodes, random)], NODE_RESOURCES)
 
@@ -124,8 +127,3 @@ def _drawn(available: int, count: int, random: np.random.Generator) -> list[int]
     if count >= available:
         return list(range(available))
     return sorted(random.choice(available, count, replace=False).tolist())
-
-
-@lru_cache(maxsize=128)
-def _graph(name: str, corrected: bool) -> nx.Graph[str]:
-    return physical_graph(name, corrected=corrected)

@@ -93,11 +93,10 @@ def with_rules(problem: PlacementType, seed: int, *, hard: bool = False) -> Plac
 
 
 def _rule(problem: StreamPlacement, generator: np.random.Generator) -> dict[str, Any]:
-    """A rule of a random type."""
     operators, nodes = list(problem.application.by_name), list(problem.network.by_name)
     per = str(generator.choice(["node", "zone", "tenant"]))
     some = _some(operators, generator, 1 + int(generator.random() < 0.6))
-    found = len(places(problem.network, "zone", alone=False))
+    zones = _values(problem, "zone")
     few = _some(nodes, generator, max(1, len(nodes) // 3))
     coefficients = generator.choice([-1.0, 1.0, 1.0, 2.0], 3)
     count = generator.choice(["replicas", "nodes"], 3)
@@ -116,10 +115,10 @@ def _rule(problem: StreamPlacement, generator: np.random.Generator) -> dict[str,
         {"rule": "together", "operators": _some(operators, generator, 2), "per": per},
         {"rule": "together", "operators": some[:1], "beside": _some(operators, generator, 1), "per": per},
         {"rule": "spread", "operators": some, "per": per, **spread[int(generator.integers(3))]},
-        {"rule": "at_least_zones", "operators": some, "zones": int(generator.integers(1, found + 1))},
-        {"rule": "forbidden", "operators": some, "labels": {"tenant": _some_labels(problem, generator)}},
+        {"rule": "at_least_zones", "operators": some, "zones": int(generator.integers(1, len(zones) + 1))},
+        {"rule": "forbidden", "operators": some, "labels": {"tenant": _some(_values(problem, "tenant"), generator, 1)}},
         {"rule": "forbidden", "operators": some[:1], "nodes": few},
-        {"rule": "required", "operators": some, "zones": _some(_zones(problem), generator, 2)},
+        {"rule": "required", "operators": some, "zones": _some(zones, generator, 2)},
         {"rule": "linear", "terms": terms, "upper": float(generator.integers(1, 4))},
         {"rule": "linear", "terms": terms, "lower": float(generator.integers(0, 2)), "upper": float(generator.integers(2, 4))},
     ]
@@ -132,9 +131,5 @@ def _some(names: list[str], generator: np.random.Generator, count: int) -> list[
     return sorted(generator.choice(names, min(count, len(names)), replace=False).tolist())
 
 
-def _zones(problem: StreamPlacement) -> list[str]:
-    return [zone for _, zone in places(problem.network, "zone", alone=False)]
-
-
-def _some_labels(problem: StreamPlacement, generator: np.random.Generator) -> list[str]:
-    return _some([tenant for _, tenant in places(problem.network, "tenant", alone=False)], generator, 1)
+def _values(problem: StreamPlacement, label: str) -> list[str]:
+    return [value for _, value in places(problem.network, label, alone=False)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -160,7 +159,7 @@ FAMILIES = tuple(
         name=name,
         kind="edrp-sequence",
         summary=first_line(make),
-        make=partial(make),
+        make=make,
         size="operators",
         default_size=DEFAULT_OPERATORS,
         least_size=3,

@@ -26,12 +26,6 @@ from edrp.mdp.chain.transition_counts import count_transitions
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 
 
-@pytest.fixture(scope="session")
-def spark():
-    with sessions.spark_session("local[2]", memory="1g", in_python=True) as session:
-        yield session
-
-
 def twin(spark, events: pd.DataFrame, settings: TraceSettings) -> dict[str, np.ndarray]:
     """Expected result of the pipeline, for events that can all be read."""
     frame = spark.createDataFrame(events[["key"]].drop_duplicates())

@@ -18,13 +18,6 @@ pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one wor
 
 
 @pytest.fixture(scope="module")
-def spark():
-    """A session with two slots."""
-    with spark_session("local[2]", memory="1g", in_python=True) as session:
-        yield session
-
-
-@pytest.fixture(scope="module")
 def instances(examples) -> dict[str, str]:
     """Two kinds, an infeasible and a broken one."""
     names = ("word_count", "reconfigure", "migration", "infeasible")

@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import BackendUnavailableError
-from edrp.core.spark import spark_session, translated_errors
+from edrp.core.spark import translated_errors
 from edrp.datasets.traces.events import prepare_trace
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.many_policies import precompute_policies
@@ -16,12 +16,6 @@ from edrp.mdp.policy.store import precompute_policy
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 
 TOO_LARGE = r"Job aborted due to stage failure: Total size of .* is bigger than spark\.driver\.maxResultSize .*\Z"
-
-
-@pytest.fixture(scope="session")
-def spark():
-    with spark_session("local[2]", memory="1g", in_python=True) as session:
-        yield session
 
 
 @pytest.fixture

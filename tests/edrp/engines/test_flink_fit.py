@@ -26,6 +26,19 @@ def operator(fit, name):
     return next(fitted for fitted in fit.operators if fitted.name == name)
 
 
+def fitted_across_rescale(flink, position, replicas, service_rate):
+    """Fit to a capture in whose midst one operator gets other replicas, each with this service rate."""
+
+    def rescale(_seconds):
+        if flink.rounds == 4:
+            flink.totals.clear()
+            flink.attempt += 1
+            flink.operators[position].replicas, flink.operators[position].service_rate = replicas, service_rate
+
+    with serving(flink) as address:
+        return fit_job(read_observation(capture_job(address, CaptureSettings(seconds=8.0, every=1.0), sleep=rescale)))
+
+
 def test_service_rates_are_those_of_the_job():
     fit = fitted(FakeFlink(rates=(150.0,)))
     assert operator(fit, "counter").service.value == pytest.approx(200.0, rel=1e-3)
@@ -137,17 +150,7 @@ def test_a_start_takes_as_long_as_its_slowest_replica():
 
 
 def test_several_parallelisms_make_a_capacity_curve():
-    flink = FakeFlink(rates=(150.0,))
-
-    def rescale(_seconds):
-        if flink.rounds == 4:
-            flink.totals.clear()
-            flink.attempt += 1
-            flink.operators[2].replicas, flink.operators[2].service_rate = 2, 160.0
-
-    with serving(flink) as address:
-        capture = capture_job(address, CaptureSettings(seconds=8.0, every=1.0), sleep=rescale)
-    counter = operator(fit_job(read_observation(capture)), "counter")
+    counter = operator(fitted_across_rescale(FakeFlink(rates=(150.0,)), 2, 2, 160.0), "counter")
     assert [replicas for replicas, _ in counter.capacities] == [1, 2]
     assert [capacity for _, capacity in counter.capacities] == pytest.approx([200.0, 320.0], rel=1e-2)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fake_engine import FakeEngine
 from fake_flink import FakeFlink, FakeOperator, serving, word_count
-from test_flink_fit import operator
+from test_flink_fit import fitted_across_rescale, operator
 from test_flink_metadata import checkpoint, metadata
 from test_flink_reading import observed
 from watching import RESCALE, puts
@@ -21,7 +21,6 @@ from edrp.engines.capture import read_capture
 from edrp.engines.fit import fit_job
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
-from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.metadata import StoredOperatorState, job_key_groups, states_by_operator
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
@@ -135,16 +134,7 @@ def test_a_lookup_join_that_is_not_asynchronous_says_so():
 def test_a_replica_that_was_full_at_a_rate_at_which_others_are_hardly_busy_is_asynchronous():
     """One replica was full at 200/s; four then take 50/s each at 0.5 % busy, by which each would serve 10,000/s."""
     flink = FakeFlink(lookup("lookup", service_rate=200.0), rates=(200.0,))
-
-    def rescale(_seconds):
-        if flink.rounds == 4:
-            flink.totals.clear()
-            flink.attempt += 1
-            flink.operators[1].replicas, flink.operators[1].service_rate = 4, 10_000.0
-
-    with serving(flink) as address:
-        capture = capture_job(address, CaptureSettings(seconds=8.0, every=1.0), sleep=rescale)
-    fit = fit_job(read_observation(capture))
+    fit = fitted_across_rescale(flink, 1, 4, 10_000.0)
     enrich = operator(fit, "lookup")
     assert enrich.asynchronous
     assert enrich.busy is None

@@ -149,8 +149,6 @@ def runs_of(objectives, names="ijkl"):
             row |= {"build_seconds": 0.0, "solve_seconds": 1.0, "status": "feasible", "outcome": "solved"}
             row |= {"objective": own[name], "bound": 1.0} if name in own else {"outcome": "refused", "status": "none"}
             rows.append(row)
-    import pyarrow as pa
-
     return compare_runs(pa.Table.from_pylist(rows, RESULT_SCHEMA))
 
 

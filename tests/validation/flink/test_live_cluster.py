@@ -163,7 +163,7 @@ def test_rescale_and_savepoint_of_flink_go_together_with_moves(run):
         moves_and_restarts(job, choice, 2)
     savepoint = job.job.stop_with_savepoint()
     key = job.send(steps := job.random_steps(choice, 2, 4))
-    job.restart(replace(job.settings, workers=3, used=1), savepoint)
+    job.start(replace(job.settings, workers=3, used=1), savepoint)
     job.installed(steps, job.wait_for_plan(key))
     verdict = job.finish()
     assert verdict.exactly_once, verdict
@@ -175,7 +175,7 @@ def test_another_number_of_tasks_is_refused_after_a_savepoint(run):
     savepoint = job.job.stop_with_savepoint()
     for tasks in (12, 48):
         with pytest.raises(EngineError, match=f"counter was saved with another number of tasks than {tasks}"):
-            job.restart(replace(job.settings, tasks=tasks), savepoint)
+            job.start(replace(job.settings, tasks=tasks), savepoint)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def stalled_worker(run: LiveRun, *, target: bool, rounds: int = 6) -> bool:
 def other_arguments(run: LiveRun) -> bool:
     """The job goes on from a savepoint with another number of workers that are in use at first."""
     run.wait_for_results(run.settings.keys)
-    run.restart(replace(run.settings, used=1), run.job.stop_with_savepoint())
+    run.start(replace(run.settings, used=1), run.job.stop_with_savepoint())
     run.wait_for_results(run.settings.rate)
     return is_exact(run)
 

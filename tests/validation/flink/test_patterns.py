@@ -8,9 +8,10 @@ from itertools import combinations
 import pytest
 
 from edrp.engines.flink.local import LocalFlink
-from edrp.validation.flink.lab import patterns
+from edrp.validation.flink.lab import job
 from edrp.validation.flink.lab.patterns import PatternChange, PatternRun, PatternSettings
-from edrp.validation.oracles.migration.frequent_patterns import decoded, maximal_patterns, tweet_words, tweets_in_window
+from edrp.validation.oracles.migration.frequent_patterns import maximal_patterns, tweet_words, tweets_in_window
+from edrp.validation.papers.state_migration.frequent_patterns import pattern_words
 
 
 @pytest.mark.parametrize("window", [1, 2, 5])
@@ -55,7 +56,7 @@ def test_a_task_starts_in_a_key_group_of_its_worker():
 def written(tmp_path, monkeypatch):
     """A run whose job writes what a test writes."""
     submitted = []
-    monkeypatch.setattr(patterns, "submit", lambda *arguments, **options: submitted.append((arguments, options)))
+    monkeypatch.setattr(job, "submit", lambda *arguments, **options: submitted.append((arguments, options)))
     flink = LocalFlink({"a": 1}, folder=tmp_path)
     flink.folder, flink.rest = tmp_path, None
     run = PatternRun(flink, PatternSettings(window=7))
@@ -80,4 +81,4 @@ def test_results_are_whole_lines_and_their_changes_add_up(written):
     changes = [f"20 10 2 {code} -1", f"30 20 2 {code} 1", "31 20 1 5 1", "32 21 1 5 -1", f"40 30 2 {code} 1", "41 30 1 5 1"]
     run.folder.joinpath("results.txt").write_text("\n" + "\n".join(changes))  # the last line is being written
     assert next(run.results()) == PatternChange(20, 10, 2, code, -1)
-    assert {decoded(pattern): total for pattern, total in run.maximal().items()} == {(3, 7): 1}
+    assert {pattern_words(pattern): total for pattern, total in run.maximal().items()} == {(3, 7): 1}

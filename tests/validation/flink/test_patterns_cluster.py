@@ -17,7 +17,8 @@ from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.discovery import LiveReader
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternRun, PatternSettings
-from edrp.validation.oracles.migration.frequent_patterns import decoded, maximal_patterns, tweet_words, tweets_in_window
+from edrp.validation.oracles.migration.frequent_patterns import maximal_patterns, tweet_words, tweets_in_window
+from edrp.validation.papers.state_migration.frequent_patterns import pattern_words
 
 pytestmark = ON_REAL_FLINK
 
@@ -50,11 +51,12 @@ def check_results(run: PatternRun) -> None:
     """Wait for the expected results, and see that nothing else was on its way."""
 
     def look() -> bool | None:
-        return {decoded(pattern) for pattern in run.maximal()} == expected(run.settings) or None
+        return {pattern_words(pattern) for pattern in run.maximal()} == expected(run.settings) or None
 
     wait_until(look, 120, "does not report the maximal frequent patterns", "the job")
     run.job.stop_with_savepoint()
-    assert {decoded(pattern): total for pattern, total in run.maximal().items()} == dict.fromkeys(expected(run.settings), 1)
+    sums = {pattern_words(pattern): total for pattern, total in run.maximal().items()}
+    assert sums == dict.fromkeys(expected(run.settings), 1)
     assert {len(words) for words in expected(run.settings)} >= {1, 2}
     assert any(result.change < 0 for result in run.results())
 

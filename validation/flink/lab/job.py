@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local.cluster import LocalFlink
@@ -91,7 +91,27 @@ class LabSettings:
         }
         if self.places:
             words["places"] = ",".join(f"{name}={resource}" for name, resource in self.places.items())
-        return [part for name, value in words.items() for part in (f"--{name}", str(value))]
+        return program_arguments(words)
+
+
+def program_arguments(words: Mapping[str, object]) -> list[str]:
+    """Arguments of a Java program by their names, in which hyphens stand for underscores.
+
+    >>> program_arguments({"state_bytes": 8})
+    ['--state-bytes', '8']
+    """
+    return [part for name, value in words.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def live_files(folder: Path) -> dict[str, object]:
+    """Arguments of a live job that name its files: the rates, the folder of its results, and its control log."""
+    return {"rates": folder / "rates.txt", "folder": folder, "control": (folder / "control").as_uri()}
+
+
+def key_group(task: int, worker: int, groups: int, workers: int) -> int:
+    """The key group of a task on a worker, as `LiveSettings.java` spreads tasks at first."""
+    begin, end = (-(-groups * edge // workers) for edge in (worker, worker + 1))
+    return begin + task % (end - begin)
 
 
 class Bucket(NamedTuple):
@@ -107,42 +127,53 @@ class Bucket(NamedTuple):
 
 
 class ScheduledJob:
-    """The folder of a job whose tuples are due by a schedule that may be extended while it runs."""
+    """A job over all its starts, whose tuples are due by one schedule that may be extended while it runs.
 
-    def __init__(self, flink: LocalFlink, name: str) -> None:
-        self._flink = flink
-        self._folder = Path(mkdtemp(prefix=f"{name}-", dir=flink.folder))
-        self._rates = self._folder / "rates.txt"
-        self._rates.write_text(f"{now_ms()} 0\n", encoding="ascii")  # nothing is due before the job runs
+    Parameters
+    ----------
+    name
+        Beginning of the name of its folder.
+    entry
+        Class of the program in the jar; None for the one that the jar names.
+    """
+
+    settings: Any
+    job: RunningJob
+
+    def __init__(self, flink: LocalFlink, name: str, entry: str | None = None, jar: Path = LAB.jar) -> None:
+        self.flink = flink
+        self.folder = Path(mkdtemp(prefix=f"{name}-", dir=flink.folder))
+        self.control = self.folder / "control"
+        self._entry, self._jar = entry, jar
+        self.set_rates([(now_ms(), 0)])  # nothing is due before the job runs
+
+    def start(self, settings: Any, savepoint: str | None = None) -> None:
+        """Run the program with these settings, from a savepoint or checkpoint of an earlier start, which has ended, if any."""
+        self.settings = settings
+        arguments = settings.arguments(self.folder)
+        self.job = submit(self.flink.rest, self._jar, arguments, entry_class=self._entry, savepoint=savepoint)
+
+    def set_rates(self, rates: Iterable[tuple[int, float]]) -> None:
+        """Change the rate of all sources together at times to come, in order: milliseconds since 1970, and tuples/s."""
+        with (self.folder / "rates.txt").open("a", encoding="ascii") as file:
+            file.write("".join(f"{at} {rate}\n" for at, rate in rates))
+
+
+class LabRun(ScheduledJob):
+    """A lab's job that runs."""
+
+    def __init__(self, flink: LocalFlink, settings: LabSettings) -> None:
+        super().__init__(flink, settings.topology)
+        self.start(settings)
+        self.set_rate(settings.rate)
 
     def set_rate(self, rate: float) -> None:
         """Change the rate of all sources together, a moment from now."""
         self.set_rates([(now_ms() + LEAD_MS, rate)])
 
-    def set_rates(self, rates: Iterable[tuple[int, float]]) -> None:
-        """Change the rate of all sources together at times to come, in order: milliseconds since 1970, and tuples/s."""
-        with self._rates.open("a", encoding="ascii") as file:
-            file.write("".join(f"{at} {rate}\n" for at, rate in rates))
-
-
-class LabRun(ScheduledJob):
-    """A lab's job that runs, over all its starts; tuples are due by one schedule throughout."""
-
-    def __init__(self, flink: LocalFlink, settings: LabSettings) -> None:
-        super().__init__(flink, settings.topology)
-        self.settings = settings
-        self.job: RunningJob = submit(flink.rest, LAB.jar, settings.arguments(self._folder))
-        self.set_rate(settings.rate)
-
     def redeploy(self, settings: LabSettings) -> None:
         """Stop with a savepoint and go on with other settings, such as replicas; places are those of `pinned` operators."""
         self.start(settings, self.job.stop_with_savepoint())
-
-    def start(self, settings: LabSettings, savepoint: str) -> None:
-        """Go on from a savepoint, once the job has stopped."""
-        self.settings = settings
-        arguments = settings.arguments(self._folder)
-        self.job = submit(self._flink.rest, LAB.jar, arguments, savepoint=savepoint)
 
     def buckets(self, since: int = 0) -> list[Bucket]:
         """Measurements of the writer since a time, in order of time; the newest tenths of a second may be missing."""
@@ -154,7 +185,7 @@ class LabRun(ScheduledJob):
         return max((0, *gaps)) / 1000
 
     def _read(self) -> Iterator[Bucket]:
-        path = self._folder / "latency-0.txt"
+        path = self.folder / "latency-0.txt"
         lines = path.read_text(encoding="ascii").splitlines(keepends=True) if path.exists() else []
         for line in lines:
             if line.endswith("\n"):  # else it is being written

@@ -10,6 +10,7 @@ from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.flink.local import LocalFlink, submit
 from edrp.engines.flink.local.jobs import RunningJob, now_ms
 from edrp.validation.flink.lab.build import LAB
+from edrp.validation.flink.lab.job import program_arguments
 
 NODES = {"node-a": 1, "node-b": 1, "node-c": 1}
 """Slots of each TaskManager: one worker of every operator."""
@@ -20,16 +21,16 @@ MICROSECONDS = 2000
 CHECKPOINT_SECONDS = 10
 
 JOB = {
-    "--operators": 2,
-    "--micros": MICROSECONDS,
-    "--keys": 480,
-    "--skew": 1.0,
-    "--state-bytes": 20_000,
-    "--tasks": 48,
-    "--workers": len(NODES),
-    "--used": 2,
-    "--checkpoint-ms": 1000 * CHECKPOINT_SECONDS,
-    "--name": "skewed",
+    "operators": 2,
+    "micros": MICROSECONDS,
+    "keys": 480,
+    "skew": 1.0,
+    "state_bytes": 20_000,
+    "tasks": 48,
+    "workers": len(NODES),
+    "used": 2,
+    "checkpoint_ms": 1000 * CHECKPOINT_SECONDS,
+    "name": "skewed",
 }
 """Arguments of `LiveJob`: two live operators after one another, each with all of its tasks on two of three workers."""
 
@@ -41,8 +42,7 @@ def start_job(flink: LocalFlink, folder: Path, rate: float) -> RunningJob:
     rates.write_text(f"{now_ms()} {rate}\n", encoding="ascii")
     control.touch()
     results.mkdir()
-    arguments = {"--rates": rates, "--folder": results, "--control": control.as_uri(), **JOB}
-    words = [str(word) for pair in arguments.items() for word in pair]
+    words = program_arguments({"rates": rates, "folder": results, "control": control.as_uri(), **JOB})
     job = submit(flink.rest, LAB.jar, words, entry_class="edrp.lab.LiveJob")
     job.checkpoint()
     return job
@@ -60,7 +60,7 @@ def main() -> None:
     with stopping_on_signals(clock), LocalFlink(NODES) as flink:
         start_job(flink, folder, given.rate)
         (folder / "address").write_text(f"{flink.address}\n", encoding="ascii")
-        sys.stdout.write(f"{flink.address} runs job {JOB['--name']} until Ctrl-C, or for {given.seconds:g} s\n")
+        sys.stdout.write(f"{flink.address} runs job {JOB['name']} until Ctrl-C, or for {given.seconds:g} s\n")
         sys.stdout.flush()
         clock.sleep(given.seconds)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Literal, NamedTuple
 
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
-from edrp.validation.flink.lab.build import LAB
+from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
 
 ENTRY = "edrp.lab.FrequentPatternJob"
 OPERATORS = ("detector", "maximal")
@@ -51,34 +49,17 @@ class PatternSettings:
 
     def arguments(self, folder: Path) -> list[str]:
         """Arguments of the Java program."""
-        words = {
-            "mode": self.mode,
-            "rates": folder / "rates.txt",
-            "folder": folder,
-            "control": (folder / "control").as_uri(),
-            "window": self.window,
-            "threshold": self.threshold,
-            "vocabulary": self.vocabulary,
-            "tweet-words": self.tweet_words,
-            "pattern-words": self.pattern_words,
-            "micros": self.micros,
-            "state-bytes": self.state_bytes,
-            "tasks": self.tasks,
-            "groups": self.groups,
-            "workers": self.workers,
-            "used": self.used,
-            "checkpoint-ms": round(1000 * self.checkpoint_interval),
-        }
-        return [part for name, value in words.items() for part in (f"--{name}", str(value))]
+        words = asdict(self)
+        words["checkpoint_ms"] = round(1000 * words.pop("checkpoint_interval"))
+        return program_arguments({**words, **live_files(folder)})
 
     def group(self, task: int, worker: int) -> int:
-        """The key group of a task on a worker, as `LiveSettings.java` spreads tasks at first.
+        """The key group of a task on a worker.
 
         >>> [PatternSettings(tasks=4, groups=8, workers=2).group(task, 1) for task in range(5)]
         [4, 5, 6, 7, 4]
         """
-        begin, end = (-(-self.groups * edge // self.workers) for edge in (worker, worker + 1))
-        return begin + task % (end - begin)
+        return key_group(task, worker, self.groups, self.workers)
 
     def first_workers(self) -> list[int]:
         """Worker of each task when the job first starts."""
@@ -95,37 +76,19 @@ class PatternChange(NamedTuple):
     change: int
 
 
-class PatternRun:
-    """The job while it runs; events are due by one schedule over all its starts."""
+class PatternRun(ScheduledJob):
+    """The job while it runs; the events of its schedule are arrivals and departures."""
 
     def __init__(self, flink: LocalFlink, settings: PatternSettings) -> None:
-        self._flink = flink
-        self.settings = settings
-        self.folder = Path(mkdtemp(prefix="patterns-", dir=flink.folder))
+        super().__init__(flink, "patterns", ENTRY)
         self.control.touch()
-        (self.folder / "rates.txt").write_text(f"{now_ms()} 0\n", encoding="ascii")
-        self.job: RunningJob = self._submit(None)
-
-    @property
-    def control(self) -> Path:
-        """The control log of a live job."""
-        return self.folder / "control"
+        self.start(settings)
 
     def restart(self, settings: PatternSettings, seconds: float = 0.0) -> None:
         """Stop with a savepoint, and go on from it with other settings after so many seconds."""
         savepoint = self.job.stop_with_savepoint()
         time.sleep(seconds)
-        self.settings = settings
-        self.job = self._submit(savepoint)
-
-    def _submit(self, savepoint: str | None) -> RunningJob:
-        arguments = self.settings.arguments(self.folder)
-        return submit(self._flink.rest, LAB.jar, arguments, entry_class=ENTRY, savepoint=savepoint)
-
-    def set_rates(self, rates: Iterable[tuple[int, float]]) -> None:
-        """Set rates from times to come on: milliseconds since 1970, and events (arrivals and departures) per second."""
-        with (self.folder / "rates.txt").open("a", encoding="ascii") as file:
-            file.write("".join(f"{at} {rate}\n" for at, rate in rates))
+        self.start(settings, savepoint)
 
     def results(self) -> Iterator[PatternChange]:
         """All results that were written so far."""

@@ -134,13 +134,8 @@ def _started(flink: LocalFlink, live: bool, service: Work, megabytes: int) -> Li
 def _change(run: LiveRun, method: str) -> Change:
     """The change to the other number of workers."""
     if method == "live":
-        return live_change(run, PACE, _live_plan)
+        return live_change(run, PACE, lambda job: least_moves(job, sum(WORKERS) - workers_in_use(job), PACE))
     return plain_change(run, method, sum(WORKERS) - run.settings.workers)
-
-
-def _live_plan(job: LiveJob) -> PlannedSteps:
-    """The least state that moves to or from the third worker, in mini-migrations."""
-    return least_moves(job, sum(WORKERS) - workers_in_use(job), PACE)
 
 
 def least_moves(job: LiveJob, workers: int, pace: int) -> PlannedSteps:

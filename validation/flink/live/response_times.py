@@ -12,7 +12,7 @@ from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.validation.flink.lab.job import LEAD_MS
 from edrp.validation.flink.live.against_flink import METHODS, PACE, least_moves
-from edrp.validation.flink.live.results import SECOND, as_row, mean_by_minute, read_results, tail
+from edrp.validation.flink.live.results import SECOND, mean_by_minute, read_results, tail
 from edrp.validation.flink.live.running import LiveRun, LiveSettings, Mode, live_change, plain_change
 
 WORKERS = (10, 8)
@@ -82,5 +82,5 @@ def _run(flink: LocalFlink, method: str, minute: float) -> dict[str, Any]:
     run.drain()
     results = read_results(tail(run.results_file, offset))
     by_minute = mean_by_minute(results, begin, minute, MINUTES)
-    minutes = {str(number): as_row(figures) for number, figures in by_minute.items()}
+    minutes = {str(number): figures._asdict() for number, figures in by_minute.items()}
     return {"minute": minute, "workers": list(WORKERS), "load": load, **facts, "missing": results.missing, "minutes": minutes}

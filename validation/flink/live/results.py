@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -126,8 +126,3 @@ def tail(path: Path, offset: int) -> list[str]:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read().decode("ascii", "replace").splitlines(keepends=True)
-
-
-def as_row(figures: Latencies) -> Mapping[str, float]:
-    """Latencies for a row."""
-    return figures._asdict()

@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import FlinkClient
-from edrp.engines.flink.local import LocalFlink, RunningJob, submit
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog, Mode
 from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metrics, read_plan_state, read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
+from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
 from edrp.validation.flink.live.validator import Verdict, judge_file
 
 RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
@@ -73,23 +73,16 @@ class LiveJobSettings:
     def first_table(self) -> list[int]:
         """Key group of each task when the job first starts."""
         holders = min(self.used, self.workers)
-        table = []
-        for task in range(self.tasks):
-            worker = task * holders // self.tasks
-            begin, end = (-(-(worker + more) * self.groups // self.workers) for more in (0, 1))
-            table.append(begin + task % (end - begin))
-        return table
+        return [key_group(task, task * holders // self.tasks, self.groups, self.workers) for task in range(self.tasks)]
 
     def arguments(self, folder: Path) -> list[str]:
         """Options of the program, whose files are in a folder."""
-        words: dict[str, object] = {"rates": folder / "rates.txt", "folder": folder, "control": (folder / "control").as_uri()}
-        same = ("keys", "state_bytes", "tasks", "groups", "workers", "used", "routers", "operators", "micros", "checkpoint_ms")
-        words |= {name.replace("_", "-"): getattr(self, name) for name in same}
-        return [part for name, value in {**words, **self.more}.items() for part in (f"--{name}", str(value))]
+        names = ("keys", "state_bytes", "tasks", "groups", "workers", "used", "routers", "operators", "micros", "checkpoint_ms")
+        return program_arguments({**live_files(folder), **{name: getattr(self, name) for name in names}, **self.more})
 
 
-class LiveRun:
-    """A live job that runs, over all its starts.
+class LiveRun(ScheduledJob):
+    """A live job that runs.
 
     Parameters
     ----------
@@ -102,37 +95,20 @@ class LiveRun:
     """
 
     def __init__(self, flink: LocalFlink, settings: LiveJobSettings, jar: Path = LAB.jar) -> None:
-        self.flink = flink
-        self.settings = settings
-        self.jar = jar
-        self.folder = Path(mkdtemp(prefix="live-", dir=flink.folder))
-        self.control = self.folder / "control"
+        super().__init__(flink, "live", settings.entry, jar)
         self.control.touch()
         self.results = self.folder / "results.txt"
         self.tables = {name: settings.first_table() for name in settings.names}
-        self._rates: list[tuple[int, int]] = [(now_ms(), 0)]
-        self._write_rates()
-        self.job: RunningJob = self._submit(None)
+        self._rates: list[tuple[int, int]] = []
+        self.start(settings)
         self.set_rate(settings.rate)
 
     def set_rate(self, rate: int, at: int | None = None) -> None:
         """Change the rate of records/s, a moment from now or at a time in milliseconds."""
         self._rates.append((now_ms() + LEAD_MS if at is None else at, rate))
-        self._write_rates()
-
-    def _write_rates(self) -> None:
-        (self.folder / "rates.txt").write_text("".join(f"{at} {rate}\n" for at, rate in self._rates), encoding="ascii")
+        self.set_rates(self._rates[-1:])
 
     # How it starts and ends.
-
-    def _submit(self, savepoint: str | None) -> RunningJob:
-        arguments = self.settings.arguments(self.folder)
-        return submit(self.flink.rest, self.jar, arguments, entry_class=self.settings.entry, savepoint=savepoint)
-
-    def restart(self, settings: LiveJobSettings, savepoint: str) -> None:
-        """Go on from a savepoint or checkpoint once the job has ended, with other settings."""
-        self.settings = settings
-        self.job = self._submit(savepoint)
 
     def kill_manager(self) -> None:
         """Kill the JobManager, start it again, and run the job from its last checkpoint."""
@@ -140,7 +116,7 @@ class LiveRun:
         checkpoint = self.flink.newest_checkpoint()
         if checkpoint is None:
             raise EngineError("JobManager", "was killed before a checkpoint was complete; there is nothing to go on from")
-        self.job = self._submit(checkpoint)
+        self.start(self.settings, checkpoint)
 
     def fail(self) -> None:
         """Let a subtask of the job throw an error, so that Flink starts it again from its last checkpoint."""

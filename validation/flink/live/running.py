@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,17 +13,16 @@ from typing import Any, Literal
 from edrp.engines.clock import SystemClock
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
+from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
 from edrp.engines.flink.migrating.moves import forecasts, task_moves
 from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
-from edrp.validation.flink.lab.build import LAB
-from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob
+from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob, live_files, program_arguments
 from edrp.validation.flink.live.orders import Steps
-from edrp.validation.flink.live.results import SECOND, Results, as_row, read_results, tail
+from edrp.validation.flink.live.results import SECOND, Results, read_results, tail
 
 MAIN = "edrp.lab.LiveJob"
 COUNTER = "counter"
@@ -69,39 +68,22 @@ class LiveSettings:
 
     def arguments(self, folder: Path) -> list[str]:
         """Arguments of the Java program (`LiveJob.java`)."""
-        words = {
-            "mode": self.mode,
-            "name": f"{self.mode}-{self.service}",
-            "rates": folder / "rates.txt",
-            "folder": folder,
-            "control": (folder / "control").as_uri(),
-            "workers": self.workers,
-            "used": self.used,
-            "micros": self.micros,
-            "service": self.service,
-            "keys": self.keys,
-            "skew": self.skew,
-            "state-bytes": self.state_bytes,
-            "tasks": self.tasks,
-            "groups": self.groups,
-            "checkpoint-ms": round(SECOND * self.checkpoint_interval),
-        }
-        if self.weights:
+        words = {**asdict(self), **live_files(folder), "name": f"{self.mode}-{self.service}"}
+        words["checkpoint_ms"] = round(SECOND * words.pop("checkpoint_interval"))
+        if words.pop("weights"):
             words["weights"] = folder / "weights.txt"
-        return [part for name, value in words.items() for part in (f"--{name}", str(value))]
+        return program_arguments(words)
 
 
 class LiveRun(ScheduledJob):
-    """A job that runs, over all its starts."""
+    """A job that runs."""
 
     def __init__(self, flink: LocalFlink, settings: LiveSettings) -> None:
-        super().__init__(flink, f"{settings.mode}-{settings.service}")
-        self.settings = settings
-        self.results_file = self._folder / "results.txt"
-        self.control = self._folder / "control"
+        super().__init__(flink, f"{settings.mode}-{settings.service}", MAIN)
+        self.results_file = self.folder / "results.txt"
         self.control.touch()
-        (self._folder / "weights.txt").write_text("".join(f"{count}\n" for count in settings.weights), encoding="ascii")
-        self.job: RunningJob = submit(flink.rest, LAB.jar, settings.arguments(self._folder), entry_class=MAIN)
+        (self.folder / "weights.txt").write_text("".join(f"{count}\n" for count in settings.weights), encoding="ascii")
+        self.start(settings)
 
     def fill(self, tuples: int, rate: float) -> None:
         """Let so many tuples come, so that every key has its state."""
@@ -111,10 +93,7 @@ class LiveRun(ScheduledJob):
 
     def restart(self, workers: int) -> None:
         """Stop with a savepoint and start from it with so many workers."""
-        self.settings = replace(self.settings, workers=workers, used=workers)
-        savepoint = self.job.stop_with_savepoint()
-        arguments = self.settings.arguments(self._folder)
-        self.job = submit(self._flink.rest, LAB.jar, arguments, entry_class=MAIN, savepoint=savepoint)
+        self.start(replace(self.settings, workers=workers, used=workers), self.job.stop_with_savepoint())
 
     def rescale(self, workers: int) -> None:
         """Change the number of workers by Flink's own rescale, with a checkpoint of its own."""
@@ -123,7 +102,7 @@ class LiveRun(ScheduledJob):
 
     def reader(self) -> LiveReader:
         """Client that asks the job where its tasks are."""
-        return LiveReader(self._flink.address, self.job.key, SystemClock())
+        return LiveReader(self.flink.address, self.job.key, SystemClock())
 
     def size(self) -> int:
         """Bytes that the writer has written."""
@@ -187,8 +166,8 @@ def _figures(results: Results, times: tuple[int, int, int, int]) -> dict[str, An
     first, start, end, last = times
     before = results.latencies(first, start)
     return {
-        "before": as_row(before),
-        "during": as_row(results.latencies(start, end)),
+        "before": before._asdict(),
+        "during": results.latencies(start, end)._asdict(),
         "silence": results.silence(start, end),
         "stable": results.stable(start, last, before.max),
         "missing": results.missing,

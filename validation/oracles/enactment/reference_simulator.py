@@ -133,7 +133,6 @@ class _ReferenceRun:
         return instance
 
     def _state(self) -> EnactmentState:
-        """The state that the policy sees."""
         return EnactmentState(
             time=self.clock.now,
             interval=self._scenario.provisioning_interval,

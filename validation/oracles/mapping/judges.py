@@ -29,6 +29,11 @@ def _arcs(network: Document) -> dict[tuple[str, str], Document]:
     return {(link["source"], link["target"])[::turn]: link for turn in turns for link in network.get("links", [])}
 
 
+def _access(server: Document, quantity: str) -> Any:
+    """The up- or downlink of a server; None where nothing limits it."""
+    return server.get(quantity, 0 if quantity == "uplink" else None)
+
+
 def judge_map(document: Document, decision: Any) -> Judged:
     """A map: `nodes`, `routes` and `public` of the solution document."""
     (rates, needs), arcs, task = _task(document), _arcs(document["network"]), document["task"]
@@ -53,9 +58,7 @@ def judge_map(document: Document, decision: Any) -> Judged:
             used.setdefault(("link", arc), []).append(rate)
     add_up = max if document.get("bandwidth", "cumulative") == "per_edge" else sum
     for (quantity, where), amounts in used.items():
-        free = (
-            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
-        )
+        free = arcs[where]["bandwidth"] if quantity == "link" else _access(servers[where], quantity)
         fine.append(free is None or add_up(amounts) <= free * SLACK)
     max_empty_hops = document.get("max_empty_hops", 2)
     fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= max_empty_hops)
@@ -134,9 +137,7 @@ def judge_links(document: Document, decision: Any) -> Judged:
         for end in ends:
             used[end] = used.get(end, Fraction(0)) + amount
     for (quantity, where), amount in used.items():
-        free = (
-            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
-        )
+        free = arcs[where]["bandwidth"] if quantity == "link" else _access(servers[where], quantity)
         fine.append(free is None or amount <= free * SLACK)
     whole, revenue = sum(flow["rate"] for flow in flows.values()), sum(flow["rate"] * flow["price"] for flow in flows.values())
     metrics = {
@@ -174,11 +175,7 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
     servers = {server["name"]: server for server in document["network"]["nodes"]}
     rate = [Fraction(0) for _ in flows]
     sides = [("uplink", "source"), ("downlink", "target")]
-    room = {
-        (quantity, flow[end]): servers[flow[end]].get(quantity, 0 if quantity == "uplink" else None)
-        for flow in flows
-        for quantity, end in sides
-    }
+    room = {(quantity, flow[end]): _access(servers[flow[end]], quantity) for flow in flows for quantity, end in sides}
     while True:
         best: tuple[Fraction, list[tuple[int, int]]] = (Fraction(0), [])
         for first in range(len(flows)):

@@ -9,7 +9,6 @@ from functools import cache
 from itertools import accumulate, chain, combinations, count
 
 SCALE = 20
-WORD_BITS = 15
 MASK = (1 << 64) - 1
 
 Pattern = tuple[int, ...]
@@ -67,16 +66,3 @@ def maximal_patterns(tweets: Iterable[Pattern], threshold: int, size: int) -> se
 
 def _patterns(words: Pattern, size: int) -> Iterable[Pattern]:
     return chain.from_iterable(combinations(words, length) for length in range(1, size + 1))
-
-
-def decoded(code: int) -> Pattern:
-    """The words of a pattern that the job writes as a number.
-
-    >>> decoded((3 + 1) << 15 | (7 + 1))
-    (3, 7)
-    """
-    words: Pattern = ()
-    while code:
-        words = ((code & (1 << WORD_BITS) - 1) - 1, *words)
-        code >>= WORD_BITS
-    return words

@@ -61,7 +61,8 @@ Instance = tuple[str, str]
 def slowest_instance_path(problem: LatencyAwareProblem, deployment: Deployment) -> float:
     """Seconds on the links of the slowest path that a tuple can take."""
     starts = [(operator, node) for operator in deployment for node in deployment[operator]]
-    return max(sum(_legs(problem, path)) for start in starts for path in _paths(problem, deployment, (start,)))
+    paths = (path for start in starts for path in _paths(problem, deployment, (start,)))
+    return max(sum(problem.network.delay(u, v) for (_, u), (_, v) in pairwise(path)) for path in paths)
 
 
 def _paths(problem: LatencyAwareProblem, deployment: Deployment, path: tuple[Instance, ...]) -> Iterator[tuple[Instance, ...]]:
@@ -71,8 +72,3 @@ def _paths(problem: LatencyAwareProblem, deployment: Deployment, path: tuple[Ins
         if stream.source == path[-1][0] and (stream.source, stream.target) not in problem.application.feedback:
             for node in deployment[stream.target]:
                 yield from _paths(problem, deployment, (*path, (stream.target, node)))
-
-
-def _legs(problem: LatencyAwareProblem, path: tuple[Instance, ...]) -> list[float]:
-    nodes = [node for _, node in path]
-    return [problem.network.delay(u, v) for u, v in pairwise(nodes)]

@@ -139,11 +139,9 @@ def _network_table(sweep: SampleSweep, metric: str, by_links: bool) -> Table:
 
 def _points(sweep: SampleSweep, by_links: bool) -> list[Cell]:
     """Cells of the rates, or of the numbers of links."""
-    return (
-        [Cell("", DEFAULT_RATE, links) for links in sweep.links]
-        if by_links
-        else [Cell("", rate, SPANNING) for rate in sweep.rates]
-    )
+    if by_links:
+        return [Cell("", DEFAULT_RATE, links) for links in sweep.links]
+    return [Cell("", rate, SPANNING) for rate in sweep.rates]
 
 
 def _varied(cell: Cell, by_links: bool) -> str:

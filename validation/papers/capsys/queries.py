@@ -100,8 +100,7 @@ def _alone_row(row: Any, problem: EdrpProblem) -> QueryRow:
         solution = solve(single, "fixed-tasks")
         least_seconds[resource] = _peaks(single, solution.metrics)[resource]
         proven = proven and solution.status == "optimal"
-    query_row: QueryRow = row(ALONE, least_seconds, proven=proven)
-    return query_row
+    return row(ALONE, least_seconds, proven=proven)
 
 
 def flink_peaks(problem: EdrpProblem, evenly: bool, seed: int) -> dict[str, Floats]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.report.comparison import estimate_seeds
 from edrp.report.estimates import Estimate
 from edrp.report.formatting import Unit
-from edrp.report.statements import Finding, Statement, claim
+from edrp.report.statements import Statement, claim
 from edrp.report.tables import Table
 from edrp.validation.papers.claims import Claims, Requirement, judged, positive
 from edrp.validation.papers.control.runs import KNOWING, OPTIMUM, ROLLING, RULES, DayRow
@@ -42,21 +43,16 @@ def _ratios(rows: Rows, place: Place, policy: str) -> Floats:
     return values(rows, place, policy, lambda row: row.ratio)
 
 
-def _rolling(rows: Rows, place: Place) -> Estimate:
-    return estimate_seeds(_ratios(rows, place, ROLLING))
+def _at_most(maximum: float, policy: str) -> Requirement:
+    return Requirement(places, lambda rows, place: estimate_seeds(_ratios(rows, place, policy)), RATIO, maximum=maximum)
 
 
 def _above_rolling(policy: str) -> Callable[[Rows, Place], Estimate]:
     return lambda rows, place: estimate_seeds(_ratios(rows, place, policy) - _ratios(rows, place, ROLLING))
 
 
-def _lost_to_forecasts(rows: Rows) -> Iterator[Finding]:
-    for where, place in places(rows):
-        yield Finding(where, estimate_seeds(_ratios(rows, place, KNOWING)), RATIO, maximum=1.02)
-
-
 CLAIMS: Claims = (
-    ("", f"the rolling horizon costs at most {AIM:g} times the bound", Requirement(places, _rolling, RATIO, maximum=AIM)),
+    ("", f"the rolling horizon costs at most {AIM:g} times the bound", _at_most(AIM, ROLLING)),
     *(
         ("", f"the rolling horizon costs less than “{policy}”", positive(places, _above_rolling(policy), RATIO.signed))
         for policy in RULES
@@ -64,7 +60,7 @@ CLAIMS: Claims = (
     (
         "",
         "with known rates the rolling horizon costs at most 1.02 times the bound: the rest is lost to forecasts",
-        _lost_to_forecasts,
+        _at_most(1.02, KNOWING),
     ),
 )
 """Expectations of each data set and silence."""
@@ -104,35 +100,21 @@ def ratio_table(rows: Rows) -> Table:
 
 def composition_table(rows: Rows) -> Table:
     """Late tuples, replica-hours and changes of every policy."""
+    quantities: dict[str, tuple[Unit, Callable[[DayRow], float]]] = {
+        "late tuples\n[%]": (PERCENT, lambda row: row.late),
+        "replica-hours": (HOURS, lambda row: row.replica_hours),
+        "changes": (COUNT, lambda row: row.cost.changes),
+    }
     shown = [
-        (
-            policy,
-            where,
-            PERCENT.number(float(values(rows, place, policy, lambda row: row.late).mean())),
-            HOURS.number(float(values(rows, place, policy, lambda row: row.replica_hours).mean())),
-            COUNT.number(float(values(rows, place, policy, lambda row: row.cost.changes).mean())),
-        )
+        (policy, where, *(u.number(float(values(rows, place, policy, value).mean())) for u, value in quantities.values()))
         for where, place in places(rows)
         for policy in dict.fromkeys(row.policy for row in rows)
     ]
-    right = ("late tuples\n[%]", "replica-hours", "changes")
+    right = tuple(quantities)
     return Table("What the costs are made of", ("policy", "days", *right), tuple(shown), right, note="Means over days.")
 
 
 def day_records(rows: Rows) -> list[dict[str, Any]]:
     """Every run as a row of a CSV file."""
-    return [
-        {
-            "data_set": row.data_set,
-            "day": row.day,
-            "silence": row.silence,
-            "policy": row.policy,
-            "bound": row.bound,
-            "cost": row.cost.cost,
-            "ratio": row.ratio,
-            "late": row.late,
-            "replica_hours": row.replica_hours,
-            "changes": row.cost.changes,
-        }
-        for row in rows
-    ]
+    names = ("data_set", "day", "silence", "policy", "bound", "cost.cost", "ratio", "late", "replica_hours", "cost.changes")
+    return [{name.rpartition(".")[2]: attrgetter(name)(row) for name in names} for row in rows]

@@ -81,8 +81,7 @@ def myopic(job: FluidJob) -> Policy:
 
     def decide(moment: Moment) -> Ints:
         late, _ = job.step(moment.last_rate, capacities, moment.backlog, 0.0)
-        replicas: Ints = job.levels[np.argmin(rent + job.late_price * late)]
-        return replicas
+        return job.levels[np.argmin(rent + job.late_price * late)]
 
     return decide
 
@@ -95,7 +94,10 @@ def paying(job: FluidJob) -> Policy:
     """
     vectors = job.vectors
     usable = BUSY_LIMIT * np.array([job.capacity(vector) for vector in vectors])
-    deployments = [_deployment(job, vector) for vector in vectors]
+    deployments = [
+        Deployment({name: ["cluster"] * count for name, count in zip(job.names, vector, strict=True)})
+        for vector in vectors.tolist()
+    ]
 
     def decide(moment: Moment) -> Ints:
         scores = vectors.sum(axis=1) + job.late_price * np.maximum(0.0, moment.last_rate - usable)
@@ -113,10 +115,6 @@ def paying(job: FluidJob) -> Policy:
         return np.asarray(vectors[listed[next(number for number, option in enumerate(options) if option is chosen)]])
 
     return decide
-
-
-def _deployment(job: FluidJob, vector: Ints) -> Deployment:
-    return Deployment({name: ["cluster"] * int(number) for name, number in zip(job.names, vector, strict=True)})
 
 
 def ds2(job: FluidJob) -> Policy:

@@ -76,7 +76,6 @@ def report(rows: Sequence[DayRow]) -> Report:
 
 
 def _sections(rows: Sequence[DayRow], found: Sequence[Statement], command: str) -> Iterator[Section]:
-    """The sections of the page."""
     yield Section("What we aim at", tables=(claim_table(found),))
     yield Section("Cost over the certified bound", (COSTS, KNOWLEDGE), tables=(ratio_table(rows),), terms=TERMS)
     yield Section("What the costs are made of", tables=(composition_table(rows), _setting()))

@@ -117,12 +117,7 @@ def run_scenario(
 
 
 def run_storm(
-    console: Console,
-    *,
-    data: Path | None = None,
-    out: Path | None = None,
-    method: str = "auto",
-    days: int = 1,
+    console: Console, *, data: Path | None = None, out: Path | None = None, method: str = "auto", days: int = 1
 ) -> dict[str, Replay]:
     """Run S-EDRP in the four objectives through real days (the paper: four); print Table V and statements; draw Fig. 6.
 

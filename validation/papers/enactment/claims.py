@@ -60,22 +60,24 @@ def _saved(samples: Samples, pattern: str, quantity: str, this: Column, than: Co
     return (other - samples[pattern, this][quantity]) / (other.mean() or 1.0)
 
 
+def _where(pattern: str, quantity: str, this: Column, relation: str, than: Column) -> str:
+    return f"{pattern}, {WORDS[quantity]}: {column_text(this)} {relation} {column_text(than)}"
+
+
 def _more(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
     """The points by which one column is above another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} above {column_text(than)}"
+    where = _where(pattern, quantity, this, "above", than)
     return where, lambda samples: samples[pattern, this][quantity] - samples[pattern, than][quantity]
 
 
 def _less(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
     """The share of the other's mean by which one column is below another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} below {column_text(than)}"
-    return where, lambda samples: _saved(samples, pattern, quantity, this, than)
+    return _where(pattern, quantity, this, "below", than), lambda samples: _saved(samples, pattern, quantity, this, than)
 
 
 def _costlier(pattern: str, quantity: str, this: Column, than: Column) -> tuple[str, Margin]:
     """The share of the other's mean by which one column is above another."""
-    where = f"{pattern}, {WORDS.get(quantity, quantity)}: {column_text(this)} above {column_text(than)}"
-    return where, lambda samples: -_saved(samples, pattern, quantity, this, than)
+    return _where(pattern, quantity, this, "above", than), lambda samples: -_saved(samples, pattern, quantity, this, than)
 
 
 def _compare(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from edrp.report.estimates import Estimate, bootstrap_mean
+from edrp.report.estimates import Estimate
 from edrp.report.formatting import Unit
 from edrp.report.statements import Finding, Statement
 from edrp.report.tables import Table
+from edrp.validation.papers.claims import MIN_PAIRED, estimate_paired
 from edrp.validation.papers.flink.rows import Row, job_name, job_rows, load_text
 
 STATIC, AUTOSCALER, WATCH, BY_MINUTE = "static peak", "autoscaler", "watch", "watch, by the minute"
-
-MIN_DAYS = 5
-"""Days from which on a difference has an interval: by bootstrap, that of fewer would be too narrow."""
 
 EQUAL = 0.02
 """Relative difference of replica-hours up to which these are taken for equal."""
@@ -59,25 +57,21 @@ def values(rows: Sequence[Row], policy: str, measure: Measure) -> list[float]:
 def difference(rows: Sequence[Row], first: str, second: str, measure: Measure) -> Estimate:
     """Mean over days of the first policy's quantity less the second's."""
     pairs = zip(values(rows, first, measure), values(rows, second, measure), strict=True)
-    return _estimate([one - other for one, other in pairs])
+    return estimate_paired([one - other for one, other in pairs])
 
 
 def relative_hours(rows: Sequence[Row], first: str, second: str) -> Estimate:
     """Mean over days by how much the first policy's replica-hours are above the second's, as a share of these."""
     pairs = zip(values(rows, first, HOURS), values(rows, second, HOURS), strict=True)
-    return _estimate([one / other - 1 for one, other in pairs])
-
-
-def _estimate(days: Sequence[float]) -> Estimate:
-    """The mean over days, with its interval where these are enough."""
-    estimate = bootstrap_mean(days)
-    return estimate if len(days) >= MIN_DAYS else Estimate(estimate.mean, None, None)
+    return estimate_paired([one / other - 1 for one, other in pairs])
 
 
 def control_table(rows: Sequence[Row]) -> Table:
     """Means of the policies of a job, and differences to watching, each with its 95 % bootstrap interval over the days."""
     policies = [name for name in (STATIC, AUTOSCALER, WATCH, BY_MINUTE) if any(row["policy"] == name for row in rows)]
-    shown = [(name, *(m.unit.above_interval(_estimate(values(rows, name, m)), " to ") for m in MEASURES)) for name in policies]
+    shown = [
+        (name, *(m.unit.above_interval(estimate_paired(values(rows, name, m)), " to ") for m in MEASURES)) for name in policies
+    ]
     shown += [
         (f"{WATCH} less {other}", *(m.unit.signed.above_interval(difference(rows, WATCH, other, m), " to ") for m in MEASURES))
         for other in policies
@@ -85,7 +79,7 @@ def control_table(rows: Sequence[Row]) -> Table:
     ]
     right = tuple(measure.name for measure in MEASURES)
     count = len(seeds(rows))
-    intervals = f"with 95 % bootstrap intervals over days; these need at least {MIN_DAYS}"
+    intervals = f"with 95 % bootstrap intervals over days; these need at least {MIN_PAIRED}"
     terms = (
         f"A day lasts {rows[0]['seconds']:g} s; a tuple is late above {rows[0]['bound']:g} s; replica-hours are those of the "
         "original day; standstill is all time without a tuple at the sink for more than 0.5 s."
@@ -136,7 +130,7 @@ def _expensive_changes(job: str, rows: Sequence[Row]) -> Iterator[Statement]:
     hours = sum(values(rows, WATCH, HOURS)) / sum(values(rows, AUTOSCALER, HOURS)) - 1
     condition = Finding(f"{WATCH} against {AUTOSCALER}, all replica-hours", Estimate(hours, hours, hours), SHARE, maximum=EQUAL)
     pairs = zip(values(rows, WATCH, LATE), values(rows, AUTOSCALER, LATE), strict=True)
-    half = _estimate([one - other / 2 for one, other in pairs])
+    half = estimate_paired([one - other / 2 for one, other in pairs])
     late = Finding(f"{WATCH} less half of {AUTOSCALER}, late tuples", half, _signed(LATE, " %"), maximum=0)
     sentence = f"{job}: at most 2 % more replica-hours and half of the late tuples of the autoscaler's rule under `watch`"
     yield Statement(sentence, findings=(condition, late))

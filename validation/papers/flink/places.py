@@ -16,14 +16,11 @@ RANK = 0.9
 MILLISECONDS = 1e3
 
 
-def runs(rows: FlinkRows) -> list[int]:
-    """Seeds of the runs."""
-    return sorted({row["seed"] for row in rows.placements})
-
-
-def of_run(placements: Sequence[Row], seed: int) -> list[Row]:
-    """The placements of a run."""
-    return [row for row in placements if row["seed"] == seed]
+def placements_by_run(rows: FlinkRows) -> dict[int, list[Row]]:
+    """The placements of each run, by its seed."""
+    return {
+        seed: [row for row in rows.placements if row["seed"] == seed] for seed in sorted({r["seed"] for r in rows.placements})
+    }
 
 
 def rank_correlation(placements: Sequence[Row]) -> float:
@@ -43,8 +40,7 @@ def optimum_and_best(placements: Sequence[Row]) -> tuple[float, float] | None:
 def place_table(rows: FlinkRows) -> Table:
     """One row for each run."""
     shown = []
-    for seed in runs(rows):
-        placements = of_run(rows.placements, seed)
+    for seed, placements in placements_by_run(rows).items():
         wrong = [abs(row["predicted"] / row["measured"] - 1) for row in placements]
         both = optimum_and_best(placements)
         latencies = ["–", "–"] if both is None else [f"{MILLISECONDS * latency:.0f}" for latency in both]
@@ -58,8 +54,7 @@ def place_table(rows: FlinkRows) -> Table:
 
 def place_statements(rows: FlinkRows) -> Iterator[Statement]:
     """Judge the aims of the placements for each run."""
-    for seed in runs(rows):
-        placements = of_run(rows.placements, seed)
+    for seed, placements in placements_by_run(rows).items():
         if len(placements) < 3:
             continue
         rank = rank_correlation(placements)

@@ -83,7 +83,6 @@ def _parts(rows: FlinkRows) -> Iterator[tuple[str, tuple[str, ...], tuple[Table,
 
 
 def _sections(rows: FlinkRows, judged: list[Statement], command: str) -> Iterator[Section]:
-    """The sections of the page."""
     yield Section("What we aim at", tables=(claim_table(judged),))
     for heading, sentences, tables in _parts(rows):
         yield Section(heading, sentences, tables=tables)

@@ -76,7 +76,7 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
     rows = FlinkRows()
     for row in read_lines(paths, _why_no_row):
         rows.add(row)
-    faults = list(_mixed_days(rows.control))
+    faults = [fault for of_job in job_rows(rows.control).values() for fault in _mixed_days(of_job)]
     if faults:
         raise InvalidInstanceError(faults, "rows of control")
     if not any((rows.predictions, rows.control, rows.placements)):
@@ -130,13 +130,8 @@ def read_lines(paths: Iterable[Path], why_no_row: Callable[[Any], str]) -> Itera
             raise InvalidInstanceError(faults, str(path))
 
 
-def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
+def _mixed_days(rows: Sequence[Row]) -> Iterator[Fault]:
     """Days of a job that differ in more than their seed, or that stand there twice."""
-    for rows in job_rows(control).values():
-        yield from _mixed_days_of_job(rows)
-
-
-def _mixed_days_of_job(rows: Sequence[Row]) -> Iterator[Fault]:
     for name in ("seconds", "peak", "bound"):
         values = sorted({row[name] for row in rows})
         if len(values) > 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.solve import solve
@@ -191,20 +192,16 @@ def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
 
 
 def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
-    cuts = [(_placement(row, RECOMMENDED).cut, _placement(row, SCHEDULER).cut, row.least) for row in rows]
-    known = [
-        (1.0 if own_share is None else own_share, 1.0 if other_share is None else other_share, bound)
-        for own_share, other_share, bound in cuts
-    ]
-    below = sum(own_share < other_share - EQUAL_SHARES for own_share, other_share, _ in known)
-    above = sum(own_share > other_share + EQUAL_SHARES for own_share, other_share, _ in known)
-    tight = sum(
-        own_share > other_share - EQUAL_SHARES and other_share <= bound + EQUAL_SHARES for own_share, other_share, bound in known
-    )
+    def cuts(name: str) -> Floats:
+        known = (_placement(row, name).cut for row in rows)
+        return np.array([1.0 if cut is None else cut for cut in known])
+
+    own, other, least = cuts(RECOMMENDED), cuts(SCHEDULER), np.array([row.least for row in rows])
+    below, above = (own < other - EQUAL_SHARES).sum(), (own > other + EQUAL_SHARES).sum()
+    tight = ((own > other - EQUAL_SHARES) & (other <= least + EQUAL_SHARES)).sum()
     evidence = (
         f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {tight} of them nothing can be below), "
-        f"above on {above}; on average {np.mean([own_share for own_share, _, _ in known]):.3f} against "
-        f"{np.mean([other_share for _, other_share, _ in known]):.3f}"
+        f"above on {above}; on average {own.mean():.3f} against {other.mean():.3f}"
     )
     sentence = "less between nodes than the resource-aware scheduler, on nine in ten of those where it leaves any to gain"
     return claim(sentence, below >= 0.9 * (len(rows) - tight), evidence)

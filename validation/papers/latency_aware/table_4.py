@@ -128,7 +128,6 @@ def proven(problem: LatencyAwareProblem) -> float:
 
 
 def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -> tuple[float, float]:
-    """Run one method and return its time (ms) and its gap."""
     limit = None if method == RESOURCE_AWARE else TIME_LIMIT
     begin = process_time()
     solution = solve(problem, method, seed=seed, time_limit=limit)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.report.estimates import Estimate, bootstrap_mean
+from edrp.report.estimates import Estimate
 from edrp.report.figures import Panel, Style, draw_panels
 from edrp.report.formatting import NONE, Unit
 from edrp.report.statements import Finding, Statement, claim
 from edrp.report.tables import Table
 from edrp.validation.flink.response_times import MODES, PAPER_SECONDS, RESTART
 from edrp.validation.flink.task_paths import HASHING, METHODS, MTM, SINGLE_STEP, STORM
+from edrp.validation.papers.claims import estimate_paired
 from edrp.validation.papers.flink.rows import Row, load_text
 
 PROPOSED = (SINGLE_STEP, MTM)
@@ -21,8 +22,6 @@ PARTS = {"pause": "suspended (section 5.1)", "live": "live (section 5.2)", RESTA
 """Modes in words."""
 
 STYLES = {SINGLE_STEP: Style("#1f4e79"), MTM: Style("#7b2d8b"), HASHING: Style("#c55a11", "-", "^")}
-MIN_PAIRS = 5
-"""Pairs of measurements from which on a mean has an interval."""
 
 LARGE = 0.1
 """"By large margins": a share of the response time under consistent hashing."""
@@ -39,12 +38,7 @@ def windows(rows: Sequence[Row]) -> list[float]:
 def response(rows: Sequence[Row], method: str, mode: str, window: float) -> Estimate | None:
     """Mean response time in milliseconds over all rounds; None without any."""
     values = [row["mean"] for row in rows if (row["method"], row["mode"], row["window"]) == (method, mode, window)]
-    return _estimate(values) if values else None
-
-
-def _estimate(values: Sequence[float]) -> Estimate:
-    estimate = bootstrap_mean(values)
-    return estimate if len(values) >= MIN_PAIRS else Estimate(estimate.mean, None, None)
+    return estimate_paired(values) if values else None
 
 
 def draw_windows(rows: Sequence[Row], path: Path) -> None:
@@ -108,7 +102,7 @@ def _mode_statements(rows: Sequence[Row], mode: str) -> Iterator[Statement]:
         yield claim(f"{mode}: the response time of all methods grows with the window", grows, found)
     unit = Unit(100, ".0f", " %")
     findings = tuple(
-        Finding(f"{method} against consistent hashing", _estimate(values), unit, LARGE)
+        Finding(f"{method} against consistent hashing", estimate_paired(values), unit, LARGE)
         for method in PROPOSED
         if (values := _savings(rows, method, HASHING, "mean"))
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil, floor, log10
 from pathlib import Path
+from typing import Any
 
 from edrp.report.estimates import Estimate
 from edrp.report.figures import Curve, Panel, Style, draw_panels
@@ -28,7 +29,7 @@ STYLES = {
 COST_TICKS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 MOVED, TIME = "state moved per migration [%]", "time of SSM [µs]"
 
-Quantity = Callable[[PolicyRow], Estimate | None]
+Quantity = Callable[[Any], Estimate | None]
 
 
 def draw_costs_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
@@ -60,11 +61,9 @@ def draw_times_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
 
 def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
     """Fig. 11: time of PMC against τ, with the number of partitions that makes it."""
-    seconds: dict[str, dict[float, Estimate]] = {}
-    partitions: dict[str, dict[float, Estimate]] = {}
-    for row in rows:
-        seconds.setdefault(row.series, {})[row.tolerance] = _exactly(row.seconds)
-        partitions.setdefault(row.series, {})[row.tolerance] = _exactly(row.partitions / 1000)
+    against_tolerance = partial(_by_series, rows, lambda row: row.tolerance)
+    seconds = against_tolerance(lambda row: _exactly(row.seconds))
+    partitions = against_tolerance(lambda row: _exactly(row.partitions / 1000))
     panels = [
         Panel("Time", "τ", "time of PMC [s]", seconds, ("linear", "log"), ticks=_log_ticks(seconds)),
         Panel("Size", "τ", "partitions [thousands]", partitions, ("linear", "log"), ticks=_log_ticks(partitions)),
@@ -93,13 +92,11 @@ def draw_discounts(rows: Sequence[PolicyRow], path: Path) -> None:
     draw_panels(panels, path, columns=3, title="Discount factor (state migration, Fig. 14)")
 
 
-def _by_series(rows: Sequence[PolicyRow], x: Callable[[PolicyRow], float], y: Quantity) -> dict[str, Curve]:
+def _by_series(rows: Sequence[Any], x: Callable[[Any], float], y: Quantity) -> dict[str, Curve]:
     return _curves(rows, lambda row: row.series, x, y)
 
 
-def _curves(
-    rows: Sequence[PolicyRow], key: Callable[[PolicyRow], str], x: Callable[[PolicyRow], float], y: Quantity
-) -> dict[str, Curve]:
+def _curves(rows: Sequence[Any], key: Callable[[Any], str], x: Callable[[Any], float], y: Quantity) -> dict[str, Curve]:
     """A curve for each key, of the rows that have the quantity."""
     curves: dict[str, dict[float, Estimate]] = {}
     for row in rows:

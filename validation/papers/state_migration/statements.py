@@ -226,7 +226,6 @@ def _curves(rows: Sequence[PolicyRow], policy: str, quantity: str, value: Callab
 
 
 def _costs(rows: Sequence[PolicyRow]) -> dict[tuple[str, float], dict[str, float]]:
-    """Cost of each policy by series and τ."""
     costs: dict[tuple[str, float], dict[str, float]] = {}
     for row in rows:
         costs.setdefault((row.series, row.tolerance), {})[row.policy] = row.followed.mean

@@ -175,9 +175,7 @@ class PatternLoads(ABC):
     def total(self, number: int) -> Tasks:
         """Mean work and state of a window, over hours of the first month."""
         sampled = self.at(range(24, 720, SAMPLED_EVERY), number)
-        return Tasks.of(
-            np.mean([tasks.work for tasks in sampled], axis=0), np.mean([tasks.state_size for tasks in sampled], axis=0)
-        )
+        return Tasks.of(*np.mean([(tasks.work, tasks.state_size) for tasks in sampled], axis=0))
 
     def at(self, hours: Sequence[int], number: int) -> list[Tasks]:
         """Counter updates and messages of the loop in the last window, and counters at its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -240,19 +241,13 @@ def _newest(host: LeasedHost, operator: str) -> FleetInstance:
 
 
 def _host_state(host: LeasedHost, time: float) -> HostState:
-    instances: dict[str, int] = {}
-    leaving: dict[str, int] = {}
-    for instance in host.instances:
-        instances[instance.operator] = instances.get(instance.operator, 0) + 1
-        if instance.leaving:
-            leaving[instance.operator] = leaving.get(instance.operator, 0) + 1
     return HostState(
         name=host.name,
         type=host.type,
         ready=host.ready <= time,
         paid_until=host.start + units_paid(host.start, time, host.type.billing_time) * host.type.billing_time,
-        instances=instances,
-        leaving=leaving,
+        instances=dict(Counter(instance.operator for instance in host.instances)),
+        leaving=dict(Counter(instance.operator for instance in host.instances if instance.leaving)),
         images=frozenset(host.images),
         releasing=host.releasing,
     )
@@ -263,26 +258,21 @@ def _first_fit(state: EnactmentState, count: int) -> tuple[Action, ...]:
     tentative = TentativeState(state)
     for operator in state.operators:
         for _ in range(count):
-            if not any(_tried(tentative, operator, host) for host in tentative.hosts) and not _on_new_host(tentative, operator):
+            host = next((host for host in tentative.hosts if tentative.fits(host, operator)), None)
+            host = host or _new_host(tentative, operator)
+            if host is None:
                 why = f"have no room within the limits of the host types: {operator} finds none"
                 raise InvalidInstanceError([Fault("initial_instances", str(count), why)])
+            tentative.place(operator, host)
     return tentative.actions
 
 
-def _tried(tentative: TentativeState, operator: str, host: str) -> bool:
-    fits = tentative.fits(host, operator)
-    if fits:
-        tentative.place(operator, host)
-    return fits
-
-
-def _on_new_host(tentative: TentativeState, operator: str) -> bool:
+def _new_host(tentative: TentativeState, operator: str) -> str | None:
     """Lease a host of the first type that can be leased and can run the operator."""
     for host_type in tentative.state.host_types.values():
         leased = sum(tentative.type(host).name == host_type.name for host in tentative.hosts)
         if (host_type.limit is None or leased < host_type.limit) and has_room(
             tentative.state.operators[operator].operator, host_type, host_type.capacity
         ):
-            tentative.place(operator, tentative.lease(host_type.name))
-            return True
-    return False
+            return tentative.lease(host_type.name)
+    return None

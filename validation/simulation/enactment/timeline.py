@@ -50,5 +50,4 @@ def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
     [0, 1, 2, 1]
     """
     starts, ends = np.array([(start, np.inf if end is None else end) for start, end in spans]).reshape(-1, 2).T
-    counts: Ints = np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
-    return counts
+    return np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")

@@ -123,7 +123,6 @@ class Admissions:
         )
 
     def _hops(self, best: FoundMap, task: TaskArrays) -> Hops:
-        """Return the arrays of the hops of a map."""
         routes = [() if public else route for route, public in zip(best.routes, best.public, strict=True)]
         arcs = np.zeros((len(routes), self._max_empty_hops + 1), np.int32)
         for hop, route in enumerate(routes):

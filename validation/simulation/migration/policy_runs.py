@@ -148,12 +148,8 @@ def follow_rule(rule: ReassignmentRule, course: NodeCountCourse) -> Followed:
 def follow_hashing(course: NodeCountCourse, runs: int = 100) -> Followed:
     """Consistent hashing, averaged over hash functions as the paper does."""
     each = [follow_rule(ConsistentHashing(seed=seed), course) for seed in range(runs)]
-    return Followed(
-        each[0].name,
-        np.mean([run.moved_share for run in each], axis=0),
-        np.mean([run.broken for run in each], axis=0),
-        np.mean([run.seconds for run in each], axis=0),
-    )
+    means = (np.mean([getattr(run, name) for run in each], axis=0) for name in ("moved_share", "broken", "seconds"))
+    return Followed(each[0].name, *means)
 
 
 def follow_policy(name: str, action: ActionRule, course: NodeCountCourse) -> Followed:

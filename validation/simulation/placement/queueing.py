@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -14,15 +13,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple
-
-
-@dataclass(frozen=True, slots=True)
-class Outflow:
-    """One stream of an operator: where to, how many tuples per tuple received."""
-
-    target: str
-    ratio: float
+from edrp.validation.simulation.placement.throughput import CPU, TRANSFER, cores_per_tuple, offered_cores
 
 
 def end_to_end_latencies(
@@ -84,18 +75,18 @@ class _Simulation:
         self.network = problem.network
         self.random = random
         self.homes = {operator: deployment[operator] for operator in deployment}
-        self.cores = {node: _cores(problem, node) for nodes in self.homes.values() for node in nodes}
+        self.cores = {node: offered_cores(problem, node, unlimited=1e9) for nodes in self.homes.values() for node in nodes}
         self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
         self.work = {
             o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
             for o in application.operators
         }
         self.transfer = transfer * cores_per_tuple(problem)
-        self.outflows: dict[str, list[Outflow]] = {name: [] for name in self.work}
+        self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
         for stream in application.streams:
             received = application.load(stream.source)
             ratio = application.rate(stream.source, stream.target) / received if received else 0.0
-            self.outflows[stream.source].append(Outflow(stream.target, ratio))
+            self.outflows[stream.source].append((stream.target, ratio))
         self.latencies: list[float] = []
 
     def arrive(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
@@ -123,16 +114,11 @@ class _Simulation:
         yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
 
     def _next_operators(self, operator: str) -> Iterator[str]:
-        for outflow in self.outflows[operator]:
-            whole = int(outflow.ratio)
-            for _ in range(whole + int(self.random.random() < outflow.ratio - whole)):
-                yield outflow.target
+        for target, ratio in self.outflows[operator]:
+            whole = int(ratio)
+            for _ in range(whole + int(self.random.random() < ratio - whole)):
+                yield target
 
     def _home(self, operator: str) -> str:
         homes = self.homes[operator]
         return homes[int(self.random.integers(len(homes)))]
-
-
-def _cores(problem: LatencyAwareProblem, node: str) -> float:
-    resources = problem.network.by_name[node].resources
-    return 1e9 if resources is None else named_resources(resources).get(CPU, 0.0)

@@ -53,7 +53,7 @@ def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfe
     """
     needed = cores_needed(problem, deployment, transfer=transfer)
     sources = sum(operator.external_rate for operator in problem.application.operators)
-    offered = {name: _cores(problem, name) for name in needed}
+    offered = {name: offered_cores(problem, name) for name in needed}
     full = {name: offered[name] / cores if cores > 0 else math.inf for name, cores in needed.items()}
     bottleneck = min(full, key=lambda name: full[name])
     return SimulatedThroughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
@@ -86,6 +86,7 @@ def cores_per_tuple(problem: LatencyAwareProblem) -> float:
     return cores / tuples if tuples else 0.0
 
 
-def _cores(problem: LatencyAwareProblem, node: str) -> float:
+def offered_cores(problem: LatencyAwareProblem, node: str, unlimited: float = math.inf) -> float:
+    """Cores of a supervisor; `unlimited` where nothing limits them."""
     resources = problem.network.by_name[node].resources
-    return math.inf if resources is None else named_resources(resources).get(CPU, 0.0)
+    return unlimited if resources is None else named_resources(resources).get(CPU, 0.0)
