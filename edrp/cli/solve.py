@@ -15,7 +15,17 @@ from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import PROGRAM_NAMES, Force, Method, Strict, TimeLimit, WorkLimit, finite, known_program, read_problem
+from edrp.cli.options import (
+    PROGRAM_NAMES,
+    Force,
+    Method,
+    Strict,
+    TimeLimit,
+    WorkLimit,
+    finite_option,
+    known_program,
+    read_problem,
+)
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
@@ -39,7 +49,7 @@ class Job:
 
 
 def solve_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(help="Instance files.")],
     method: Method = "auto",
     program: Annotated[
         str | None,
@@ -49,9 +59,7 @@ def solve_files(
     ] = None,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
-    gap: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
-    ] = OPTIMALITY_GAP,
+    gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
     out: Annotated[
