@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.document import Faults, Name, NonNegative, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -74,7 +74,7 @@ class MappingProblem(Problem):
     network: ServerNetwork = Field(description="servers and dedicated links, with what is free of them")
     task: PathTask = Field(description="what is to be mapped")
     max_empty_hops: Annotated[int, Field(ge=0, le=1000)] = Field(
-        2, description="most servers that are passed without hosting a component", json_schema_extra={"unit": "1"}
+        2, description="most servers that are passed without hosting a component", **unit("1")
     )
     empty_hops: Literal["per_edge", "total"] = Field(
         "per_edge", description="whether each hop may pass so many servers, or all together"
@@ -83,9 +83,7 @@ class MappingProblem(Problem):
         "cumulative", description="whether all uses of a link in one direction add up, or each must fit alone"
     )
     cost: CostName = Field("additive", description="what is minimised")
-    public_cost: NonNegative = Field(
-        0.0, description="price of each hop over the public network", json_schema_extra={"unit": "money"}
-    )
+    public_cost: NonNegative = Field(0.0, description="price of each hop over the public network", **unit("money"))
     rules: tuple[ComponentRule, ...] = Field((), description="components on different servers, or on one")
 
     @model_validator(mode="after")

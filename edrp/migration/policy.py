@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, model_validator
 
-from edrp.core.document import Faults, NonNegative
+from edrp.core.document import Faults, NonNegative, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
@@ -48,12 +48,11 @@ class MigrationPolicySolution(Solution):
 
     kind: Literal["migration-policy-solution"] = Field("migration-policy-solution", description="says what the document is")
     objective: float | None = Field(
-        description="state that moves now, and discounted what is expected to move later", json_schema_extra={"unit": "B"}
+        description="state that moves now, and discounted what is expected to move later", **unit("B")
     )
-    bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "B"})
+    bound: float | None = Field(description="proven: nothing is better than this", **unit("B"))
     intervals: Assignment | None = Field(
-        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
-        json_schema_extra={"unit": "1"},
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old", **unit("1")
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
@@ -88,20 +87,16 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = PolicyDecision
 
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
-    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
-    tolerance: NonNegative = Field(
-        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
-    )
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be now", **unit("1"))
+    tolerance: NonNegative = Field(description="τ: a node may hold (1 + τ) times the average work", **unit("1"))
     allow_empty: bool = Field(True, description="whether a node may hold no task")
     node_counts: tuple[NodeCount, ...] = Field(
-        min_length=1, description="numbers of nodes that the future may bring", json_schema_extra={"unit": "1"}
+        min_length=1, description="numbers of nodes that the future may bring", **unit("1")
     )
     transitions: tuple[tuple[TransitionProbability, ...], ...] = Field(
-        min_length=1,
-        description="M: row i gives the probabilities of what follows node_counts[i]",
-        json_schema_extra={"unit": "1"},
+        min_length=1, description="M: row i gives the probabilities of what follows node_counts[i]", **unit("1")
     )
-    discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", json_schema_extra={"unit": "1"})
+    discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", **unit("1"))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

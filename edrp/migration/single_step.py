@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, NonNegative
+from edrp.core.document import Faults, NonNegative, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -24,11 +24,10 @@ class MigrationSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"moved_state": "B"}
 
     kind: Literal["migration-solution"] = Field("migration-solution", description="says what the document is")
-    objective: float | None = Field(description="state that moves, as re-evaluated", json_schema_extra={"unit": "B"})
-    bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
+    objective: float | None = Field(description="state that moves, as re-evaluated", **unit("B"))
+    bound: float | None = Field(description="proven: nothing moves less than this", **unit("B"))
     intervals: Assignment | None = Field(
-        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
-        json_schema_extra={"unit": "1"},
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old", **unit("1")
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
@@ -56,10 +55,8 @@ class MigrationProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = Assignment
 
     kind: Literal["migration"] = Field("migration", description="says what the document is")
-    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
-    tolerance: NonNegative = Field(
-        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
-    )
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be", **unit("1"))
+    tolerance: NonNegative = Field(description="τ: a node may hold (1 + τ) times the average work", **unit("1"))
     allow_empty: bool = Field(True, description="whether a node may hold no task")
     rules: tuple[TaskRule, ...] = Field((), description="tasks that must or must not be on some current nodes afterwards")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates, unit
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 from edrp.placement.usage import Partitioning, Usage
@@ -20,23 +20,15 @@ class OperatorBase(Document):
     """Fields of every operator, however its number of replicas is decided."""
 
     name: Name = Field(description="unique in the application")
-    state_size: NonNegative = Field(
-        0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"}
-    )
-    code_size: NonNegative = Field(
-        0.0, description="code that a node without a replica downloads", json_schema_extra={"unit": "bytes"}
-    )
-    resources: Resources = Field(
-        1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"}
-    )
+    state_size: NonNegative = Field(0.0, description="internal state of all replicas together", **unit("bytes"))
+    code_size: NonNegative = Field(0.0, description="code that a node without a replica downloads", **unit("bytes"))
+    resources: Resources = Field(1.0, description="need of one replica: a number, or amounts by name", **unit("1"))
     candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         None, description="nodes that may run the operator; null for all"
     )
-    external_rate: NonNegative = Field(0.0, description="load that no stream brings", json_schema_extra={"unit": "tuples/s"})
+    external_rate: NonNegative = Field(0.0, description="load that no stream brings", **unit("tuples/s"))
     selectivity: NonNegative = Field(
-        1.0,
-        description="tuples on each outgoing stream per tuple of load, where the stream gives no rate",
-        json_schema_extra={"unit": "1"},
+        1.0, description="tuples on each outgoing stream per tuple of load, where the stream gives no rate", **unit("1")
     )
 
     @model_validator(mode="after")
@@ -63,13 +55,11 @@ class Operator(OperatorBase):
     cost: NonNegative | dict[Name, NonNegative] = Field(
         0.0,
         description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
-        json_schema_extra={"unit": "money/h"},
+        **unit("money/h"),
     )
-    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="most replicas", json_schema_extra={"unit": "1"}
-    )
+    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(1, description="most replicas", **unit("1"))
     min_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
+        1, description="fewest replicas, at most `max_replicas`", **unit("1")
     )
     usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
 
@@ -105,9 +95,7 @@ class InstancedOperator(OperatorBase):
     2
     """
 
-    instances: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="number of replicas", json_schema_extra={"unit": "1"}
-    )
+    instances: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(1, description="number of replicas", **unit("1"))
 
     @property
     def min_replicas(self) -> int:
@@ -131,9 +119,7 @@ class Stream(Document):
 
     source: Name = Field(description="operator that sends")
     target: Name = Field(description="operator that receives")
-    rate: NonNegative | None = Field(
-        None, description="mean rate; null: selectivity × load of the source", json_schema_extra={"unit": "tuples/s"}
-    )
+    rate: NonNegative | None = Field(None, description="mean rate; null: selectivity × load of the source", **unit("tuples/s"))
     partitioning: Partitioning = Field(
         "rebalance",
         description="how tuples are dealt to the target's replicas: all to all (`hash`, `rebalance`), or one to one (`forward`)",
@@ -141,7 +127,7 @@ class Stream(Document):
     usage: dict[Name, NonNegative] = Field(
         {},
         description="what a tuple that goes to another node uses of the sender's node, by shared resource",
-        json_schema_extra={"unit": "units/tuple"},
+        **unit("units/tuple"),
     )
 
 

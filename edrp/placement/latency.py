@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive
+from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive, unit
 
 MAX_REPLICAS = 10_000
 """Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
@@ -31,9 +31,7 @@ class Mm1Latency(Document):
     """
 
     model: Literal["mm1"] = Field("mm1", description="says which fields follow")
-    service_rate: Positive = Field(
-        description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"}
-    )
+    service_rate: Positive = Field(description="tuples that a replica on the reference node serves", **unit("tuples/s"))
 
     def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable, or so near to it that it might be."""
@@ -64,11 +62,10 @@ class CapacityCurveLatency(Document):
 
     model: Literal["capacity-curve"] = Field("capacity-curve", description="says which fields follow")
     replicas: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_REPLICAS)], ...], Field(min_length=1)] = Field(
-        description="numbers of replicas that were measured, increasing", json_schema_extra={"unit": "1"}
+        description="numbers of replicas that were measured, increasing", **unit("1")
     )
     capacities: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        description="tuples that so many replicas on reference nodes serve together, never falling",
-        json_schema_extra={"unit": "tuples/s"},
+        description="tuples that so many replicas on reference nodes serve together, never falling", **unit("tuples/s")
     )
 
     @model_validator(mode="after")
@@ -123,8 +120,7 @@ class PolynomialLatency(Document):
 
     model: Literal["polynomial"] = Field("polynomial", description="says which fields follow")
     coefficients: Annotated[tuple[float, ...], Field(min_length=1)] = Field(
-        description="coefficient of each power of the rate, lowest power first",
-        json_schema_extra={"unit": "s per (tuples/s)^power"},
+        description="coefficient of each power of the rate, lowest power first", **unit("s per (tuples/s)^power")
     )
 
     @classmethod
@@ -176,11 +172,9 @@ class TableLatency(Document):
 
     model: Literal["table"] = Field("table", description="says which fields follow")
     rates: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="measured input rates, increasing", json_schema_extra={"unit": "tuples/s"}
+        description="measured input rates, increasing", **unit("tuples/s")
     )
-    latencies: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="latency at each rate", json_schema_extra={"unit": "s"}
-    )
+    latencies: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(description="latency at each rate", **unit("s"))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

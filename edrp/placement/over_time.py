@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.document import Document, Faults, Name, NonNegative, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Problem
 from edrp.placement.application import Application, Operator
@@ -27,7 +27,7 @@ class Load(Document):
     external_rates: dict[Name, NonNegative] = Field(
         {},
         description="load that no stream brings, by operator; operators that are not named keep their `external_rate`",
-        json_schema_extra={"unit": "tuples/s"},
+        **unit("tuples/s"),
     )
     limits: Limits | None = Field(
         None, description="on the metrics; null for those of the problem, which always normalise the objective"
@@ -53,7 +53,7 @@ class PlacementOverTime(Problem):
 
     application: Application = Field(description="what is to be placed, with the rates that hold where no others are given")
     network: Network = Field(description="where it can be placed")
-    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", json_schema_extra={"unit": "s"})
+    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", **unit("s"))
     weights: Weights = Field(
         Weights(response_time=0.5, cost=0.5),
         description="of the metrics in the objective; downtime has none here: `changes` price it",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name, Probability
+from edrp.core.document import Faults, Name, Probability, unit
 from edrp.core.errors import numbered
 from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated, listed
@@ -161,19 +161,13 @@ class Spread(_GroupingRule):
     """
 
     rule: Literal["spread"] = Field("spread", description="type of the rule, which says which fields follow")
-    most: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="maximum number of replicas at a place", json_schema_extra={"unit": "1"}
-    )
-    share: Probability | None = Field(
-        None, description="maximum share of the operators' replicas at a place", json_schema_extra={"unit": "1"}
-    )
+    most: Annotated[int, Field(ge=1)] | None = Field(None, description="maximum number of replicas at a place", **unit("1"))
+    share: Probability | None = Field(None, description="maximum share of the operators' replicas at a place", **unit("1"))
     max_skew: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="maximum difference between the fullest and the emptiest place", json_schema_extra={"unit": "1"}
+        None, description="maximum difference between the fullest and the emptiest place", **unit("1")
     )
     min_domains: Annotated[int, Field(ge=1)] = Field(
-        1,
-        description="with `max_skew`: number of places below which the emptiest counts as empty",
-        json_schema_extra={"unit": "1"},
+        1, description="with `max_skew`: number of places below which the emptiest counts as empty", **unit("1")
     )
 
     @model_validator(mode="after")
@@ -248,9 +242,7 @@ class AtLeastZones(_GroupingRule):
     """
 
     rule: Literal["at_least_zones"] = Field("at_least_zones", description="type of the rule, which says which fields follow")
-    zones: Annotated[int, Field(ge=1)] = Field(
-        description="minimum number of zones, or of other places", json_schema_extra={"unit": "1"}
-    )
+    zones: Annotated[int, Field(ge=1)] = Field(description="minimum number of zones, or of other places", **unit("1"))
     per: Name = Field("zone", description='what a place is: "zone", "node", or the key of a label of nodes')
 
     @property
