@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -134,21 +134,18 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
 
 def _write(job: Job, solution: Solution, force: bool) -> Iterator[ExitCode]:
     """Write what is to be written of a solution; what cannot be written is said and does not keep the rest from its place."""
-    if job.target is not None:
-        yield _attempt(partial(write_solution, solution, job.target, force))
-    if job.certificate is not None:
-        yield _attempt(partial(write_certificate, solution, job.certificate, force))
-    if job.vipr is not None:
-        yield _attempt(partial(write_vipr, solution, job.source, job.vipr, force))
-
-
-def _attempt(write: Callable[[], None]) -> ExitCode:
-    try:
-        write()
-    except EdrpError as error:
-        report(error)
-        return outcome_code(error)
-    return ExitCode.SOLVED
+    writers = (
+        (job.target, write_solution),
+        (job.certificate, write_certificate),
+        (job.vipr, partial(write_vipr, file=job.source)),
+    )
+    for target, write in writers:
+        if target is not None:
+            try:
+                write(solution, target=target, force=force)
+            except EdrpError as error:
+                report(error)
+                yield outcome_code(error)
 
 
 def _method_for(method: str, program: str | None) -> str:
