@@ -143,10 +143,8 @@ class Summary:
 
     Attributes
     ----------
-    outcomes
-        Number of rows by method and outcome.
-    reasons
-        Why there is no answer, failures first: the least rows of their kind, as they are printed.
+    outcomes : number of rows by method and outcome.
+    reasons : why there is no answer, failures first: the least rows of their kind, as they are printed.
     """
 
     def __init__(self) -> None:

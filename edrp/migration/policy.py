@@ -25,14 +25,10 @@ class PolicyDecision:
 
     Attributes
     ----------
-    intervals
-        Interval of each node, None where it is removed.
-    projected_cost
-        C of the assignment's partition, in bytes.
-    objective
-        State that moves now plus γ·C, as the method found it, in bytes.
-    costs
-        The table that C was read from, or None where it is an estimate.
+    intervals : interval of each node, None where it is removed.
+    projected_cost : C of the assignment's partition, in bytes.
+    objective : state that moves now plus γ·C, as the method found it, in bytes.
+    costs : the table that C was read from, or None where it is an estimate.
     """
 
     intervals: Assignment

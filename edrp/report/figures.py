@@ -37,12 +37,9 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    scales
-        Scales of the horizontal and the vertical axis, as matplotlib names them.
-    floor, ceiling
-        Ends of the vertical axis; None leaves them to the data.
-    ticks
-        Ticks of the vertical axis; none leaves them to matplotlib.
+    scales : scales of the horizontal and the vertical axis, as matplotlib names them.
+    floor, ceiling : ends of the vertical axis; None leaves them to the data.
+    ticks : ticks of the vertical axis; none leaves them to matplotlib.
     """
 
     title: str
