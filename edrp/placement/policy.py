@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, Outcome, Positive
+from edrp.core.document import Document, Faults, Name, Outcome, Positive, unit
 from edrp.core.problem import Evaluation, Margin
 from edrp.core.solution import Solution, resolution
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
@@ -32,15 +32,9 @@ class PolicyState(Outcome):
     """The decision of a policy when a level of the load begins while a deployment runs."""
 
     level: Name = Field(description="level that begins")
-    deployment: Annotated[int, Field(ge=0)] = Field(
-        description="what runs then, counted from 0 in `deployments`", json_schema_extra={"unit": "1"}
-    )
-    next: Annotated[int, Field(ge=0)] = Field(
-        description="what is to run from then on, counted likewise", json_schema_extra={"unit": "1"}
-    )
-    cost: float = Field(
-        description="expected: of this change, this period and, discounted, all that follow", json_schema_extra={"unit": "s"}
-    )
+    deployment: Annotated[int, Field(ge=0)] = Field(description="what runs then, counted from 0 in `deployments`", **unit("1"))
+    next: Annotated[int, Field(ge=0)] = Field(description="what is to run from then on, counted likewise", **unit("1"))
+    cost: float = Field(description="expected: of this change, this period and, discounted, all that follow", **unit("s"))
 
 
 class DeploymentPolicy(Outcome):
@@ -73,10 +67,9 @@ class EdrpPolicySolution(Solution):
 
     kind: Literal["edrp-policy-solution"] = Field("edrp-policy-solution", description="says what the document is")
     objective: float | None = Field(
-        description="cost of this period and its change, and discounted what is expected to follow",
-        json_schema_extra={"unit": "s"},
+        description="cost of this period and its change, and discounted what is expected to follow", **unit("s")
     )
-    bound: float | None = Field(description="proven: no policy is expected to cost less", json_schema_extra={"unit": "s"})
+    bound: float | None = Field(description="proven: no policy is expected to cost less", **unit("s"))
     deployment: Deployment | None = Field(description="what is to run now: nodes per operator, once per replica")
     actions: tuple[Action, ...] = Field(description="changes from the current deployment")
     policy: DeploymentPolicy | None = Field(description="what is to be done at each level that may follow")
@@ -131,12 +124,11 @@ class EdrpPolicyProblem(PlacementOverTime):
     kind: Literal["edrp-policy"] = Field("edrp-policy", description="says what the document is")
     levels: Annotated[tuple[LoadLevel, ...], Field(min_length=1)] = Field(description="levels between which the load changes")
     transitions: tuple[tuple[TransitionProbability, ...], ...] = Field(
-        description="row i gives the probabilities of the level in the period after one at levels[i]",
-        json_schema_extra={"unit": "1"},
+        description="row i gives the probabilities of the level in the period after one at levels[i]", **unit("1")
     )
-    period: Positive = Field(description="time for which the load stays at a level", json_schema_extra={"unit": "s"})
+    period: Positive = Field(description="time for which the load stays at a level", **unit("s"))
     discount: float = Field(
-        ge=0, lt=1, description="γ: weight of what the next period costs; its limits hold anyway", json_schema_extra={"unit": "1"}
+        ge=0, lt=1, description="γ: weight of what the next period costs; its limits hold anyway", **unit("1")
     )
     level: Name = Field(description="level of the period that begins now")
     current: Deployment | None = Field(

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.migration.intervals import sums_before
 from edrp.placement.application import Application, Operator
 from edrp.placement.network import Network, Node
@@ -29,11 +29,10 @@ class KeyedTasks(Document):
     """
 
     work: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="amount of work of each task; the load of the operator is split in proportion to it",
-        json_schema_extra={"unit": "1"},
+        description="amount of work of each task; the load of the operator is split in proportion to it", **unit("1")
     )
     state_size: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="of each task's state", json_schema_extra={"unit": "bytes"}
+        description="of each task's state", **unit("bytes")
     )
 
     @model_validator(mode="after")
@@ -110,11 +109,9 @@ class RescaleNode(Node):
     """A node with the rates of its network card."""
 
     up_rate: Positive | None = Field(
-        None, description="rate at which state leaves the node; null for no limit", json_schema_extra={"unit": "bytes/s"}
+        None, description="rate at which state leaves the node; null for no limit", **unit("bytes/s")
     )
-    down_rate: Positive | None = Field(
-        None, description="rate at which state arrives; null for no limit", json_schema_extra={"unit": "bytes/s"}
-    )
+    down_rate: Positive | None = Field(None, description="rate at which state arrives; null for no limit", **unit("bytes/s"))
 
 
 class RescaleNetwork(Network):
