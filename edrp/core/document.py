@@ -343,6 +343,21 @@ class Faults:
             raise ValidationError.from_exception_data(self._title, self._details)
 
 
+def checks(title: str = "") -> Callable[[Callable[[Any, Faults], None]], Any]:
+    """Make a method that notes faults between fields a validator, which raises them all; without a title under the kind."""
+
+    def decorated(note: Callable[[Any, Faults], None]) -> Any:
+        def check(document: Any) -> Any:
+            faults = Faults(title or document.kind)
+            note(document, faults)
+            faults.raise_if_any()
+            return document
+
+        return model_validator(mode="after")(check)
+
+    return decorated
+
+
 def duplicates(names: list[str]) -> dict[int, int]:
     """Index of each repeated name, mapped to the index of its first appearance."""
     first: dict[str, int] = {}

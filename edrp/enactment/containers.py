@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources, unit
+from edrp.core.document import (
+    Document,
+    Faults,
+    Name,
+    NonNegative,
+    Positive,
+    Probability,
+    Resources,
+    checks,
+    named_resources,
+    unit,
+)
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Margin
 from edrp.placement.application import AcyclicGraph, OperatorBase
@@ -46,13 +57,10 @@ class ContainerOperator(OperatorBase):
         None, description="maximum number of instances; null for as many as find room, up to 100,000", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_instances(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check_instances(self, faults: Faults) -> None:
         if self.max_instances is not None and self.min_instances > self.max_instances:
             faults.add(("min_instances",), self.min_instances, f"must be at most max_instances, which is {self.max_instances}")
-        faults.raise_if_any()
-        return self
 
     @property
     def allowed_instances(self) -> int:
@@ -109,16 +117,13 @@ class HostType(Document):
         None, description="maximum number of hosts of the type at a time; null for any number", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_times(self) -> Self:
-        faults = Faults("host type")
+    @checks("host type")
+    def _check_times(self, faults: Faults) -> None:
         if self.start_up[0] > self.start_up[1]:
             faults.add(("start_up",), list(self.start_up), "must be the least time, then the most")
         if self.billing_time < self.start_up[1]:
             why = f"is shorter than the start-up time of up to {self.start_up[1]:g} s: it could end before the host serves"
             faults.add(("billing_time",), self.billing_time, why)
-        faults.raise_if_any()
-        return self
 
     @property
     def capacity(self) -> dict[str, float]:

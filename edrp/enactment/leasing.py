@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates, unit
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, duplicates, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.solution import Solution
@@ -117,9 +117,8 @@ class LeasingProblem(Problem):
         False, description="whether a unit that reaches beyond the horizon is charged only for the share within"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, max(self.forecast), self.utilisation, faults)
         for index, host_type in enumerate(self.host_types):
@@ -133,8 +132,6 @@ class LeasingProblem(Problem):
             if host.type not in self.types:
                 faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
         check_queues(self.queues, self.application, faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def types(self) -> dict[str, HostType]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative, Positive, unit
+from edrp.core.document import Faults, NonNegative, Positive, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
@@ -116,9 +116,8 @@ class EnactmentScenario(Problem):
     )
     stall_duration: NonNegative = Field(0.0, description="time for which a stalled operator begins no item", **unit("s"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, max(self.load), 1.0, faults)
         rounds = self.provisioning_interval / self.monitoring_interval
@@ -138,8 +137,6 @@ class EnactmentScenario(Problem):
                 why = f"is below initial_instances, which is {self.initial_instances}"
                 faults.add(("application", "operators", index, "max_instances"), operator.max_instances, why)
         self._check_events(faults)
-        faults.raise_if_any()
-        return self
 
     def _warnings(self) -> Iterator[Fault]:
         yield from unreached_operators(self.application)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources, unit
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, named_resources, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem
@@ -101,16 +101,13 @@ class EnactmentProblem(Problem):
     )
     rules: tuple[HostRule, ...] = Field((), description="operators that may not share a host")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, 1.0, self.utilisation, faults)
         check_hosts(self.current, self.application, self.types, faults, "current")
         check_queues(self.queues, self.application, faults)
         check_named(self.rules, "operators", self.application.by_name, "operator of the application", faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def types(self) -> dict[str, HostType]:

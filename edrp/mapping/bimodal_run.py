@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Literal, NamedTuple, Protocol
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, NonNegative, Outcome, unit
+from edrp.core.document import Faults, Name, NonNegative, Outcome, checks, unit
 from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, SAME_VALUE
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, PathMap, PathTask
@@ -48,14 +48,11 @@ class AllocationChanges(Outcome):
         (), description="position of its new route among `routes`; -1: the public network", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("changes")
+    @checks("changes")
+    def _check(self, faults: Faults) -> None:
         for name in ("task", "hop", "route"):
             if len(getattr(self, name)) != len(self.time):
                 faults.add((name,), len(getattr(self, name)), f"must be as many as times, of which there are {len(self.time)}")
-        faults.raise_if_any()
-        return self
 
 
 class BimodalRun(Outcome):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import RANGES, Faults, NonNegative, Positive, unit
+from edrp.core.document import RANGES, Faults, NonNegative, Positive, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
@@ -99,9 +99,8 @@ class BimodalScenario(Problem):
         "drawn", description="whether the public network is drawn, or its expectation is taken; that knows no buffer"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         names = [service.name for service in self.services]
         faults.add_repeated_names("services", names)
         for index, task in enumerate(self.tasks):
@@ -117,8 +116,6 @@ class BimodalScenario(Problem):
         self._check_intervals(faults)
         if self.flow == "expected" and self.buffer:
             faults.add(("buffer",), self.buffer, 'must be 0 with flow "expected", which knows no buffer')
-        faults.raise_if_any()
-        return self
 
     def _check_sizes(self, index: int, faults: Faults) -> None:
         """Note a task that takes too long, or whose rate or data becomes too large on its way: products of what is in range."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates, unit
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, checks, duplicates, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import compared, exceeds, with_rounding
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -102,9 +102,8 @@ class LinkAllocationProblem(Problem):
     public_share: Probability = Field(0.81, description="share of the rate on the public network that gets through", **unit("1"))
     keep: bool = Field(True, description="whether a flow that has a dedicated route keeps one, perhaps another")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         names = [flow.name for flow in self.flows]
         faults.add_repeated_names("flows", names)
         for index, flow in enumerate(self.flows):
@@ -116,8 +115,6 @@ class LinkAllocationProblem(Problem):
             elif flow.route is not None and not ends:
                 for why in self._no_route(flow, flow.route):
                     faults.add(("flows", index, "route"), list(flow.route), why)
-        faults.raise_if_any()
-        return self
 
     def _warnings(self) -> Iterator[Fault]:
         if not self.forwarding_price and not any(flow.price for flow in self.flows):

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, NonNegative, unit
+from edrp.core.document import Faults, Name, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -86,9 +86,8 @@ class MappingProblem(Problem):
     public_cost: NonNegative = Field(0.0, description="price of each hop over the public network", **unit("money"))
     rules: tuple[ComponentRule, ...] = Field((), description="components on different servers, or on one")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         servers = self.network.by_name
         for end in ("source", "delivery"):
             if getattr(self.task, end) not in servers:
@@ -100,8 +99,6 @@ class MappingProblem(Problem):
                     faults.add(("task", "components", index, "service"), component.service, "is hosted by no node of the network")
         components = [component.name for component in self.task.components]
         check_named(self.rules, "components", components, "component of the task", faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def max_links(self) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Positive, unit
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Positive, checks, unit
 
 MAX_COMPONENTS = 64
 """Components that a task may have."""
@@ -62,9 +62,8 @@ class PathTask(Document):
     rate: NonNegative | None = Field(None, description="rate at the source", **unit("bytes/s"))
     price: NonNegative = Field(0.0, description="paid for each byte delivered", **unit("money/bytes"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("task")
+    @checks("task")
+    def _check(self, faults: Faults) -> None:
         names = [component.name for component in self.components]
         faults.add_repeated_names("components", names)
         if (self.bandwidths is None) == (self.rate is None):
@@ -75,8 +74,6 @@ class PathTask(Document):
             faults.add(("bandwidths",), list(self.bandwidths), why)
         faults.raise_if_any()
         self._check_products(faults)
-        faults.raise_if_any()
-        return self
 
     def _check_products(self, faults: Faults) -> None:
         """Note the first rate and the first need beyond their ranges: products of shrinkages, of rates and factors."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, duplicates, unit
+from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, checks, duplicates, unit
 
 
 class Server(NamedNode):
@@ -24,15 +24,12 @@ class Server(NamedNode):
     )
     access_delay: NonNegative = Field(0.0, description="delay between the server and the core of the public network", **unit("s"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("server")
+    @checks("server")
+    def _check(self, faults: Faults) -> None:
         if self.total_capacity is not None and self.total_capacity < self.capacity:
             faults.add(("total_capacity",), self.total_capacity, f"must be at least capacity, which is {self.capacity:g}")
         for index in duplicates(list(self.services or ())):
             faults.add(("services", index), (self.services or ())[index], "is named twice; name each service once")
-        faults.raise_if_any()
-        return self
 
     @property
     def whole_capacity(self) -> float:

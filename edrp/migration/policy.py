@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, InstanceOf, model_validator
+from pydantic import Field, InstanceOf
 
-from edrp.core.document import Faults, NonNegative, unit
+from edrp.core.document import Faults, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
@@ -94,9 +94,8 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     )
     discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", **unit("1"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("migration-policy")
+    @checks("migration-policy")
+    def _check(self, faults: Faults) -> None:
         for index, count in enumerate(self.node_counts):
             if count < 1:
                 faults.add(("node_counts", index), count, "must be at least 1")
@@ -105,8 +104,6 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         if self.nodes not in self.node_counts:
             faults.add(("nodes",), self.nodes, "is not among node_counts, so nothing is known of what follows it")
         check_transitions(self.transitions, len(self.node_counts), "node_counts", "count", faults)
-        faults.raise_if_any()
-        return self
 
     def evaluate(self, decision: PolicyDecision | Mapping[str, Any]) -> Evaluation:
         """Evaluate an assignment; its projected cost must satisfy the Bellman equation over the decision's own table."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag
 
-from edrp.core.document import Faults, NonNegative, Outcome, unit
+from edrp.core.document import Faults, NonNegative, Outcome, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
@@ -90,9 +90,8 @@ class MigrationSequence(Problem):
         """1e-9 of all state that there is in the steps: what moves is a difference of sums over it."""
         return STATE_RESOLUTION * sum(sum(self.state_size_at(step)) for step in range(len(self.nodes)))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("migration-sequence")
+    @checks("migration-sequence")
+    def _check(self, faults: Faults) -> None:
         steps = len(self.nodes)
         if len(self.tolerance) != steps:
             faults.add(("tolerance",), len(self.tolerance), f"has another length than nodes; give one for each of {steps} steps")
@@ -110,8 +109,6 @@ class MigrationSequence(Problem):
                 faults.add((name, *index), width, f"has another length than the first row of work; give {tasks} numbers")
         faults.raise_if_any()
         uncovered_faults(self.intervals, tasks, faults)
-        faults.raise_if_any()
-        return self
 
     def _rows(self, name: str) -> list[tuple[tuple[int, ...], Row]]:
         rows = getattr(self, name)

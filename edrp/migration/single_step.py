@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative, unit
+from edrp.core.document import Faults, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -60,12 +60,9 @@ class MigrationProblem(TaskIntervals, Problem):
     allow_empty: bool = Field(True, description="whether a node may hold no task")
     rules: tuple[TaskRule, ...] = Field((), description="tasks that must or must not be on some current nodes afterwards")
 
-    @model_validator(mode="after")
-    def _check_rules(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_rules(self, faults: Faults) -> None:
         check_task_rules(self.rules, len(self.work), len(self.intervals), faults)
-        faults.raise_if_any()
-        return self
 
     def evaluate(self, decision: Sequence[Sequence[int] | None]) -> Evaluation:
         """Evaluate an assignment: state that moves, and the limits and rules that it breaks."""

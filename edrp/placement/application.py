@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates, unit
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, checks, duplicates, unit
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 from edrp.placement.usage import Partitioning, Usage
@@ -31,13 +31,10 @@ class OperatorBase(Document):
         1.0, description="tuples on each outgoing stream per tuple of load, where the stream gives no rate", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_candidates(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check_candidates(self, faults: Faults) -> None:
         for index in duplicates(list(self.candidates or ())):
             faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
-        faults.raise_if_any()
-        return self
 
 
 class Operator(OperatorBase):
@@ -63,9 +60,8 @@ class Operator(OperatorBase):
     )
     usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check(self, faults: Faults) -> None:
         if self.min_replicas > self.max_replicas:
             why = f"must be at most max_replicas, which is {self.max_replicas}"
             faults.add(("min_replicas",), self.min_replicas, why)
@@ -74,8 +70,6 @@ class Operator(OperatorBase):
             for name in self.cost:
                 if name not in named:
                     faults.add(("cost", name), self.cost[name], "prices a resource that this operator does not use")
-        faults.raise_if_any()
-        return self
 
     @property
     def replica_cost(self) -> float:
@@ -137,9 +131,8 @@ class StreamGraph(Document):
     operators: Annotated[tuple[OperatorBase, ...], Field(min_length=1)] = Field(description="in any order")
     streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another")
 
-    @model_validator(mode="after")
-    def _check_names(self) -> Self:
-        faults = Faults("application")
+    @checks("application")
+    def _check_names(self, faults: Faults) -> None:
         names = [operator.name for operator in self.operators]
         faults.add_repeated_names("operators", names)
         known = set(names)
@@ -154,8 +147,6 @@ class StreamGraph(Document):
                     ("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates"
                 )
             seen.setdefault(pair, index)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def _successors(self) -> dict[str, list[str]]:
@@ -334,9 +325,8 @@ class Topology(StreamGraph):
 
     operators: Annotated[tuple[InstancedOperator, ...], Field(min_length=1)] = Field(description="in any order")
 
-    @model_validator(mode="after")
-    def _check_rates(self) -> Self:
-        faults = Faults("application")
+    @checks("application")
+    def _check_rates(self, faults: Faults) -> None:
         for index, stream in enumerate(self.streams):
             if stream.rate is None and (stream.source, stream.target) in self.feedback:
                 why = f"missing: {stream.source} → {stream.target} closes a cycle, where no rate follows from the others; give it"
@@ -347,5 +337,3 @@ class Topology(StreamGraph):
                 why = "is taken by problems of kind edrp only, here instances are joined all to all; leave it out"
                 faults.add(("streams", index, "partitioning"), stream.partitioning, why)
         self._check_loads(faults)
-        faults.raise_if_any()
-        return self

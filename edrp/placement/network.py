@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import (
@@ -23,6 +23,7 @@ from edrp.core.document import (
     Positive,
     Probability,
     Resources,
+    checks,
     unit,
 )
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -134,17 +135,14 @@ class Network(LinkedNodes):
         None, description="link of every other pair of nodes that `links` does not list; null for none"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("network")
+    @checks("network")
+    def _check(self, faults: Faults) -> None:
         if self.within_zone is not None and all(node.zone is None for node in self.nodes):
             faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
         for name in ("within_zone", "between_zones"):
             if self.routed and getattr(self, name) is not None:
                 why = "describes pairs of nodes, but with `routed` only the physical `links` join nodes; leave out either"
                 faults.add((name,), None, why)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def by_name(self) -> dict[str, Node]:

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
-from edrp.core.document import Document, Faults, Name, NonNegative, unit
+from edrp.core.document import Document, Faults, Name, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Problem
 from edrp.placement.application import Application, Operator
@@ -83,9 +83,8 @@ class PlacementOverTime(Problem):
     def loads(self) -> tuple[str, tuple[Load, ...]]:
         """The field that gives loads, and these."""
 
-    @model_validator(mode="after")
-    def _check_parts(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_parts(self, faults: Faults) -> None:
         if self.weights.downtime:
             why = "must be 0: downtime is priced for each change, by changes.downtime"
             faults.add(("weights", "downtime"), self.weights.downtime, why)
@@ -98,8 +97,6 @@ class PlacementOverTime(Problem):
         field, loads = self.loads
         for index, load in enumerate(loads):
             self._check_load((field, index), load, faults)
-        faults.raise_if_any()
-        return self
 
     def _check_load(self, place: tuple[str | int, ...], load: Load, faults: Faults) -> None:
         fed = {stream.target for stream in self.application.streams}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, Outcome, Positive, unit
+from edrp.core.document import Document, Faults, Name, Outcome, Positive, checks, unit
 from edrp.core.problem import Evaluation, Margin
 from edrp.core.solution import Solution, resolution
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
@@ -150,16 +150,13 @@ class EdrpPolicyProblem(PlacementOverTime):
         """The levels."""
         return "levels", self.levels
 
-    @model_validator(mode="after")
-    def _check_levels(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_levels(self, faults: Faults) -> None:
         names = [level.name for level in self.levels]
         faults.add_repeated_names("levels", names)
         if self.level not in names:
             faults.add_unknown(("level",), self.level, "level", names)
         check_transitions(self.transitions, len(names), "levels", "level", faults)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def level_numbers(self) -> dict[str, int]:

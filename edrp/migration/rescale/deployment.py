@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
+from pydantic import ConfigDict, Field, RootModel, field_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated, unit
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated, checks, unit
 from edrp.core.document_text import MAX_DECISION, short
 from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
@@ -21,13 +21,10 @@ class KeyRange(Document):
     node: Name = Field(description="node that runs the replica")
     tasks: Interval = Field(description="[first task, end) that the replica holds, at least one", **unit("1"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("range")
+    @checks("range")
+    def _check(self, faults: Faults) -> None:
         if self.tasks[1] <= self.tasks[0]:
             faults.add(("tasks",), list(self.tasks), "holds no task; give [first task, end) with the end above the first")
-        faults.raise_if_any()
-        return self
 
 
 Replica = Name | KeyRange

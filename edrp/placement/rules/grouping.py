@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, Probability, unit
+from edrp.core.document import Faults, Name, Probability, checks, unit
 from edrp.core.errors import numbered
 from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated, listed
@@ -170,15 +170,12 @@ class Spread(_GroupingRule):
         1, description="with `max_skew`: number of places below which the emptiest counts as empty", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_form(self) -> Self:
-        faults = Faults("spread")
+    @checks("spread")
+    def _check_form(self, faults: Faults) -> None:
         if sum(limit is not None for limit in (self.most, self.share, self.max_skew)) != 1:
             faults.add((), self.name, "needs exactly one of `most`, `share` and `max_skew`")
         if self.min_domains > 1 and self.max_skew is None:
             faults.add(("min_domains",), self.min_domains, "goes with `max_skew` alone; leave it out")
-        faults.raise_if_any()
-        return self
 
     @property
     def sentence(self) -> str:
