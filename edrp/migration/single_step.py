@@ -122,7 +122,7 @@ def evaluate_migration(
         The objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
         `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
     """
-    broken = [_sentence(*fault) for fault in uncovered(decision, len(work))]
+    broken = [f"tasks [{first}, {end}): {why}" for first, end, why in uncovered(decision, len(work))]
     present = [interval for interval in decision if interval is not None]
     if len(present) != nodes:
         broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
@@ -207,7 +207,3 @@ def _least_largest_load(work: Sequence[float], nodes: int) -> float:
 
 def _rounded_up(value: float) -> float:
     return float(f"{value * (1 + 5e-7) + 5e-7:.6g}")
-
-
-def _sentence(first: int, end: int, why: str) -> str:
-    return f"tasks [{first}, {end}): {why}"

@@ -148,13 +148,9 @@ class RescaleProblem(StreamPlacement):
         used = bool(shared_resources(self.application))
         return {name: metric for name, metric in RESCALE_METRICS.items() if used or name != PEAK_LOAD}
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Weight per unit of the limit, which normalises the metric; peak load is a share anyway."""
-        return self._terms
-
-    @cached_property
-    def _terms(self) -> tuple[Term, ...]:
         return tuple(
             Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
         )
