@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
@@ -49,7 +48,15 @@ class LoadedProblem:
 
 
 class PlacementOverTime(Problem):
-    """Base of the kinds that decide more than one deployment of an application."""
+    """Base of the kinds that decide more than one deployment of an application.
+
+    Attributes
+    ----------
+    before_field, loads_field : names of the fields of the deployment before the first one that is decided, and of the loads.
+    """
+
+    before_field: ClassVar[str]
+    loads_field: ClassVar[str]
 
     application: Application = Field(description="what is to be placed, with the rates that hold where no others are given")
     network: Network = Field(description="where it can be placed")
@@ -69,19 +76,15 @@ class PlacementOverTime(Problem):
     changes: ChangePrices = Field(ChangePrices(), description="prices of what a change does")
 
     @property
-    @abstractmethod
     def before(self) -> Deployment | None:
         """The deployment that runs when the first one is decided."""
+        deployment: Deployment | None = getattr(self, self.before_field)
+        return deployment
 
     @property
-    @abstractmethod
-    def before_field(self) -> str:
-        """The field that gives it."""
-
-    @property
-    @abstractmethod
     def loads(self) -> tuple[str, tuple[Load, ...]]:
         """The field that gives loads, and these."""
+        return self.loads_field, getattr(self, self.loads_field)
 
     @checks()
     def _check_parts(self, faults: Faults) -> None:
@@ -153,11 +156,6 @@ class PlacementOverTime(Problem):
         if problem.current is None or problem.current == after:
             return None
         return change_between(self, problem.current, after, problem.metrics["downtime"].evaluate(problem, after))
-
-    def _check_decision_parts(self, deployments: Mapping[str, Deployment], faults: Faults) -> None:
-        """Note what deployments name, by their places, that the problem does not have."""
-        for place, deployment in deployments.items():
-            self.base._check_decision(deployment, place, faults)
 
     def _warnings(self) -> Iterator[Fault]:
         for fault in self.base._warnings():

@@ -120,6 +120,8 @@ class EdrpPolicyProblem(PlacementOverTime):
 
     objective_terms: ClassVar[tuple[str, ...]] = ("running", "changing", "expected later, discounted")
     decision_type: ClassVar[Any] = DeploymentPolicy
+    before_field: ClassVar[str] = "current"
+    loads_field: ClassVar[str] = "levels"
 
     kind: Literal["edrp-policy"] = Field("edrp-policy", description="says what the document is")
     levels: Annotated[tuple[LoadLevel, ...], Field(min_length=1)] = Field(description="levels between which the load changes")
@@ -134,21 +136,6 @@ class EdrpPolicyProblem(PlacementOverTime):
     current: Deployment | None = Field(
         None, description="deployment now, which may break limits; null: the first one costs no change"
     )
-
-    @property
-    def before(self) -> Deployment | None:
-        """The current deployment."""
-        return self.current
-
-    @property
-    def before_field(self) -> str:
-        """The name of its field."""
-        return "current"
-
-    @property
-    def loads(self) -> tuple[str, tuple[Load, ...]]:
-        """The levels."""
-        return "levels", self.levels
 
     @checks()
     def _check_levels(self, faults: Faults) -> None:

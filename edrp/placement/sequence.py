@@ -87,6 +87,8 @@ class EdrpSequence(PlacementOverTime):
     """
 
     decision_type: ClassVar[Any] = tuple[Deployment, ...]
+    before_field: ClassVar[str] = "initial"
+    loads_field: ClassVar[str] = "periods"
 
     kind: Literal["edrp-sequence"] = Field("edrp-sequence", description="says what the document is")
     periods: Annotated[tuple[Period, ...], Field(min_length=1)] = Field(description="one after the other")
@@ -150,21 +152,6 @@ class EdrpSequence(PlacementOverTime):
             changes=ChangePrices() if changes is None else changes,
             initial=problem.current,
         )
-
-    @property
-    def before(self) -> Deployment | None:
-        """The initial deployment."""
-        return self.initial
-
-    @property
-    def before_field(self) -> str:
-        """The name of its field."""
-        return "initial"
-
-    @property
-    def loads(self) -> tuple[str, tuple[Load, ...]]:
-        """The periods."""
-        return "periods", self.periods
 
     @property
     def duration(self) -> float:
