@@ -1,18 +1,27 @@
 """The kinds of problems of this package, one record each; `edrp` registers them."""
 
+from typing import Any
+
 from edrp.auto.portfolio import HelpedOut
 from edrp.core.kinds import Kind
 from edrp.core.methods import FirstOf
 
+LACKING: dict[str, Any] = {"formulations": {}} | dict.fromkeys(("refuse_formulation", "view", "explain", "explain_infeasibility"))
+"""Parts that a kind does not have where they are not named below."""
+
 PLACEMENT_PROGRAM = "edrp.formulations.placement.formulation:formulate_placement"
 
+
+def _kind(name: str, problem: str, **parts: Any) -> Kind:
+    """A kind whose solutions stand next to its problems under a like name, and whose parts are these."""
+    return Kind(name=name, problem=problem, solution=f"{problem.removesuffix('Problem')}Solution", **(LACKING | parts))
+
+
 KINDS = (
-    Kind(
-        name="edrp",
+    _kind(
+        "edrp",
         problem="edrp.placement.edrp:EdrpProblem",
-        solution="edrp.placement.edrp:EdrpSolution",
         formulations=dict.fromkeys(("compact", "literal", "restricted"), PLACEMENT_PROGRAM),
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_edrp",
         display="edrp.cli.display.placement:deployment_parts",
         view="edrp.explorer.placement:placement_view",
@@ -21,10 +30,9 @@ KINDS = (
         families="edrp.datasets.families.placement.edrp:FAMILIES",
         check_problems="edrp.check_problems.placement.problems:EdrpCheckProblems",
     ),
-    Kind(
-        name="edrp-sequence",
+    _kind(
+        "edrp-sequence",
         problem="edrp.placement.sequence:EdrpSequence",
-        solution="edrp.placement.sequence:EdrpSequenceSolution",
         formulations={"periods": "edrp.formulations.placement.sequence_program:formulate_sequence"},
         refuse_formulation="edrp.formulations.placement.sequence_program:refusal",
         choose="edrp.auto.sequences:choose_for_sequence",
@@ -35,26 +43,19 @@ KINDS = (
         families="edrp.datasets.families.placement.sequence:FAMILIES",
         check_problems="edrp.check_problems.placement.sequence_problems:EdrpSequenceCheckProblems",
     ),
-    Kind(
-        name="edrp-policy",
+    _kind(
+        "edrp-policy",
         problem="edrp.placement.policy:EdrpPolicyProblem",
-        solution="edrp.placement.policy:EdrpPolicySolution",
-        formulations={},
-        refuse_formulation=None,
         choose=FirstOf(("pool-policy",)),
         display="edrp.cli.display.policy:policy_parts",
-        view=None,
-        explain=None,
         explain_infeasibility="edrp.explanations.policy_infeasibility:explain_policy_infeasibility",
         families="edrp.datasets.families.placement.policy:FAMILIES",
         check_problems="edrp.check_problems.placement.policy_problems:EdrpPolicyCheckProblems",
     ),
-    Kind(
-        name="latency-aware",
+    _kind(
+        "latency-aware",
         problem="edrp.placement.latency_aware:LatencyAwareProblem",
-        solution="edrp.placement.latency_aware:LatencyAwareSolution",
         formulations={"compact": PLACEMENT_PROGRAM},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_latency_aware",
         display="edrp.cli.display.placement:deployment_parts",
         view="edrp.explorer.placement:placement_view",
@@ -63,54 +64,39 @@ KINDS = (
         families="edrp.datasets.families.placement.latency_aware:FAMILIES",
         check_problems="edrp.check_problems.placement.problems:LatencyAwareCheckProblems",
     ),
-    Kind(
-        name="migration",
+    _kind(
+        "migration",
         problem="edrp.migration.single_step:MigrationProblem",
-        solution="edrp.migration.single_step:MigrationSolution",
         formulations={"intervals": "edrp.formulations.migration.intervals:formulate_migration"},
-        refuse_formulation=None,
         choose=HelpedOut(("ssm", "highs")),
         display="edrp.cli.display.migration:migration_parts",
         view="edrp.explorer.migration:migration_view",
-        explain=None,
         explain_infeasibility="edrp.formulations.rule_clashes:explain_clashing_rules",
         families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:MigrationCheckProblems",
     ),
-    Kind(
-        name="migration-sequence",
+    _kind(
+        "migration-sequence",
         problem="edrp.migration.sequence:MigrationSequence",
-        solution="edrp.migration.sequence:MigrationSequenceSolution",
-        formulations={},
-        refuse_formulation=None,
         choose=FirstOf(("oms",)),
         display="edrp.cli.display.migration:sequence_parts",
         view="edrp.explorer.migration:sequence_view",
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:SequenceCheckProblems",
     ),
-    Kind(
-        name="migration-policy",
+    _kind(
+        "migration-policy",
         problem="edrp.migration.policy:MigrationPolicyProblem",
-        solution="edrp.migration.policy:MigrationPolicySolution",
-        formulations={},
-        refuse_formulation=None,
         choose=FirstOf(("pmc",)),
         display="edrp.cli.display.migration:migration_parts",
         view="edrp.explorer.migration:migration_view",
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:PolicyCheckProblems",
     ),
-    Kind(
-        name="rescale",
+    _kind(
+        "rescale",
         problem="edrp.migration.rescale.problem:RescaleProblem",
-        solution="edrp.migration.rescale.problem:RescaleSolution",
         formulations={"ranges": "edrp.formulations.migration.rescale.formulation:formulate_rescale"},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_rescale",
         display="edrp.cli.display.rescale:rescale_parts",
         view="edrp.explorer.rescale:rescale_view",
@@ -119,87 +105,61 @@ KINDS = (
         families="edrp.datasets.families.migration.rescale:FAMILIES",
         check_problems="edrp.check_problems.migration.rescale_problems:RescaleCheckProblems",
     ),
-    Kind(
-        name="enactment",
+    _kind(
+        "enactment",
         problem="edrp.enactment.snapshot:EnactmentProblem",
-        solution="edrp.enactment.snapshot:EnactmentSolution",
         formulations={"hosts": "edrp.formulations.enactment.snapshot:formulate_enactment"},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_snapshot",
         display="edrp.cli.display.enactment:snapshot_parts",
-        view=None,
-        explain=None,
         explain_infeasibility="edrp.formulations.rule_clashes:explain_clashing_rules",
         families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:EnactmentCheckProblems",
     ),
-    Kind(
-        name="leasing",
+    _kind(
+        "leasing",
         problem="edrp.enactment.leasing:LeasingProblem",
-        solution="edrp.enactment.leasing:LeasingSolution",
         formulations={"leases": "edrp.formulations.enactment.leasing:formulate_leasing"},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_leasing",
         display="edrp.cli.display.enactment:leasing_parts",
         view="edrp.explorer.timelines:leasing_view",
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:LeasingCheckProblems",
     ),
-    Kind(
-        name="enactment-scenario",
+    _kind(
+        "enactment-scenario",
         problem="edrp.enactment.scenario:EnactmentScenario",
-        solution="edrp.enactment.scenario:EnactmentScenarioSolution",
-        formulations={},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_run",
         display="edrp.cli.display.enactment:run_parts",
         view="edrp.explorer.timelines:run_view",
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:ScenarioCheckProblems",
     ),
-    Kind(
-        name="mapping",
+    _kind(
+        "mapping",
         problem="edrp.mapping.path_mapping:MappingProblem",
-        solution="edrp.mapping.path_mapping:MappingSolution",
         formulations={"walks": "edrp.formulations.mapping.path_mapping:formulate_mapping"},
         refuse_formulation="edrp.formulations.mapping.layered_graph:refusal",
         choose=HelpedOut(("label-setting", "highs", "least-cost-map")),
         display="edrp.cli.display.mapping:map_parts",
-        view=None,
-        explain=None,
         explain_infeasibility="edrp.formulations.rule_clashes:explain_clashing_maps",
         families="edrp.datasets.families.mapping.path_mapping:FAMILIES",
         check_problems="edrp.check_problems.mapping.problems:MappingCheckProblems",
     ),
-    Kind(
-        name="link-allocation",
+    _kind(
+        "link-allocation",
         problem="edrp.mapping.link_allocation:LinkAllocationProblem",
-        solution="edrp.mapping.link_allocation:LinkAllocationSolution",
         formulations={"paths": "edrp.formulations.mapping.link_allocation:formulate_link_allocation"},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_flows",
         display="edrp.cli.display.mapping:allocation_parts",
-        view=None,
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.mapping.link_allocation:FAMILIES",
         check_problems="edrp.check_problems.mapping.problems:LinkAllocationCheckProblems",
     ),
-    Kind(
-        name="bimodal-scenario",
+    _kind(
+        "bimodal-scenario",
         problem="edrp.mapping.bimodal_scenario:BimodalScenario",
-        solution="edrp.mapping.bimodal_scenario:BimodalScenarioSolution",
-        formulations={},
-        refuse_formulation=None,
         choose="edrp.auto.choices:choose_for_run",
         display="edrp.cli.display.mapping:bimodal_parts",
         view="edrp.explorer.timelines:bimodal_view",
-        explain=None,
-        explain_infeasibility=None,
         families="edrp.datasets.families.mapping.bimodal_scenarios:FAMILIES",
         check_problems="edrp.check_problems.mapping.problems:BimodalScenarioCheckProblems",
     ),

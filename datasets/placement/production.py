@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import networkx as nx
 from pydantic import Field, TypeAdapter, ValidationError
 
-from edrp.core.document import Document, Name, NonNegative
+from edrp.core.document import Document, Name, NonNegative, unit
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import invalid, suggestion
 from edrp.datasets.placement.production_clusters import BETWEEN_RACKS_DELAY, CLUSTERS, MEBIBYTE, network_document
@@ -38,19 +38,19 @@ class ProductionInput(Document):
 
     source: Name = Field(alias="from", description="component that emits")
     stream: Name = Field(description="one of the named streams of that component")
-    grouping_field: tuple[int, ...] = Field(description="number of the grouping", json_schema_extra={"unit": "1"})
+    grouping_field: tuple[int, ...] = Field(description="number of the grouping", **unit("1"))
 
 
 class ProductionComponent(Document):
     """A spout or a bolt; `parallelism` null is one executor, null needs take the topology's defaults."""
 
     kind: Literal["spout", "bolt"] = Field(description="whether it brings tuples or receives them")
-    parallelism: Annotated[int, Field(ge=1)] | None = Field(description="executors", json_schema_extra={"unit": "1"})
+    parallelism: Annotated[int, Field(ge=1)] | None = Field(description="executors", **unit("1"))
     inputs: tuple[ProductionInput, ...] = Field(description="what it receives")
-    cpu_pcore: NonNegative | None = Field(description="percent of a core per executor", json_schema_extra={"unit": "%"})
-    onheap_mb: NonNegative | None = Field(description="memory per executor", json_schema_extra={"unit": "MB"})
-    offheap_mb: NonNegative | None = Field(description="further memory per executor", json_schema_extra={"unit": "MB"})
-    tasks: int = Field(description="not used: an executor runs all of its tasks", json_schema_extra={"unit": "1"})
+    cpu_pcore: NonNegative | None = Field(description="percent of a core per executor", **unit("%"))
+    onheap_mb: NonNegative | None = Field(description="memory per executor", **unit("MB"))
+    offheap_mb: NonNegative | None = Field(description="further memory per executor", **unit("MB"))
+    tasks: int = Field(description="not used: an executor runs all of its tasks", **unit("1"))
 
     @property
     def executors(self) -> int:
@@ -63,11 +63,11 @@ class ProductionTopology(Document):
 
     id: Name = Field(description="cluster/name")
     components: dict[Name, ProductionComponent] = Field(description="by name")
-    workers: int | None = Field(None, description="not used: hosts are decided, not processes", json_schema_extra={"unit": "1"})
-    priority: int | None = Field(None, description="not used: topologies are placed alone", json_schema_extra={"unit": "1"})
+    workers: int | None = Field(None, description="not used: hosts are decided, not processes", **unit("1"))
+    priority: int | None = Field(None, description="not used: topologies are placed alone", **unit("1"))
     strategy: str | None = Field(None, description="not used: the scheduler of then")
-    comp_cpu_default: NonNegative = Field(description="where a component is silent", json_schema_extra={"unit": "%"})
-    comp_onheap_default: NonNegative = Field(description="where a component is silent", json_schema_extra={"unit": "MB"})
+    comp_cpu_default: NonNegative = Field(description="where a component is silent", **unit("%"))
+    comp_onheap_default: NonNegative = Field(description="where a component is silent", **unit("MB"))
 
 
 def production_instances(folder: str | Path, kind: Literal["edrp", "latency-aware"] = "edrp") -> Iterator[tuple[str, str]]:

@@ -69,8 +69,7 @@ class ResultFolder:
 
     Attributes
     ----------
-    batch
-        Fingerprint of the instances as text, which journals and parts carry.
+    batch : fingerprint of the instances as text, which journals and parts carry.
 
     Raises
     ------

@@ -22,8 +22,7 @@ class Fingerprint:
 
     Attributes
     ----------
-    digest
-        Sum of their hashes, modulo 2⁶⁴.
+    digest : sum of their hashes, modulo 2⁶⁴.
     """
 
     count: int
@@ -40,8 +39,7 @@ class Instances:
 
     Attributes
     ----------
-    fingerprint
-        Of all instances, as they were when the source was opened.
+    fingerprint : of all instances, as they were when the source was opened.
 
     Raises
     ------

@@ -39,8 +39,7 @@ class Journal:
 
     Attributes
     ----------
-    keys
-        Keys of the rows that it holds, or that it held when it became a Parquet file.
+    keys : keys of the rows that it holds, or that it held when it became a Parquet file.
     """
 
     def __init__(self, folder: Path, name: str, batch: str) -> None:

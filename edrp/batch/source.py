@@ -65,7 +65,8 @@ def open_instances(source: Any) -> Instances:
     else:
         instances = Instances(lambda: (_from_value(index, value) for index, value in enumerate(source)))
     if not len(instances):
-        raise InvalidInstanceError([Fault("source", _named(source), "holds no instance")])
+        name = str(source) if isinstance(source, (str, Path)) else type(source).__name__
+        raise InvalidInstanceError([Fault("source", name, "holds no instance")])
     return instances
 
 
@@ -288,7 +289,3 @@ def _text(value: Any) -> str:
     if isinstance(value, Problem):
         return value.model_dump_json()
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _named(source: Any) -> str:
-    return str(source) if isinstance(source, (str, Path)) else type(source).__name__

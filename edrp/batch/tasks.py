@@ -52,8 +52,7 @@ class Instance(NamedTuple):
 
     Attributes
     ----------
-    fault
-        Why there is nothing to be read; empty for an ordinary instance.
+    fault : why there is nothing to be read; empty for an ordinary instance.
     """
 
     id: str
@@ -67,8 +66,7 @@ class Choice:
 
     Attributes
     ----------
-    method
-        The text that the user gave; the column `method` of the results.
+    method : the text that the user gave; the column `method` of the results.
 
     Examples
     --------
@@ -120,10 +118,8 @@ class BatchPlan:
 
     Attributes
     ----------
-    additions
-        Everything that workers have to know beyond the installed packages, from `packed_additions`.
-    kill_after
-        Seconds after which a task that has not ended is killed; None for never.
+    additions : everything that workers have to know beyond the installed packages, from `packed_additions`.
+    kill_after : seconds after which a task that has not ended is killed; None for never.
     """
 
     choices: tuple[Choice, ...]

@@ -65,8 +65,7 @@ class Worker:
 
     Attributes
     ----------
-    pending
-        Tasks that it has and of which there is no answer yet, in the order in which they are solved.
+    pending : tasks that it has and of which there is no answer yet, in the order in which they are solved.
     """
 
     def __init__(self, plan: BatchPlan, place: Place | None = None) -> None:

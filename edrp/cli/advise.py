@@ -40,24 +40,20 @@ advise_app = command_group()
 @advise_app.command("flink")
 def advise_flink(
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[CAPTURE]", help="Capture of the job; without it, --rest is required.", show_default=False),
+        Path | None, typer.Argument(metavar="[CAPTURE]", help="Capture of the job; without it, --rest is required.")
     ] = None,
     rest: Annotated[
-        str | None,
-        typer.Option("--rest", help="Address of the REST API, from which a capture is made first.", show_default=False),
+        str | None, typer.Option("--rest", help="Address of the REST API, from which a capture is made first.")
     ] = None,
     network: NetworkFile = None,
     goals: GoalsFile = None,
     metadata: Annotated[
-        Path | None,
-        typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.", show_default=False),
+        Path | None, typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Output folder for the problems, the calls and the patches.", show_default=False),
+        Path | None, typer.Option("--out", "-o", help="Output folder for the problems, the calls and the patches.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.", show_default=False)] = None,
+    html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.")] = None,
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,

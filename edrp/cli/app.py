@@ -68,7 +68,7 @@ def outcome_code(outcome: Solution | Exception) -> ExitCode:
 
 
 class Command(NamedTuple):
-    """A command: where it is, as "package.module:function" or "package.module:group", and what `edrp --help` says of it."""
+    """A command: where it is in `edrp.cli`, as "module:function" or "module:group", and what `edrp --help` says of it."""
 
     place: str
     help: str
@@ -76,76 +76,65 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "solve": Command(
-        "edrp.cli.solve:solve_files", "Solve instances and print the decision, its metrics, and whether it is proven optimal."
+        "solve:solve_files", "Solve instances and print the decision, its metrics, and whether it is proven optimal."
     ),
     "explain": Command(
-        "edrp.cli.explain:explain_file",
+        "explain:explain_file",
         "Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals.",
     ),
     "explore": Command(
-        "edrp.cli.explore:explore_file",
-        "Write a page for the browser that shows a problem and its solution; it needs no network.",
+        "explore:explore_file", "Write a page for the browser that shows a problem and its solution; it needs no network."
     ),
     "front": Command(
-        "edrp.cli.front:print_front",
+        "front:print_front",
         "Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof.",
     ),
     "check": Command(
-        "edrp.cli.certificate:check_files",
+        "certificate:check_files",
         "Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.",
     ),
     "batch": Command(
-        "edrp.cli.batch:solve_many",
+        "batch:solve_many",
         "Solve many instances with one or several methods, on this machine or on Spark, and write a row for each.",
     ),
     "benchmark": Command(
-        "edrp.cli.benchmark:compare_methods",
+        "benchmark:compare_methods",
         "Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.",
     ),
     "plan": Command(
-        "edrp.cli.plan:plan_file",
+        "plan:plan_file",
         "Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change.",
     ),
-    "generate": Command("edrp.cli.generate:generate_instances", "Generate random instances, taking the families in turn."),
-    "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
-    "methods": Command("edrp.cli.reference:print_methods", "List the methods with their summaries."),
+    "generate": Command("generate:generate_instances", "Generate random instances, taking the families in turn."),
+    "schema": Command("reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
+    "methods": Command("reference:print_methods", "List the methods with their summaries."),
     "demo": Command(
-        "edrp.cli.demo:run_demo",
-        "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights.",
+        "demo:run_demo", "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."
     ),
-    "validate": Command(
-        "edrp.cli.validate:validate_files", "Validate instances and solutions, and list every fault with its place."
-    ),
+    "validate": Command("validate:validate_files", "Validate instances and solutions, and list every fault with its place."),
     "warm-up": Command(
-        "edrp.cli.warm_up:compile_kernels",
-        "Compile the kernels of all methods once, so that later runs do not wait for compilation.",
+        "warm_up:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
     ),
-    "version": Command(
-        "edrp.cli.reference:print_version", "Print the versions of edrp and of the packages that affect its answers."
-    ),
-    "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce the tables and figures of the papers."),
+    "version": Command("reference:print_version", "Print the versions of edrp and of the packages that affect its answers."),
+    "reproduce": Command("reproduce:reproduce", "Reproduce the tables and figures of the papers."),
     "simulate": Command(
-        "edrp.cli.simulate:simulate",
+        "simulate:simulate",
         "Compare policies by simulated runs with the same seeds: means with intervals and, with --out, a page.",
     ),
     "policy": Command(
-        "edrp.cli.policy:policy",
-        "Precompute migration policies that prepare for probable later migrations, and decide with them.",
+        "policy:policy", "Precompute migration policies that prepare for probable later migrations, and decide with them."
     ),
-    "capture": Command("edrp.cli.capture:capture", "Store the answers of a stream engine about a running job in one file."),
-    "observe": Command(
-        "edrp.cli.observe:observe", "Print rates, busy shares, service rates and state of a running job from a capture."
-    ),
+    "capture": Command("capture:capture", "Store the answers of a stream engine about a running job in one file."),
+    "observe": Command("observe:observe", "Print rates, busy shares, service rates and state of a running job from a capture."),
     "advise": Command(
-        "edrp.cli.advise:advise_app",
+        "advise:advise_app",
         "Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",
     ),
-    "watch": Command("edrp.cli.watch:watch", "Watch a running job: observe, predict, advise and, if allowed, apply the advice."),
+    "watch": Command("watch:watch", "Watch a running job: observe, predict, advise and, if allowed, apply the advice."),
     "migrate": Command(
-        "edrp.cli.migrate:migrate",
-        "Move tasks of live operators of a running job, one mini-migration after another, while it goes on.",
+        "migrate:migrate", "Move tasks of live operators of a running job, one mini-migration after another, while it goes on."
     ),
-    "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and migration problems."),
+    "trace": Command("trace:trace", "Turn logs of events into loads, node counts and migration problems."),
 }
 
 
@@ -168,7 +157,7 @@ def load_command(name: str) -> Any:
     >>> load_command("version").name
     'version'
     """
-    found = resolve_name(COMMANDS[name].place)
+    found = resolve_name(f"edrp.cli.{COMMANDS[name].place}")
     if isinstance(found, typer.Typer):
         command: Any = typer.main.get_group(found)
         command.help = COMMANDS[name].help
@@ -192,7 +181,7 @@ app = typer.Typer(
 
 def _print_versions(asked: bool) -> None:
     if asked:
-        resolve_name(COMMANDS["version"].place)()
+        resolve_name(f"edrp.cli.{COMMANDS['version'].place}")()
         raise typer.Exit
 
 

@@ -19,7 +19,7 @@ from edrp.batch.rows import warned_instances
 from edrp.batch.source import open_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.options import Strict, TimeLimit, WorkLimit, finite
+from edrp.cli.options import Strict, TimeLimit, WorkLimit, finite_option
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.spark import require_spark, spark_session
@@ -59,9 +59,7 @@ def solve_many(
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
-    gap: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
-    ] = OPTIMALITY_GAP,
+    gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
     certify: Annotated[
         bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
     ] = False,
@@ -70,10 +68,7 @@ def solve_many(
         list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated; default: 0.")
     ] = None,
     kill_after: Annotated[
-        float | None,
-        typer.Option(
-            min=0, callback=finite, help="Seconds after which a row is stopped; default: twice the time limit plus 120."
-        ),
+        float | None, finite_option("Seconds after which a row is stopped; default: twice the time limit plus 120.")
     ] = None,
 ) -> None:
     """Solve many instances with one or several methods, on this machine or on Spark, and write a row for each.
@@ -148,10 +143,8 @@ class Summary:
 
     Attributes
     ----------
-    outcomes
-        Number of rows by method and outcome.
-    reasons
-        Why there is no answer, failures first: the least rows of their kind, as they are printed.
+    outcomes : number of rows by method and outcome.
+    reasons : why there is no answer, failures first: the least rows of their kind, as they are printed.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import typer
 from edrp.batch import read_rows
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
-from edrp.cli.options import ForceFolder, command_text, finite, seconds, warn_of_missing
+from edrp.cli.options import ForceFolder, command_text, finite_option, seconds, warn_of_missing
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
@@ -29,19 +29,14 @@ NAMES = ", ".join(suite.name for suite in SUITES)
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Output folder for rows, tables and report; the same command continues a stopped run.")
 ]
-More = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="Further instances, as for --instances.", show_default=False)
-]
-SuiteName = Annotated[
-    str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.", show_default=False)
-]
+More = Annotated[list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="Further instances, as for --instances.")]
+SuiteName = Annotated[str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.")]
 OwnInstances = Annotated[
     list[Path] | None,
     typer.Option(
         "--instances",
         metavar="FILE|FOLDER …",
         help="Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
-        show_default=False,
     ),
 ]
 MethodNames = Annotated[
@@ -56,10 +51,7 @@ SuiteTimeLimit = Annotated[
     typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: the suite's."),
 ]
 SuiteWorkLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--work-limit", min=0, callback=finite, help="Units of work for each instance instead of a time limit; answers repeat."
-    ),
+    float | None, finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit")
 ]
 Seeds = Annotated[
     int | None, typer.Option("--seeds", min=1, help="Number of seeds for each method and instance; default: that of the suite.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.options import Force, command_group, finite
+from edrp.cli.options import Force, command_group, finite_option
 from edrp.cli.terminal import output, progress, say
 from edrp.core.files import refuse_target
 from edrp.engines.capture import write_capture
@@ -17,25 +17,19 @@ from edrp.engines.protocol import get_engine
 
 capture = command_group()
 
-Rest = Annotated[str, typer.Option("--rest", help="Address of the REST API, such as http://localhost:8081.", show_default=False)]
-Job = Annotated[
-    str | None, typer.Option("--job", help="Name or identifier of the job; default: the only running job.", show_default=False)
-]
-Seconds = Annotated[float, typer.Option("--seconds", min=0, callback=finite, help="Length of the observation in seconds.")]
-Every = Annotated[float, typer.Option("--every", min=0.01, callback=finite, help="Seconds between two readings of the counters.")]
-GoalsFile = Annotated[
-    Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
-]
-NetworkFile = Annotated[
-    Path | None, typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False)
-]
+Rest = Annotated[str, typer.Option("--rest", help="Address of the REST API, such as http://localhost:8081.")]
+Job = Annotated[str | None, typer.Option("--job", help="Name or identifier of the job; default: the only running job.")]
+Seconds = Annotated[float, finite_option("Length of the observation in seconds.", "--seconds")]
+Every = Annotated[float, finite_option("Seconds between two readings of the counters.", "--every", min=0.01)]
+GoalsFile = Annotated[Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.")]
+NetworkFile = Annotated[Path | None, typer.Option(help="JSON file with nodes and the delays between them; default: no delays.")]
 Mask = Annotated[bool, typer.Option("--mask-hosts", help="Replace names of hosts, and remove the locations of checkpoints.")]
 
 
 @capture.command("flink")
 def capture_flink(
     rest: Rest,
-    out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Output file for the capture.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Output file for the capture.")],
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,

@@ -47,9 +47,9 @@ def _write(path: Path, text: str, force: bool) -> None:
 
 
 def check_files(
-    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
-    solution: Annotated[Path, typer.Argument(help="Solution document of the instance.", show_default=False)],
-    certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance file.")],
+    solution: Annotated[Path, typer.Argument(help="Solution document of the instance.")],
+    certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.")],
 ) -> None:
     """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.
 

@@ -17,7 +17,7 @@ from edrp.core.solve import solve
 
 
 def explain_file(
-    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance file.")],
     solution_file: SolutionFile = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,

@@ -16,7 +16,7 @@ from edrp.explorer.page import explore
 
 
 def explore_file(
-    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance file.")],
     solution_file: SolutionFile = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the page.")] = Path("explore.html"),
     method: Method = "auto",

@@ -17,9 +17,9 @@ from edrp.report.tables import Table
 
 
 def print_front(
-    file: Annotated[Path, typer.Argument(help="Instance file of kind edrp.", show_default=False)],
-    first: Annotated[str, typer.Argument(help='First metric, such as "cost".', show_default=False)],
-    second: Annotated[str, typer.Argument(help='Second metric, such as "peak_load".', show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance file of kind edrp.")],
+    first: Annotated[str, typer.Argument(help='First metric, such as "cost".')],
+    second: Annotated[str, typer.Argument(help='Second metric, such as "peak_load".')],
     points: Annotated[int | None, typer.Option(min=2, help="Approximate number of points; default: all.")] = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,

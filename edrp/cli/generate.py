@@ -19,7 +19,7 @@ from edrp.report.progress import Count, counting
 
 
 def generate_instances(
-    kind: Annotated[str | None, typer.Argument(help="Kind of problem, such as edrp.", show_default=False)] = None,
+    kind: Annotated[str | None, typer.Argument(help="Kind of problem, such as edrp.")] = None,
     count: Annotated[int, typer.Option("--count", "-n", help="Number of instances.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the random number generator.")] = 0,
     out: Annotated[

@@ -14,7 +14,7 @@ from edrp.cli.app import ExitCode
 from edrp.cli.capture import Job, Rest
 from edrp.cli.display.migrate import job_line, migrate_lines, outcome_line, step_parts
 from edrp.cli.display.plan import migration_plan_document, rescale_plan_document
-from edrp.cli.options import ForceFolder, choice_option, command_group, finite, output_folder
+from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option, output_folder
 from edrp.cli.terminal import errors, output, say, show
 from edrp.cli.watch import AllowRemote
 from edrp.core.files import refuse_target
@@ -79,7 +79,7 @@ class _Order:
 LiveOperator = Annotated[
     str | None, typer.Option(help="Live operator whose tasks move; default: the only one, or all with --method rescale.")
 ]
-PlanFile = Annotated[Path | None, typer.Option(help="Plan that `edrp plan -o` has written.", show_default=False)]
+PlanFile = Annotated[Path | None, typer.Option(help="Plan that `edrp plan -o` has written.")]
 FromLoads = Annotated[
     PlanMethod | None,
     choice_option(PlanMethod, "Plan from measured loads instead: ssm, oms or pmc one operator, rescale all at once."),
@@ -91,16 +91,12 @@ Workers = Annotated[
 LaterWorkers = Annotated[
     list[int] | None, typer.Option(min=1, help="Number of workers after the next change, once for each; for method oms.")
 ]
-Tolerance = Annotated[
-    float, typer.Option(min=0, callback=finite, help="How much more than the average worker the busiest may have.")
-]
-PolicyFolder = Annotated[Path | None, typer.Option(help="Folder of a stored policy; for method pmc.", show_default=False)]
+Tolerance = Annotated[float, finite_option("How much more than the average worker the busiest may have.")]
+PolicyFolder = Annotated[Path | None, typer.Option(help="Folder of a stored policy; for method pmc.")]
 MaxMoveIns = Annotated[
     int | None, typer.Option(min=1, help="Maximum number of tasks that move to a worker in one step; default: all at once.")
 ]
-ObservedSeconds = Annotated[
-    float, typer.Option(min=0, callback=finite, help="Length of the observation of loads in seconds; 0: all counted so far.")
-]
+ObservedSeconds = Annotated[float, finite_option("Length of the observation of loads in seconds; 0: all counted so far.")]
 Pace = Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state, in bytes/s; 0: no limit.")]
 MoveMode = Annotated[Mode, choice_option(Mode, "Whether tasks that stay go on meanwhile (live), or all pause.")]
 ControlFile = Annotated[

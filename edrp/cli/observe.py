@@ -13,6 +13,6 @@ from edrp.engines.fit import fit_job
 from edrp.engines.protocol import observe_capture
 
 
-def observe(file: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture of the job.", show_default=False)]) -> None:
+def observe(file: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture of the job.")]) -> None:
     """Print rates, busy shares, service rates and state of a running job from a capture."""
     show(output(), observation_parts(fit_job(observe_capture(file))))

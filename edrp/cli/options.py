@@ -37,6 +37,11 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+def finite_option(help: str, *names: str, min: float | None = 0) -> Any:
+    """An option that takes a finite number, by default from 0 on."""
+    return typer.Option(*names, min=min, callback=finite, help=help)
+
+
 def known_program(name: str | None) -> str | None:
     """Refuse a program that no kind of problem has."""
     if name is not None and name not in PROGRAM_NAMES:
@@ -61,21 +66,17 @@ TimeLimit = Annotated[
 ]
 WorkLimit = Annotated[
     float | None,
-    typer.Option(
+    finite_option(
+        "Units of work for each instance, about seconds of an idle core, with which answers repeat; default: none.",
         "--work-limit",
-        min=0,
-        callback=finite,
-        help="Units of work for each instance, about seconds of an idle core, with which answers repeat; default: none.",
     ),
 ]
 ExplainedWork = Annotated[
     float | None,
-    typer.Option(
-        "--work-limit",
-        min=0,
-        callback=finite,
-        help="Units of work to solve the instance, to find the second best or each rival of a sequence, and to leave out rules; "
+    finite_option(
+        "Units of work to solve the instance, to find the second best or each rival of a sequence, and to leave out rules; "
         "default: none, 2 or 10, and 2.",
+        "--work-limit",
     ),
 ]
 BoundedTime = Annotated[float, typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit.")]
@@ -143,9 +144,7 @@ def warn_of_missing(**extras: str) -> None:
 
 SolutionFile = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="[SOLUTION]", help="Solution document of the instance; by default the instance is solved.", show_default=False
-    ),
+    typer.Argument(metavar="[SOLUTION]", help="Solution document of the instance; by default the instance is solved."),
 ]
 
 

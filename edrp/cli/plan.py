@@ -12,7 +12,7 @@ from edrp.cli.app import outcome_code
 from edrp.cli.display.change_plan import change_plan_document, change_plan_parts
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
 from edrp.cli.display.solution import clash_parts, verdict
-from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite, read_problem, read_solution
+from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite_option, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -34,22 +34,16 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[
-        Path, typer.Argument(help="Instance of kind edrp-sequence, migration, migration-policy or rescale.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(help="Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
     solution_file: SolutionFile = None,
-    uplink: Annotated[
-        float | None, typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s; default: 1.25e8.")
-    ] = None,
-    downlink: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Download rate of a node in bytes/s; default: as --uplink.")
-    ] = None,
+    uplink: Annotated[float | None, finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")] = None,
+    downlink: Annotated[float | None, finite_option("Download rate of a node in bytes/s; default: as --uplink.")] = None,
     max_move_ins: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
     ] = None,
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.")] = None,
     force: Force = False,
     strict: Strict = False,
 ) -> None:

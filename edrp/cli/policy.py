@@ -14,7 +14,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite
+from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite_option
 from edrp.cli.solve import write_solution
 from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
@@ -47,9 +47,7 @@ EngineName = Literal["local", "spark"]
 
 @policy.command("precompute")
 def precompute(
-    problems: Annotated[
-        list[Path], typer.Argument(help="Problems of kind migration-policy, or a folder of them.", show_default=False)
-    ],
+    problems: Annotated[list[Path], typer.Argument(help="Problems of kind migration-policy, or a folder of them.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Output folder; with several problems, it gets a folder for each policy.")
     ],
@@ -67,7 +65,7 @@ def precompute(
     ] = None,
     memory: Memory = "2g",
     accuracy: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Proven error of the costs at which to stop, relative to all state.")
+        float, finite_option("Proven error of the costs at which to stop, relative to all state.")
     ] = PROJECTED_COST_ACCURACY,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
@@ -158,7 +156,7 @@ def _files(problems: list[Path]) -> list[Path]:
 
 @policy.command("decide")
 def decide(
-    folder: Annotated[Path, typer.Argument(help="Folder of the policy.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Folder of the policy.")],
     before: Annotated[
         str, typer.Option("--from", help="Current intervals of the nodes as JSON, such as [[0,8],[8,64]], or a file.")
     ],

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def print_schema(
     kind: Annotated[
-        str | None,
-        typer.Argument(help="Kind, such as edrp or edrp-solution; by default the kinds are listed.", show_default=False),
+        str | None, typer.Argument(help="Kind, such as edrp or edrp-solution; by default the kinds are listed.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of a kind of document, or list all kinds."""

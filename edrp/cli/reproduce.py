@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite
+from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite_option
 from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
@@ -140,9 +140,7 @@ def run_replanning(
 
 @reproduce.command("production", rich_help_panel=LATENCY_AWARE)
 def run_production(
-    data: Annotated[
-        Path, typer.Option("--data", help="Folder that contains storm_production_topologies.json.", show_default=False)
-    ],
+    data: Annotated[Path, typer.Option("--data", help="Folder that contains storm_production_topologies.json.")],
     time_limit: Annotated[
         float, typer.Option(min=0.0, help="Time limit in seconds for each method and topology.")
     ] = production_report.TIME_LIMIT,
@@ -221,12 +219,9 @@ def run_capsys(
         typer.Option("--data", help="Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
-    slack: Annotated[
-        float, typer.Option(min=0.0, help="Relative amount by which a later priority may worsen an earlier one.", callback=finite)
-    ] = 0.0,
+    slack: Annotated[float, finite_option("Relative amount by which a later priority may worsen an earlier one.", min=0.0)] = 0.0,
     speedup: Annotated[
-        float,
-        typer.Option(min=0.01, help="Speed-up of the workers of the plans relative to the measured workers.", callback=finite),
+        float, finite_option("Speed-up of the workers of the plans relative to the measured workers.", min=0.01)
     ] = SPEEDUP,
     cores: Annotated[int, typer.Option(min=1, help="Number of cores of each worker of the plans.")] = CORES,
     force: ForceFolder = False,
@@ -244,15 +239,12 @@ def run_capsys(
 def run_flink(
     rows: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run.",
-            show_default=False,
-        ),
+        typer.Argument(help="Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run."),
     ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder of the taxi stream, if a day is run; default: $EDRP_DATA.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=30.0, help="Length in seconds of a day that is run.", callback=finite)] = 150.0,
+    seconds: Annotated[float, finite_option("Length in seconds of a day that is run.", min=30.0)] = 150.0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Output folder for tables, report.html and the rows of a day that is run.")
     ] = None,
@@ -298,8 +290,7 @@ def run_control(
 @reproduce.command("live", rich_help_panel=MIGRATION)
 def run_live(
     rows: Annotated[
-        list[Path],
-        typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.", show_default=False),
+        list[Path], typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.")
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
     force: ForceFolder = False,

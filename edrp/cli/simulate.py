@@ -50,8 +50,7 @@ QUANTITIES: Mapping[str, Callable[[Any], Sequence[Quantity]]] = {
 
 def simulate(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="SCENARIO...", help="Scenario files of one kind; several get one seed each.", show_default=False),
+        list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files of one kind; several get one seed each.")
     ],
     method: Annotated[
         list[str] | None,

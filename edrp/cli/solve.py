@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,17 @@ from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import PROGRAM_NAMES, Force, Method, Strict, TimeLimit, WorkLimit, finite, known_program, read_problem
+from edrp.cli.options import (
+    PROGRAM_NAMES,
+    Force,
+    Method,
+    Strict,
+    TimeLimit,
+    WorkLimit,
+    finite_option,
+    known_program,
+    read_problem,
+)
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
@@ -39,7 +49,7 @@ class Job:
 
 
 def solve_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(help="Instance files.")],
     method: Method = "auto",
     program: Annotated[
         str | None,
@@ -49,9 +59,7 @@ def solve_files(
     ] = None,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
-    gap: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
-    ] = OPTIMALITY_GAP,
+    gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
     out: Annotated[
@@ -126,21 +134,18 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
 
 def _write(job: Job, solution: Solution, force: bool) -> Iterator[ExitCode]:
     """Write what is to be written of a solution; what cannot be written is said and does not keep the rest from its place."""
-    if job.target is not None:
-        yield _attempt(partial(write_solution, solution, job.target, force))
-    if job.certificate is not None:
-        yield _attempt(partial(write_certificate, solution, job.certificate, force))
-    if job.vipr is not None:
-        yield _attempt(partial(write_vipr, solution, job.source, job.vipr, force))
-
-
-def _attempt(write: Callable[[], None]) -> ExitCode:
-    try:
-        write()
-    except EdrpError as error:
-        report(error)
-        return outcome_code(error)
-    return ExitCode.SOLVED
+    writers = (
+        (job.target, write_solution),
+        (job.certificate, write_certificate),
+        (job.vipr, partial(write_vipr, file=job.source)),
+    )
+    for target, write in writers:
+        if target is not None:
+            try:
+                write(solution, target=target, force=force)
+            except EdrpError as error:
+                report(error)
+                yield outcome_code(error)
 
 
 def _method_for(method: str, program: str | None) -> str:

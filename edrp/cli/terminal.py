@@ -49,6 +49,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     return Table(visible(title), tuple(columns), tuple(tuple(map(visible, row)) for row in rows), tuple(right))
 
 
+def first_rows(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], limit: int, what: str, right: Sequence[str] = ()
+) -> Iterator[Table | str]:
+    """A table of the first rows, and how many more there are of what they show."""
+    yield table(columns, rows[:limit], right=right)
+    if len(rows) > limit:
+        yield f"… and {len(rows) - limit} more {what}"
+
+
 def print_listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print names, the first column, and what they are for, the last; long texts are broken between words, names never."""
     listing = console_table(table(columns, rows), ruled=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.options import ForceFolder, choice_option, command_group, finite
+from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.folders import filling, refuse_folder
@@ -48,35 +48,24 @@ Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark drive
 
 
 Events = Annotated[
-    str,
-    typer.Argument(
-        help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.", show_default=False
-    ),
+    str, typer.Argument(help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.")
 ]
-Interval = Annotated[
-    float, typer.Option(callback=finite, help="Length of an interval in seconds; the number of nodes is constant in each.")
-]
+Interval = Annotated[float, finite_option("Length of an interval in seconds; the number of nodes is constant in each.", min=None)]
 Capacity = Annotated[
     float | None,
-    typer.Option(
-        callback=finite,
-        help="Load that a node carries in an interval; default: the range of loads is spread over --low to --high.",
+    finite_option(
+        "Load that a node carries in an interval; default: the range of loads is spread over --low to --high.", min=None
     ),
 ]
 Outliers = Annotated[
-    float,
-    typer.Option(callback=finite, help="Share of the lowest and of the highest loads that is ignored when loads are spread."),
+    float, finite_option("Share of the lowest and of the highest loads that is ignored when loads are spread.", min=None)
 ]
 StateMeasure = Annotated[State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")]
-BytesEach = Annotated[
-    float, typer.Option(callback=finite, help="State size in bytes of each key, or of each event without a size.")
-]
-Window = Annotated[float, typer.Option(callback=finite, help="Length of the window in seconds, for --state window.")]
-MalformedLimit = Annotated[
-    float, typer.Option(callback=finite, help="Permitted unreadable events: a share if below 1, otherwise a number.")
-]
-Discount = Annotated[float, typer.Option(min=0, callback=finite, help="Discount γ of the policy problem that is written.")]
-Tolerance = Annotated[float, typer.Option(min=0, callback=finite, help="Tolerance τ of the problems that are written.")]
+BytesEach = Annotated[float, finite_option("State size in bytes of each key, or of each event without a size.", min=None)]
+Window = Annotated[float, finite_option("Length of the window in seconds, for --state window.", min=None)]
+MalformedLimit = Annotated[float, finite_option("Permitted unreadable events: a share if below 1, otherwise a number.", min=None)]
+Discount = Annotated[float, finite_option("Discount γ of the policy problem that is written.")]
+Tolerance = Annotated[float, finite_option("Tolerance τ of the problems that are written.")]
 TimeColumn = Annotated[str, typer.Option(help="Column of times, in seconds or as ISO timestamps (UTC by default).")]
 KeyColumn = Annotated[str, typer.Option(help="Column of the keys by which the operator is partitioned.")]
 BytesColumn = Annotated[str | None, typer.Option(help="Column of event sizes in bytes; default: all events have the same size.")]

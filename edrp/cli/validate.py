@@ -16,7 +16,7 @@ from edrp.core.problem import Problem
 
 
 def validate_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files and solution documents.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(help="Instance files and solution documents.")],
     strict: Strict = False,
 ) -> None:
     """Validate instances and solutions, and list every fault with its place.

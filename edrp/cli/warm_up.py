@@ -17,8 +17,7 @@ from edrp.warm_up import folder_of_kernels, kernels_for_wheel, warm_up, warm_up_
 def compile_kernels(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1 means one per core.")] = -1,
     for_wheel: Annotated[
-        Path | None,
-        typer.Option(help="Folder to which kernels are written instead, for a wheel (edrp/compiled).", show_default=False),
+        Path | None, typer.Option(help="Folder to which kernels are written instead, for a wheel (edrp/compiled).")
     ] = None,
 ) -> None:
     """Compile the kernels of all methods once, so that later runs do not wait for compilation."""

@@ -11,7 +11,7 @@ import typer
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import GoalsFile, Job, NetworkFile, Rest
 from edrp.cli.display.watch import watch_lines
-from edrp.cli.options import choice_option, command_group, finite
+from edrp.cli.options import choice_option, command_group, finite_option
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
 from edrp.engines.applying import Migration, Program, WatchSettings
@@ -30,10 +30,10 @@ MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""
 
 JournalFile = Annotated[
-    Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.", show_default=False)
+    Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.")
 ]
-Every = Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Length of each observation in seconds.")]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)]
+Every = Annotated[float, finite_option("Length of each observation in seconds.", min=MIN_EVERY)]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.")]
 
 Apply = Annotated[
     Mode | None,
@@ -43,48 +43,28 @@ Apply = Annotated[
         "operators while tuples flow; default: a dry run.",
     ),
 ]
-MaxDowntime = Annotated[
-    float | None,
-    typer.Option(
-        min=0, callback=finite, help="Maximum downtime of a change in seconds; required by --apply.", show_default=False
-    ),
-]
-Cooldown = Annotated[
-    float | None,
-    typer.Option(
-        min=0, callback=finite, help="Minimum time between two changes in seconds; required by --apply.", show_default=False
-    ),
-]
+MaxDowntime = Annotated[float | None, finite_option("Maximum downtime of a change in seconds; required by --apply.")]
+Cooldown = Annotated[float | None, finite_option("Minimum time between two changes in seconds; required by --apply.")]
 Replicas = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[OPERATOR=]FLOOR:CEILING",
         help="Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
-        show_default=False,
     ),
 ]
 AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Allow changes to a cluster on another machine.")]
 
-UploadedJar = Annotated[
-    str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.", show_default=False)
-]
-Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.", show_default=False)]
-EntryClass = Annotated[
-    str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.", show_default=False)
-]
+UploadedJar = Annotated[str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.")]
+Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.")]
+EntryClass = Annotated[str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.")]
 ProgramArguments = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…",
-        show_default=False,
-    ),
+    typer.Option(help="Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…"),
 ]
 Demands = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="OPERATOR=RESOURCE",
-        help="Resource that an operator demands without {places}; default: that of its own name.",
-        show_default=False,
+        metavar="OPERATOR=RESOURCE", help="Resource that an operator demands without {places}; default: that of its own name."
     ),
 ]
 
@@ -100,38 +80,16 @@ DecideFor = Annotated[
     choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day)."),
 ]
 HistoryFile = Annotated[
-    Path | None,
-    typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.", show_default=False),
+    Path | None, typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.")
 ]
-Season = Annotated[
-    float | None,
-    typer.Option(min=1, callback=finite, help="Seconds after which the load repeats itself; default: a day.", show_default=False),
-]
-Horizon = Annotated[
-    float | None,
-    typer.Option(min=1, callback=finite, help="Seconds that are planned; default: half a season.", show_default=False),
-]
+Season = Annotated[float | None, finite_option("Seconds after which the load repeats itself; default: a day.", min=1)]
+Horizon = Annotated[float | None, finite_option("Seconds that are planned; default: half a season.", min=1)]
 LatePrice = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        callback=finite,
-        help="Price of a late tuple in replica-seconds; default: what replicas need for three tuples.",
-        show_default=False,
-    ),
+    float | None, finite_option("Price of a late tuple in replica-seconds; default: what replicas need for three tuples.")
 ]
-LateAfter = Annotated[
-    float | None,
-    typer.Option(min=0, callback=finite, help="Delay in seconds from which a tuple is late; default: any.", show_default=False),
-]
+LateAfter = Annotated[float | None, finite_option("Delay in seconds from which a tuple is late; default: any.")]
 Silence = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        callback=finite,
-        help="Seconds for which a change silences the job, until one is measured; default: what is predicted.",
-        show_default=False,
-    ),
+    float | None, finite_option("Seconds for which a change silences the job, until one is measured; default: what is predicted.")
 ]
 
 watch = command_group()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from inspect import Signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypedDict
 
 from pydantic import (
     BaseModel,
@@ -21,6 +21,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from edrp.core.document_text import documentation, public_names, short, signature
@@ -140,6 +141,21 @@ Resources = Amount | dict[Name, Amount]
 def named_resources(resources: float | dict[str, float]) -> dict[str, float]:
     """Resources by name; a plain number is the single resource called `resources`."""
     return resources if isinstance(resources, dict) else {"resources": resources}
+
+
+class UnitOfField(TypedDict):
+    """What a field of a document says of its unit in its JSON Schema."""
+
+    json_schema_extra: JsonDict
+
+
+def unit(name: str) -> UnitOfField:
+    """The unit of a field as an argument of `Field`; "1" for plain numbers.
+
+    >>> Field(0.0, description="time to start", **unit("s")).json_schema_extra
+    {'unit': 's'}
+    """
+    return {"json_schema_extra": {"unit": name}}
 
 
 if TYPE_CHECKING:
@@ -325,6 +341,21 @@ class Faults:
         """Raise all faults noted so far as one validation error."""
         if self._details:
             raise ValidationError.from_exception_data(self._title, self._details)
+
+
+def checks(title: str = "") -> Callable[[Callable[[Any, Faults], None]], Any]:
+    """Make a method that notes faults between fields a validator, which raises them all; without a title under the kind."""
+
+    def decorated(note: Callable[[Any, Faults], None]) -> Any:
+        def check(document: Any) -> Any:
+            faults = Faults(title or document.kind)
+            note(document, faults)
+            faults.raise_if_any()
+            return document
+
+        return model_validator(mode="after")(check)
+
+    return decorated
 
 
 def duplicates(names: list[str]) -> dict[int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, duplicates
+from edrp.core.document import Document, Faults, Name, NonNegative, duplicates, unit
 from edrp.core.errors import Fault
 from edrp.core.tolerances import LIMIT_SLACK
 
@@ -48,9 +48,7 @@ class RuleDocument(HardRule):
     """A rule that must be met, or that may be violated at a price."""
 
     penalty: NonNegative | None = Field(
-        None,
-        description="added to the objective per unit of violation; null for a rule that must be met",
-        json_schema_extra={"unit": "1"},
+        None, description="added to the objective per unit of violation; null for a rule that must be met", **unit("1")
     )
 
     @property

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
-from edrp.core.document import Name, NonNegative, Outcome
+from edrp.core.document import Name, NonNegative, Outcome, unit
 from edrp.core.errors import EdrpError
 from edrp.core.files import save_text, write_whole
 from edrp.core.plugins import own
@@ -95,18 +95,14 @@ class StageOutcome(Outcome):
     """The value of one stage of a lexicographic objective, in the unit of its metric."""
 
     metric: Name = Field(description='what was minimised; "objective" for the weighted sum, which comes last')
-    value: float = Field(
-        description="reached by the stage; later ones may worsen it up to `limit`", json_schema_extra={"unit": "1"}
-    )
-    bound: float | None = Field(
-        description="proven: nothing within the limits of earlier stages is better", json_schema_extra={"unit": "1"}
-    )
-    gap: NonNegative | None = Field(description="relative difference of both", json_schema_extra={"unit": "1"})
+    value: float = Field(description="reached by the stage; later ones may worsen it up to `limit`", **unit("1"))
+    bound: float | None = Field(description="proven: nothing within the limits of earlier stages is better", **unit("1"))
+    gap: NonNegative | None = Field(description="relative difference of both", **unit("1"))
     proven: bool = Field(description="whether the stage is optimal within the gap asked for")
-    limit: float | None = Field(description="what later stages keep to; null for the last", json_schema_extra={"unit": "1"})
+    limit: float | None = Field(description="what later stages keep to; null for the last", **unit("1"))
     method: Name = Field(description="what found it")
     proof: Proof | None = Field(None, description="what optimum or bound rest on; null: nothing is claimed")
-    seconds: NonNegative = Field(description="time that the stage took", json_schema_extra={"unit": "s"})
+    seconds: NonNegative = Field(description="time that the stage took", **unit("s"))
 
 
 class Solved:
@@ -143,22 +139,21 @@ class Solution(Outcome):
     kind: str = Field(description="says what the document is")
     status: Status = Field(description="what we hold")
     stopped_because: StoppedBecause = Field(description="why the method stopped")
-    objective: float | None = Field(description="what is minimised, as re-evaluated", json_schema_extra={"unit": "1"})
-    bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "1"})
-    gap: NonNegative | None = Field(description="(objective - bound) / objective", json_schema_extra={"unit": "1"})
-    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", json_schema_extra={"unit": "1"})
+    objective: float | None = Field(description="what is minimised, as re-evaluated", **unit("1"))
+    bound: float | None = Field(description="proven: nothing is better than this", **unit("1"))
+    gap: NonNegative | None = Field(description="(objective - bound) / objective", **unit("1"))
+    metrics: dict[Name, float] = Field(description="every metric as re-evaluated", **unit("1"))
     broken: tuple[str, ...] = Field(description="limits that the decision breaks, in words")
     clashes: tuple[str, ...] = Field(description="why nothing is feasible: limits that clash, in words")
     remedies: tuple[str, ...] = Field((), description="what makes an infeasible problem feasible, and what not: tested, in words")
     method: Name = Field(description="what found it")
     seconds: dict[Name, NonNegative] = Field(
-        description="time to build, to compile kernels, to solve, and to find out why nothing is feasible",
-        json_schema_extra={"unit": "s"},
+        description="time to build, to compile kernels, to solve, and to find out why nothing is feasible", **unit("s")
     )
     size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
-        description="columns, rows and nonzeros of the program, or other counts", json_schema_extra={"unit": "1"}
+        description="columns, rows and nonzeros of the program, or other counts", **unit("1")
     )
-    seed: int = Field(description="seed of the random number generator", json_schema_extra={"unit": "1"})
+    seed: int = Field(description="seed of the random number generator", **unit("1"))
     versions: dict[Name, str] = Field(description="versions of the packages that the answer depends on")
     notes: tuple[str, ...] = Field((), description="sentences for the user")
     proof: Proof | None = Field(None, description="what optimum, infeasibility or bound rest on; null: nothing is claimed")
@@ -242,9 +237,9 @@ def describe_units(units: Mapping[str, str]) -> str:
     'moved, kept and projected B, duration s, others 1'
     """
     names: dict[str, list[str]] = {}
-    for name, unit in units.items():
-        names.setdefault(unit, []).append(name)
-    parts = [f"{' and '.join(', '.join(those).rsplit(', ', 1))} {unit}" for unit, those in names.items()]
+    for name, unit_name in units.items():
+        names.setdefault(unit_name, []).append(name)
+    parts = [f"{' and '.join(', '.join(those).rsplit(', ', 1))} {unit_name}" for unit_name, those in names.items()]
     return ", ".join([*parts, "others 1" if names else "1"])
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
+from edrp.core.document import (
+    Document,
+    Faults,
+    Name,
+    NonNegative,
+    Positive,
+    Probability,
+    Resources,
+    checks,
+    named_resources,
+    unit,
+)
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Margin
 from edrp.placement.application import AcyclicGraph, OperatorBase
@@ -32,30 +43,24 @@ class ContainerOperator(OperatorBase):
         None, description="host types that may run the operator; null for all"
     )
     processing_duration: Positive = Field(
-        description="service level objective: mean time that an item takes when it need not wait, messaging included",
-        json_schema_extra={"unit": "s"},
+        description="service level objective: mean time that an item takes when it need not wait, messaging included", **unit("s")
     )
     occupancy: Probability = Field(
         1.0,
         description="share of the processing duration in which the item occupies its instance; the rest is messaging",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     min_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = Field(
-        1, description="minimum number of instances", json_schema_extra={"unit": "1"}
+        1, description="minimum number of instances", **unit("1")
     )
     max_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] | None = Field(
-        None,
-        description="maximum number of instances; null for as many as find room, up to 100,000",
-        json_schema_extra={"unit": "1"},
+        None, description="maximum number of instances; null for as many as find room, up to 100,000", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_instances(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check_instances(self, faults: Faults) -> None:
         if self.max_instances is not None and self.min_instances > self.max_instances:
             faults.add(("min_instances",), self.min_instances, f"must be at most max_instances, which is {self.max_instances}")
-        faults.raise_if_any()
-        return self
 
     @property
     def allowed_instances(self) -> int:
@@ -102,28 +107,23 @@ class HostType(Document):
     """
 
     name: Name = Field(description="unique among the host types")
-    resources: Resources = Field(
-        description="of one host: a number, or amounts by name", json_schema_extra={"unit": "as the operators' needs"}
-    )
-    price: NonNegative = Field(description="of one billing time unit", json_schema_extra={"unit": "money"})
-    billing_time: Positive = Field(description="billing time unit (BTU)", json_schema_extra={"unit": "s"})
+    resources: Resources = Field(description="of one host: a number, or amounts by name", **unit("as the operators' needs"))
+    price: NonNegative = Field(description="of one billing time unit", **unit("money"))
+    billing_time: Positive = Field(description="billing time unit (BTU)", **unit("s"))
     start_up: tuple[NonNegative, NonNegative] = Field(
-        (30.0, 60.0), description="minimum and maximum time from lease to readiness", json_schema_extra={"unit": "s"}
+        (30.0, 60.0), description="minimum and maximum time from lease to readiness", **unit("s")
     )
     limit: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="maximum number of hosts of the type at a time; null for any number", json_schema_extra={"unit": "1"}
+        None, description="maximum number of hosts of the type at a time; null for any number", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_times(self) -> Self:
-        faults = Faults("host type")
+    @checks("host type")
+    def _check_times(self, faults: Faults) -> None:
         if self.start_up[0] > self.start_up[1]:
             faults.add(("start_up",), list(self.start_up), "must be the least time, then the most")
         if self.billing_time < self.start_up[1]:
             why = f"is shorter than the start-up time of up to {self.start_up[1]:g} s: it could end before the host serves"
             faults.add(("billing_time",), self.billing_time, why)
-        faults.raise_if_any()
-        return self
 
     @property
     def capacity(self) -> dict[str, float]:
@@ -136,9 +136,7 @@ class Host(Document):
 
     name: Name = Field(description="unique among the hosts")
     type: Name = Field(description="host type")
-    instances: dict[Name, Annotated[int, Field(ge=0)]] = Field(
-        {}, description="number of instances by operator", json_schema_extra={"unit": "1"}
-    )
+    instances: dict[Name, Annotated[int, Field(ge=0)]] = Field({}, description="number of instances by operator", **unit("1"))
     images: tuple[Name, ...] = Field((), description="operators whose container image is on the host")
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, duplicates, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.solution import Solution
@@ -41,9 +41,7 @@ class PaidHost(Document):
 
     name: Name = Field(description="unique among the hosts")
     type: Name = Field(description="host type")
-    paid_periods: Annotated[int, Field(ge=0)] = Field(
-        description="first periods that are paid already", json_schema_extra={"unit": "1"}
-    )
+    paid_periods: Annotated[int, Field(ge=0)] = Field(description="first periods that are paid already", **unit("1"))
 
 
 class PlannedHost(Document):
@@ -51,15 +49,9 @@ class PlannedHost(Document):
 
     name: Name = Field(description="of a paid host, or another one for a new lease")
     type: Name = Field(description="host type")
-    first: Annotated[int, Field(ge=0)] = Field(
-        0, description="period in which the first unit bought begins", json_schema_extra={"unit": "1"}
-    )
-    units: Annotated[int, Field(ge=0)] = Field(
-        description="billing time units bought, one after the other", json_schema_extra={"unit": "1"}
-    )
-    instances: tuple[Instances, ...] = Field(
-        description="number of instances by operator, in each period", json_schema_extra={"unit": "1"}
-    )
+    first: Annotated[int, Field(ge=0)] = Field(0, description="period in which the first unit bought begins", **unit("1"))
+    units: Annotated[int, Field(ge=0)] = Field(description="billing time units bought, one after the other", **unit("1"))
+    instances: tuple[Instances, ...] = Field(description="number of instances by operator, in each period", **unit("1"))
 
 
 class LeasingSolution(Solution):
@@ -68,10 +60,8 @@ class LeasingSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"lease_cost": "money", "violations": "items", "units": "BTU"}
 
     kind: Literal["leasing-solution"] = Field("leasing-solution", description="says what the document is")
-    objective: float | None = Field(
-        description="price of all units and expected penalties, as re-evaluated", json_schema_extra={"unit": "money"}
-    )
-    bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "money"})
+    objective: float | None = Field(description="price of all units and expected penalties, as re-evaluated", **unit("money"))
+    bound: float | None = Field(description="proven: nothing costs less than this", **unit("money"))
     hosts: tuple[PlannedHost, ...] | None = Field(description="hosts in use, with the units bought and the instances")
 
     @property
@@ -107,31 +97,28 @@ class LeasingProblem(Problem):
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
     application: ContainerApplication = Field(description="application; external rates are those of forecast 1")
     host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
-    period: Positive = Field(description="length of a period", json_schema_extra={"unit": "s"})
+    period: Positive = Field(description="length of a period", **unit("s"))
     forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MAX_PERIODS)] = Field(
-        description="load in each period, as a multiple of the external rates", json_schema_extra={"unit": "1"}
+        description="load in each period, as a multiple of the external rates", **unit("1")
     )
-    queues: dict[Name, NonNegative] = Field(
-        {}, description="items that wait at the start, by operator", json_schema_extra={"unit": "1"}
-    )
+    queues: dict[Name, NonNegative] = Field({}, description="items that wait at the start, by operator", **unit("1"))
     utilisation: Probability | None = Field(
         1.0,
         description="share of its time that an instance may be occupied by the load; null: the load asks for none",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     penalty: NonNegative = Field(
         1e-4,
         description="for each item that a period leaves unserved, charged again in every later period that leaves it unserved",
-        json_schema_extra={"unit": "money"},
+        **unit("money"),
     )
     leased: tuple[PaidHost, ...] = Field((), description="hosts that are leased already")
     prorate: bool = Field(
         False, description="whether a unit that reaches beyond the horizon is charged only for the share within"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, max(self.forecast), self.utilisation, faults)
         for index, host_type in enumerate(self.host_types):
@@ -145,8 +132,6 @@ class LeasingProblem(Problem):
             if host.type not in self.types:
                 faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
         check_queues(self.queues, self.application, faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def types(self) -> dict[str, HostType]:

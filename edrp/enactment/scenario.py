@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative, Positive
+from edrp.core.document import Faults, NonNegative, Positive, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
@@ -44,7 +44,7 @@ class EnactmentScenarioSolution(Solution):
 
     kind: Literal["enactment-scenario-solution"] = Field("enactment-scenario-solution", description="says what the document is")
     objective: float | None = Field(
-        description="resource cost and penalties of the level that counts, as re-evaluated", json_schema_extra={"unit": "money"}
+        description="resource cost and penalties of the level that counts, as re-evaluated", **unit("money")
     )
     run: EnactmentRun | None = Field(description="leases, instances, items")
 
@@ -79,54 +79,45 @@ class EnactmentScenario(Problem):
     application: ContainerApplication = Field(description="application; external rates are those of load 1")
     host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
     load: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="load in each step, as a multiple of the external rates", json_schema_extra={"unit": "1"}
+        description="load in each step, as a multiple of the external rates", **unit("1")
     )
-    load_step: Positive = Field(description="length of a step", json_schema_extra={"unit": "s"})
-    emission_interval: Positive = Field(
-        0.48, description="time between emissions of the sources", json_schema_extra={"unit": "s"}
-    )
+    load_step: Positive = Field(description="length of a step", **unit("s"))
+    emission_interval: Positive = Field(0.48, description="time between emissions of the sources", **unit("s"))
     bursts: Annotated[int, Field(ge=1, le=1000)] = Field(
-        4, description="bursts, evenly spaced, in which the items of one emission arrive", json_schema_extra={"unit": "1"}
+        4, description="bursts, evenly spaced, in which the items of one emission arrive", **unit("1")
     )
     arrivals: Literal["regular", "poisson"] = Field(
         "regular", description="emissions at regular times, or single items at the times of a Poisson process"
     )
     service: Literal["lognormal", "exponential", "constant"] = Field("lognormal", description="noise of processing durations")
     variation: Annotated[float, Field(ge=0, le=MAX_VARIATION)] = Field(
-        0.41, description="standard deviation of the logarithm of log-normal noise", json_schema_extra={"unit": "1"}
+        0.41, description="standard deviation of the logarithm of log-normal noise", **unit("1")
     )
-    monitoring_interval: Positive = Field(15.0, description="time between samples of the queues", json_schema_extra={"unit": "s"})
-    provisioning_interval: Positive = Field(
-        60.0, description="time between observations of the policy", json_schema_extra={"unit": "s"}
-    )
+    monitoring_interval: Positive = Field(15.0, description="time between samples of the queues", **unit("s"))
+    provisioning_interval: Positive = Field(60.0, description="time between observations of the policy", **unit("s"))
     instance_start_up: tuple[NonNegative, NonNegative] = Field(
-        (5.0, 10.0), description="least and most time that an instance takes to start", json_schema_extra={"unit": "s"}
+        (5.0, 10.0), description="least and most time that an instance takes to start", **unit("s")
     )
     image_bandwidth: Positive = Field(
-        10e6,
-        description="at which a container image comes to a host that does not have it",
-        json_schema_extra={"unit": "bytes/s"},
+        10e6, description="at which a container image comes to a host that does not have it", **unit("bytes/s")
     )
     initial_instances: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        2, description="instances of each operator at the start", json_schema_extra={"unit": "1"}
+        2, description="instances of each operator at the start", **unit("1")
     )
-    penalty: NonNegative = Field(1e-4, description="for each late item, at each operator", json_schema_extra={"unit": "money"})
+    penalty: NonNegative = Field(1e-4, description="for each late item, at each operator", **unit("money"))
     compliance_levels: tuple[Positive, Positive, Positive] = Field(
         (1.0, 2.0, 5.0),
         description="real-time, near-real-time, relaxed: multiples of the processing duration that count as in time",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     objective_level: Level = Field("near_real_time", description="level whose late items are part of the objective")
     stall_interval: NonNegative = Field(
-        0.0, description="mean time between stalls of one operator or another; 0 for none", json_schema_extra={"unit": "s"}
+        0.0, description="mean time between stalls of one operator or another; 0 for none", **unit("s")
     )
-    stall_duration: NonNegative = Field(
-        0.0, description="time for which a stalled operator begins no item", json_schema_extra={"unit": "s"}
-    )
+    stall_duration: NonNegative = Field(0.0, description="time for which a stalled operator begins no item", **unit("s"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, max(self.load), 1.0, faults)
         rounds = self.provisioning_interval / self.monitoring_interval
@@ -146,8 +137,6 @@ class EnactmentScenario(Problem):
                 why = f"is below initial_instances, which is {self.initial_instances}"
                 faults.add(("application", "operators", index, "max_instances"), operator.max_instances, why)
         self._check_events(faults)
-        faults.raise_if_any()
-        return self
 
     def _warnings(self) -> Iterator[Fault]:
         yield from unreached_operators(self.application)

@@ -26,14 +26,10 @@ class Sizes:
 
     Attributes
     ----------
-    needs, capacity
-        Shapes (O, R) of one instance and (K, R) of an empty host.
-    limit
-        Shape (K,): maximum number of hosts of a type, infinity for any number.
-    room
-        Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
-    apart
-        Shape (O, O): whether two operators may not share a host.
+    needs, capacity : shapes (O, R) of one instance and (K, R) of an empty host.
+    limit : shape (K,): maximum number of hosts of a type, infinity for any number.
+    room : shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
+    apart : shape (O, O): whether two operators may not share a host.
     """
 
     operators: tuple[ContainerOperator, ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, named_resources, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem
@@ -37,11 +37,9 @@ from edrp.placement.problem_warnings import unreached_operators
 class EnactmentWeights(Document):
     """Weights of the terms of eq. 1; the paper's are all 1."""
 
-    host_cost: NonNegative = Field(1.0, description="of the price of all leased hosts", json_schema_extra={"unit": "1/money"})
-    free_resources: NonNegative = Field(
-        1.0, description="of the free share of each resource on all leased hosts", json_schema_extra={"unit": "1"}
-    )
-    violations: NonNegative = Field(1.0, description="of the penalties that are expected", json_schema_extra={"unit": "1/money"})
+    host_cost: NonNegative = Field(1.0, description="of the price of all leased hosts", **unit("1/money"))
+    free_resources: NonNegative = Field(1.0, description="of the free share of each resource on all leased hosts", **unit("1"))
+    violations: NonNegative = Field(1.0, description="of the penalties that are expected", **unit("1/money"))
 
 
 class EnactmentSolution(Solution):
@@ -89,30 +87,27 @@ class EnactmentProblem(Problem):
     kind: Literal["enactment"] = Field("enactment", description="says what the document is")
     application: ContainerApplication = Field(description="application; external rates are those of the moment")
     host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
-    queues: dict[Name, NonNegative] = Field({}, description="items that wait, by operator", json_schema_extra={"unit": "1"})
-    horizon: Positive = Field(60.0, description="time within which queued items must be served", json_schema_extra={"unit": "s"})
+    queues: dict[Name, NonNegative] = Field({}, description="items that wait, by operator", **unit("1"))
+    horizon: Positive = Field(60.0, description="time within which queued items must be served", **unit("s"))
     utilisation: Probability | None = Field(
         1.0,
         description="share of its time that an instance may be occupied by the load; null: the load asks for none",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
-    penalty: NonNegative = Field(1e-4, description="P, for each item that is late", json_schema_extra={"unit": "money"})
+    penalty: NonNegative = Field(1e-4, description="P, for each item that is late", **unit("money"))
     weights: EnactmentWeights = Field(EnactmentWeights(), description="of the terms of the objective")
     current: tuple[Host, ...] = Field(
         (), description="running hosts, from which methods may start; they play no part in the objective"
     )
     rules: tuple[HostRule, ...] = Field((), description="operators that may not share a host")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, 1.0, self.utilisation, faults)
         check_hosts(self.current, self.application, self.types, faults, "current")
         check_queues(self.queues, self.application, faults)
         check_named(self.rules, "operators", self.application.by_name, "operator of the application", faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def types(self) -> dict[str, HostType]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
-from edrp.core.document import Document, Name, Positive
+from edrp.core.document import Document, Name, Positive, unit
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.placement.network import Network
@@ -27,9 +27,9 @@ NEWEST_AUTOSCALER: AutoscalerVersion = "1.16"
 class ReplicaBounds(Document):
     """Floor and ceiling of an operator's number of replicas."""
 
-    min_replicas: Replicas = Field(1, description="fewest replicas", json_schema_extra={"unit": "1"})
+    min_replicas: Replicas = Field(1, description="fewest replicas", **unit("1"))
     max_replicas: Replicas | None = Field(
-        None, description="most replicas; null: as many as slots and the engine allow", json_schema_extra={"unit": "1"}
+        None, description="most replicas; null: as many as slots and the engine allow", **unit("1")
     )
 
 
@@ -40,28 +40,22 @@ class Goals(Document):
     4
     """
 
-    busy_limit: Annotated[float, Field(gt=0, lt=1)] = Field(
-        0.8, description="most that any replica may be busy", json_schema_extra={"unit": "1"}
-    )
-    rate_factor: Positive = Field(
-        1.0, description="load to plan for, as a multiple of the load now", json_schema_extra={"unit": "1"}
-    )
-    response_time: Positive | None = Field(
-        None, description="limit on the response time; null for none", json_schema_extra={"unit": "s"}
-    )
+    busy_limit: Annotated[float, Field(gt=0, lt=1)] = Field(0.8, description="most that any replica may be busy", **unit("1"))
+    rate_factor: Positive = Field(1.0, description="load to plan for, as a multiple of the load now", **unit("1"))
+    response_time: Positive | None = Field(None, description="limit on the response time; null for none", **unit("s"))
     response_time_weight: Annotated[float, Field(ge=0, le=1)] = Field(
         0.01,
         description="weight of the response time against the number of replicas; with the default it decides among as many",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     delay_factor: Positive = Field(
         1.0,
         description="latency that a delay of the network adds, as a multiple of it; above 1 where streams wait for credits",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
-    replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
+    replica_cost: Positive = Field(1.0, description="price of a replica", **unit("money/h"))
     added_nodes: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="nodes that can be started, each with as many slots as the largest has", json_schema_extra={"unit": "1"}
+        0, description="nodes that can be started, each with as many slots as the largest has", **unit("1")
     )
     operators: dict[Name, ReplicaBounds] = Field(
         {}, description="bounds by operator; without one, sources never get fewer replicas"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edrp.core.budget import TooMuchWorkError, at_most
@@ -17,7 +17,7 @@ from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
 from edrp.mdp.transfer.roles import traffic_of
-from edrp.mdp.transfer.schedules import schedule_transfers
+from edrp.mdp.transfer.schedules import Transfer, schedule_transfers
 from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
@@ -177,32 +177,29 @@ def _graph(boxes: Sequence[Box], states: Sequence[State], tokens: Sequence[Token
     return routed(Graph("Nodes and what moves between them", boxes, [place], states, tokens=tokens, legend=legend))
 
 
-def _tokens(plan: MigrationPlan) -> list[Token]:
-    tokens, start = [], 0.0
+def _transfers(plan: MigrationPlan) -> Iterator[tuple[float, float, Transfer]]:
+    """Every transfer of the schedule with its begin and end."""
+    start = 0.0
     for step in plan.steps:
         for phase in step.schedule.phases[:MAX_PHASES]:
             begin = start + phase.start
-            tokens += [
-                Token(f"n{t.source}", f"n{t.target}", begin, begin + phase.duration, byte_figure(t.size), t.source)
-                for t in phase.transfers
-                if t.source < MAX_NODES and t.target < MAX_NODES
-            ]
+            yield from ((begin, begin + phase.duration, transfer) for transfer in phase.transfers)
         start += step.schedule.total_seconds
-    return tokens
+
+
+def _tokens(plan: MigrationPlan) -> list[Token]:
+    return [
+        Token(f"n{transfer.source}", f"n{transfer.target}", begin, end, byte_figure(transfer.size), transfer.source)
+        for begin, end, transfer in _transfers(plan)
+        if max(transfer.source, transfer.target) < MAX_NODES
+    ]
 
 
 def _phases(plan: MigrationPlan, end: float) -> Rows:
     """The schedule by node that sends."""
     rows: dict[int, list[Bar]] = {}
-    start = 0.0
-    for step in plan.steps:
-        for phase in step.schedule.phases[:MAX_PHASES]:
-            for transfer in phase.transfers:
-                bar = Bar(
-                    start + phase.start, start + phase.start + phase.duration, f"to node {transfer.target}", transfer.target
-                )
-                rows.setdefault(transfer.source, []).append(bar)
-        start += step.schedule.total_seconds
+    for begin, ends, transfer in _transfers(plan):
+        rows.setdefault(transfer.source, []).append(Bar(begin, ends, f"to node {transfer.target}", transfer.target))
     shown = [Row(f"node {node} sends", bars) for node, bars in sorted(rows.items())[:MAX_NODES]]
     return Rows("Transfer schedule", shown, end, "s", True)
 

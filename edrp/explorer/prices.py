@@ -50,7 +50,7 @@ def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]
         return {}
     duals = _relaxed_duals(program)
     rows = {name: program.row_blocks[name].start for name in limited if name in program.row_blocks}
-    return {} if duals is None else {name: _price(duals[row]) for name, row in rows.items()}
+    return {} if duals is None else {name: max(0.0, -float(duals[row])) * PER_CENT for name, row in rows.items()}
 
 
 def _relaxed_duals(program: Program) -> Floats | None:
@@ -68,11 +68,6 @@ def _relaxed_duals(program: Program) -> Floats | None:
     solver.run()
     solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return np.asarray(solver.getSolution().row_dual, dtype=np.float64) if solved else None
-
-
-def _price(dual: float) -> float:
-    """The price of a row whose right-hand side is 1."""
-    return max(0.0, -float(dual)) * PER_CENT
 
 
 def _program(problem: PlacementProblem | RescaleProblem) -> Program:

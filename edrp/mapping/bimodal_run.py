@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Literal, NamedTuple, Protocol
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, NonNegative, Outcome
+from edrp.core.document import Faults, Name, NonNegative, Outcome, checks, unit
 from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, SAME_VALUE
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, PathMap, PathTask
@@ -26,36 +26,33 @@ class TaskRecord(Outcome):
     nodes: tuple[Name, ...] = Field((), description="server of each component, as admitted")
     routes: tuple[tuple[Name, ...], ...] = Field((), description="servers of each hop, as admitted")
     public: tuple[bool, ...] = Field((), description="whether each hop goes over the public network, as admitted")
-    start: NonNegative | None = Field(None, description="when its stream began", json_schema_extra={"unit": "s"})
-    finish: NonNegative | None = Field(None, description="when all its data was delivered", json_schema_extra={"unit": "s"})
-    delivered: NonNegative = Field(0.0, description="data that was delivered", json_schema_extra={"unit": "bytes"})
-    windows: Count = Field(0, description="windows in which its rate was observed", json_schema_extra={"unit": "1"})
+    start: NonNegative | None = Field(None, description="when its stream began", **unit("s"))
+    finish: NonNegative | None = Field(None, description="when all its data was delivered", **unit("s"))
+    delivered: NonNegative = Field(0.0, description="data that was delivered", **unit("bytes"))
+    windows: Count = Field(0, description="windows in which its rate was observed", **unit("1"))
     shortfall: NonNegative = Field(
         0.0,
         description="sum over the windows of (required − observed rate) / required rate, where that is positive (section 6.2)",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
-    messages: Count = Field(0, description="maps sent between servers for it", json_schema_extra={"unit": "1"})
+    messages: Count = Field(0, description="maps sent between servers for it", **unit("1"))
 
 
 class AllocationChanges(Outcome):
     """Moves of hops while their tasks ran, as columns of equal length, in order of time."""
 
-    time: tuple[NonNegative, ...] = Field((), description="when", json_schema_extra={"unit": "s"})
-    task: tuple[Count, ...] = Field((), description="position of the task", json_schema_extra={"unit": "1"})
-    hop: tuple[Count, ...] = Field((), description="which of its hops", json_schema_extra={"unit": "1"})
+    time: tuple[NonNegative, ...] = Field((), description="when", **unit("s"))
+    task: tuple[Count, ...] = Field((), description="position of the task", **unit("1"))
+    hop: tuple[Count, ...] = Field((), description="which of its hops", **unit("1"))
     route: tuple[Annotated[int, Field(ge=-1)], ...] = Field(
-        (), description="position of its new route among `routes`; -1: the public network", json_schema_extra={"unit": "1"}
+        (), description="position of its new route among `routes`; -1: the public network", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("changes")
+    @checks("changes")
+    def _check(self, faults: Faults) -> None:
         for name in ("task", "hop", "route"):
             if len(getattr(self, name)) != len(self.time):
                 faults.add((name,), len(getattr(self, name)), f"must be as many as times, of which there are {len(self.time)}")
-        faults.raise_if_any()
-        return self
 
 
 class BimodalRun(Outcome):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import RANGES, Faults, NonNegative, Positive
+from edrp.core.document import RANGES, Faults, NonNegative, Positive, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
@@ -37,7 +37,7 @@ class BimodalScenarioSolution(Solution):
 
     kind: Literal["bimodal-scenario-solution"] = Field("bimodal-scenario-solution", description="says what the document is")
     objective: float | None = Field(
-        description="revenue lost by refused tasks and by late data, as re-evaluated", json_schema_extra={"unit": "money"}
+        description="revenue lost by refused tasks and by late data, as re-evaluated", **unit("money")
     )
     run: BimodalRun | None = Field(description="what became of each task")
 
@@ -76,38 +76,31 @@ class BimodalScenario(Problem):
     tasks: Annotated[tuple[BimodalTask, ...], Field(min_length=1)] = Field(description="in the order in which they arrive")
     networks: Literal["both", "dedicated", "public"] = Field("both", description="what may carry streams")
     max_empty_hops: Annotated[int, Field(ge=0, le=1000)] = Field(
-        1, description="most servers that a map passes without hosting a component", json_schema_extra={"unit": "1"}
+        1, description="most servers that a map passes without hosting a component", **unit("1")
     )
     empty_hops: Literal["per_edge", "total"] = Field(
         "per_edge", description="whether each hop may pass so many servers, or all together"
     )
-    reallocation_interval: NonNegative = Field(
-        10.0, description="time between re-allocations of links; 0: never", json_schema_extra={"unit": "s"}
-    )
+    reallocation_interval: NonNegative = Field(10.0, description="time between re-allocations of links; 0: never", **unit("s"))
     reallocation_links: Annotated[int, Field(ge=1, le=64)] = Field(
-        6, description="most links of a route that re-allocation finds", json_schema_extra={"unit": "1"}
+        6, description="most links of a route that re-allocation finds", **unit("1")
     )
     forwarding_price: NonNegative = Field(
-        0.0, description="paid for each byte and server that forwards it", json_schema_extra={"unit": "money/bytes"}
+        0.0, description="paid for each byte and server that forwards it", **unit("money/bytes")
     )
-    flow_interval: Positive = Field(
-        0.01, description="time for which the public network keeps its rate", json_schema_extra={"unit": "s"}
-    )
+    flow_interval: Positive = Field(0.01, description="time for which the public network keeps its rate", **unit("s"))
     variation: Annotated[float, Field(ge=0, le=10)] = Field(
-        1.0, description="standard deviation of the logarithm of the rate", json_schema_extra={"unit": "1"}
+        1.0, description="standard deviation of the logarithm of the rate", **unit("1")
     )
-    variation_base: Annotated[float, Field(gt=1, le=10)] = Field(
-        2.0, description="base of that logarithm", json_schema_extra={"unit": "1"}
-    )
-    buffer: NonNegative = Field(0.0, description="rate that a hop can hold back, as a time", json_schema_extra={"unit": "s"})
-    window: Positive = Field(10.0, description="time over which a delivery rate is observed", json_schema_extra={"unit": "s"})
+    variation_base: Annotated[float, Field(gt=1, le=10)] = Field(2.0, description="base of that logarithm", **unit("1"))
+    buffer: NonNegative = Field(0.0, description="rate that a hop can hold back, as a time", **unit("s"))
+    window: Positive = Field(10.0, description="time over which a delivery rate is observed", **unit("s"))
     flow: Literal["drawn", "expected"] = Field(
         "drawn", description="whether the public network is drawn, or its expectation is taken; that knows no buffer"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         names = [service.name for service in self.services]
         faults.add_repeated_names("services", names)
         for index, task in enumerate(self.tasks):
@@ -123,8 +116,6 @@ class BimodalScenario(Problem):
         self._check_intervals(faults)
         if self.flow == "expected" and self.buffer:
             faults.add(("buffer",), self.buffer, 'must be 0 with flow "expected", which knows no buffer')
-        faults.raise_if_any()
-        return self
 
     def _check_sizes(self, index: int, faults: Faults) -> None:
         """Note a task that takes too long, or whose rate or data becomes too large on its way: products of what is in range."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, checks, duplicates, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import compared, exceeds, with_rounding
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -27,8 +27,8 @@ class Flow(Document):
     name: Name = Field(description="unique among the flows")
     source: Name = Field(description="server that sends")
     target: Name = Field(description="server that receives; another one")
-    rate: Positive = Field(description="rate that the stream is due", json_schema_extra={"unit": "bytes/s"})
-    price: NonNegative = Field(description="paid for each byte that gets through", json_schema_extra={"unit": "money/bytes"})
+    rate: Positive = Field(description="rate that the stream is due", **unit("bytes/s"))
+    price: NonNegative = Field(description="paid for each byte that gets through", **unit("money/bytes"))
     route: Route | None = Field(
         None, description="servers on its dedicated links now, from source to target; null: over the public network"
     )
@@ -39,9 +39,7 @@ class FlowAllocation(Outcome):
 
     flow: Name = Field(description="its name")
     route: Route | None = Field(None, description="servers on its dedicated links, from source to target; null: none")
-    public_rate: NonNegative = Field(
-        0.0, description="rate into the public network; 0 with a route", json_schema_extra={"unit": "bytes/s"}
-    )
+    public_rate: NonNegative = Field(0.0, description="rate into the public network; 0 with a route", **unit("bytes/s"))
 
 
 class LinkAllocationSolution(Solution):
@@ -50,10 +48,8 @@ class LinkAllocationSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"lost_revenue": "money/s", "forwarding": "money/s"}
 
     kind: Literal["link-allocation-solution"] = Field("link-allocation-solution", description="says what the document is")
-    objective: float | None = Field(
-        description="revenue lost and price of forwarding, as re-evaluated", json_schema_extra={"unit": "money/s"}
-    )
-    bound: float | None = Field(description="proven: no less can be lost", json_schema_extra={"unit": "money/s"})
+    objective: float | None = Field(description="revenue lost and price of forwarding, as re-evaluated", **unit("money/s"))
+    bound: float | None = Field(description="proven: no less can be lost", **unit("money/s"))
     allocations: tuple[FlowAllocation, ...] | None = Field(description="what each flow is given")
 
     @property
@@ -97,22 +93,17 @@ class LinkAllocationProblem(Problem):
         description="servers and dedicated links; rates are what these flows can have, including what they have now"
     )
     flows: Annotated[tuple[Flow, ...], Field(min_length=1)] = Field(description="flows between servers")
-    max_links: Annotated[int, Field(ge=1, le=1000)] = Field(
-        6, description="most links of a route", json_schema_extra={"unit": "1"}
-    )
+    max_links: Annotated[int, Field(ge=1, le=1000)] = Field(6, description="most links of a route", **unit("1"))
     forwarding_price: NonNegative = Field(
         0.0,
         description="paid for each byte to each server that a route passes; no more in all than the flow's price",
-        json_schema_extra={"unit": "money/bytes"},
+        **unit("money/bytes"),
     )
-    public_share: Probability = Field(
-        0.81, description="share of the rate on the public network that gets through", json_schema_extra={"unit": "1"}
-    )
+    public_share: Probability = Field(0.81, description="share of the rate on the public network that gets through", **unit("1"))
     keep: bool = Field(True, description="whether a flow that has a dedicated route keeps one, perhaps another")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         names = [flow.name for flow in self.flows]
         faults.add_repeated_names("flows", names)
         for index, flow in enumerate(self.flows):
@@ -124,8 +115,6 @@ class LinkAllocationProblem(Problem):
             elif flow.route is not None and not ends:
                 for why in self._no_route(flow, flow.route):
                     faults.add(("flows", index, "route"), list(flow.route), why)
-        faults.raise_if_any()
-        return self
 
     def _warnings(self) -> Iterator[Fault]:
         if not self.forwarding_price and not any(flow.price for flow in self.flows):

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.document import Faults, Name, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -74,7 +74,7 @@ class MappingProblem(Problem):
     network: ServerNetwork = Field(description="servers and dedicated links, with what is free of them")
     task: PathTask = Field(description="what is to be mapped")
     max_empty_hops: Annotated[int, Field(ge=0, le=1000)] = Field(
-        2, description="most servers that are passed without hosting a component", json_schema_extra={"unit": "1"}
+        2, description="most servers that are passed without hosting a component", **unit("1")
     )
     empty_hops: Literal["per_edge", "total"] = Field(
         "per_edge", description="whether each hop may pass so many servers, or all together"
@@ -83,14 +83,11 @@ class MappingProblem(Problem):
         "cumulative", description="whether all uses of a link in one direction add up, or each must fit alone"
     )
     cost: CostName = Field("additive", description="what is minimised")
-    public_cost: NonNegative = Field(
-        0.0, description="price of each hop over the public network", json_schema_extra={"unit": "money"}
-    )
+    public_cost: NonNegative = Field(0.0, description="price of each hop over the public network", **unit("money"))
     rules: tuple[ComponentRule, ...] = Field((), description="components on different servers, or on one")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check(self, faults: Faults) -> None:
         servers = self.network.by_name
         for end in ("source", "delivery"):
             if getattr(self.task, end) not in servers:
@@ -102,8 +99,6 @@ class MappingProblem(Problem):
                     faults.add(("task", "components", index, "service"), component.service, "is hosted by no node of the network")
         components = [component.name for component in self.task.components]
         check_named(self.rules, "components", components, "component of the task", faults)
-        faults.raise_if_any()
-        return self
 
     @property
     def max_links(self) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Positive
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Positive, checks, unit
 
 MAX_COMPONENTS = 64
 """Components that a task may have."""
@@ -19,10 +19,10 @@ class Service(Document):
     """Properties of a service that every server knows (section 2.3). It needs `capacity` + `cpu_factor` × the incoming rate."""
 
     name: Name = Field(description="unique among them")
-    shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", json_schema_extra={"unit": "1"})
-    capacity: NonNegative = Field(0.0, description="need of computing capacity", json_schema_extra={"unit": "1"})
+    shrinkage: Positive = Field(1.0, description="rate that goes out over rate that comes in", **unit("1"))
+    capacity: NonNegative = Field(0.0, description="need of computing capacity", **unit("1"))
     cpu_factor: NonNegative = Field(
-        0.0, description="further need of computing capacity by the rate that comes in", json_schema_extra={"unit": "s/bytes"}
+        0.0, description="further need of computing capacity by the rate that comes in", **unit("s/bytes")
     )
 
 
@@ -57,14 +57,13 @@ class PathTask(Document):
     delivery: Name = Field(description="server to which the results go")
     components: Annotated[tuple[Component, ...], Field(max_length=MAX_COMPONENTS)] = Field(description="in their order")
     bandwidths: tuple[NonNegative, ...] | None = Field(
-        None, description="rate of each hop, from the source on; null: from `rate`", json_schema_extra={"unit": "bytes/s"}
+        None, description="rate of each hop, from the source on; null: from `rate`", **unit("bytes/s")
     )
-    rate: NonNegative | None = Field(None, description="rate at the source", json_schema_extra={"unit": "bytes/s"})
-    price: NonNegative = Field(0.0, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
+    rate: NonNegative | None = Field(None, description="rate at the source", **unit("bytes/s"))
+    price: NonNegative = Field(0.0, description="paid for each byte delivered", **unit("money/bytes"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("task")
+    @checks("task")
+    def _check(self, faults: Faults) -> None:
         names = [component.name for component in self.components]
         faults.add_repeated_names("components", names)
         if (self.bandwidths is None) == (self.rate is None):
@@ -75,8 +74,6 @@ class PathTask(Document):
             faults.add(("bandwidths",), list(self.bandwidths), why)
         faults.raise_if_any()
         self._check_products(faults)
-        faults.raise_if_any()
-        return self
 
     def _check_products(self, faults: Faults) -> None:
         """Note the first rate and the first need beyond their ranges: products of shrinkages, of rates and factors."""
@@ -129,13 +126,13 @@ class PathMap(Document):
 class BimodalTask(Document):
     """A task that arrives: a stream of so much data through services in their order."""
 
-    arrival: NonNegative = Field(description="when it asks to be admitted", json_schema_extra={"unit": "s"})
+    arrival: NonNegative = Field(description="when it asks to be admitted", **unit("s"))
     source: Name = Field(description="server where the data is")
     delivery: Name = Field(description="server to which the results go")
     services: Annotated[tuple[Name, ...], Field(max_length=MAX_COMPONENTS)] = Field(description="in their order")
-    rate: Positive = Field(description="rate at the source", json_schema_extra={"unit": "bytes/s"})
-    data: Positive = Field(description="data at the source", json_schema_extra={"unit": "bytes"})
-    price: NonNegative = Field(1e-6, description="paid for each byte delivered", json_schema_extra={"unit": "money/bytes"})
+    rate: Positive = Field(description="rate at the source", **unit("bytes/s"))
+    data: Positive = Field(description="data at the source", **unit("bytes"))
+    price: NonNegative = Field(1e-6, description="paid for each byte delivered", **unit("money/bytes"))
 
     @property
     def nominal(self) -> float:

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, duplicates
+from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, checks, duplicates, unit
 
 
 class Server(NamedNode):
     """A server: its free capacity, the services that it hosts, and its access to the public network."""
 
-    capacity: NonNegative = Field(description="computing capacity that is free", json_schema_extra={"unit": "1"})
+    capacity: NonNegative = Field(description="computing capacity that is free", **unit("1"))
     total_capacity: Positive | None = Field(
-        None, description="computing capacity, what is used included; null: all is free", json_schema_extra={"unit": "1"}
+        None, description="computing capacity, what is used included; null: all is free", **unit("1")
     )
     services: tuple[Name, ...] | None = Field(None, description="services that it hosts; null for all")
-    uplink: NonNegative = Field(
-        0.0, description="free rate into the public network; 0: it cannot send there", json_schema_extra={"unit": "bytes/s"}
-    )
+    uplink: NonNegative = Field(0.0, description="free rate into the public network; 0: it cannot send there", **unit("bytes/s"))
     downlink: NonNegative | None = Field(
-        None, description="free rate out of the public network; null for no limit", json_schema_extra={"unit": "bytes/s"}
+        None, description="free rate out of the public network; null for no limit", **unit("bytes/s")
     )
-    access_delay: NonNegative = Field(
-        0.0, description="delay between the server and the core of the public network", json_schema_extra={"unit": "s"}
-    )
+    access_delay: NonNegative = Field(0.0, description="delay between the server and the core of the public network", **unit("s"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("server")
+    @checks("server")
+    def _check(self, faults: Faults) -> None:
         if self.total_capacity is not None and self.total_capacity < self.capacity:
             faults.add(("total_capacity",), self.total_capacity, f"must be at least capacity, which is {self.capacity:g}")
         for index in duplicates(list(self.services or ())):
             faults.add(("services", index), (self.services or ())[index], "is named twice; name each service once")
-        faults.raise_if_any()
-        return self
 
     @property
     def whole_capacity(self) -> float:
@@ -51,9 +44,9 @@ class Server(NamedNode):
 class DataLink(LinkEnds):
     """A dedicated link: a task that reserves rate on it has that rate for itself."""
 
-    bandwidth: NonNegative = Field(description="rate that is free, in each direction", json_schema_extra={"unit": "bytes/s"})
-    cost: NonNegative = Field(0.0, description="price of each use by a task", json_schema_extra={"unit": "money"})
-    delay: NonNegative = Field(0.0, description="propagation delay", json_schema_extra={"unit": "s"})
+    bandwidth: NonNegative = Field(description="rate that is free, in each direction", **unit("bytes/s"))
+    cost: NonNegative = Field(0.0, description="price of each use by a task", **unit("money"))
+    delay: NonNegative = Field(0.0, description="propagation delay", **unit("s"))
 
 
 class ServerNetwork(LinkedNodes):

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.arrays import Floats
-from edrp.core.document import Document, Faults, NonNegative, Outcome
+from edrp.core.document import Document, Faults, NonNegative, Outcome, unit
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, SUM_DIFFERENCE_ROUNDING
 
 Index = Annotated[int, Field(ge=0)]
@@ -65,11 +65,11 @@ def tasks_text(first: int, end: int) -> str:
 class Move(Outcome):
     """Neighbouring tasks that go from one node to another."""
 
-    first: Index = Field(description="first task that moves", json_schema_extra={"unit": "1"})
-    end: Index = Field(description="task after the last that moves", json_schema_extra={"unit": "1"})
-    source: Index = Field(description="node that holds them now", json_schema_extra={"unit": "1"})
-    target: Index = Field(description="node that holds them afterwards", json_schema_extra={"unit": "1"})
-    size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "B"})
+    first: Index = Field(description="first task that moves", **unit("1"))
+    end: Index = Field(description="task after the last that moves", **unit("1"))
+    source: Index = Field(description="node that holds them now", **unit("1"))
+    target: Index = Field(description="node that holds them afterwards", **unit("1"))
+    size: NonNegative = Field(description="of the state that moves", **unit("B"))
 
     def __str__(self) -> str:
         return f"{tasks_text(self.first, self.end)} from node {self.source} to node {self.target}, {self.size:.6g} B"
@@ -200,13 +200,9 @@ class TaskIntervals(Document):
       intervals: task 1 is held by no node; the intervals must hold each of the 2 tasks once (got a list of lists or objects)
     """
 
-    work: tuple[NonNegative, ...] = Field(
-        min_length=1, description="amount of work of each task", json_schema_extra={"unit": "1"}
-    )
-    state_size: tuple[NonNegative, ...] = Field(min_length=1, description="of each task's state", json_schema_extra={"unit": "B"})
-    intervals: tuple[Interval, ...] = Field(
-        min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
-    )
+    work: tuple[NonNegative, ...] = Field(min_length=1, description="amount of work of each task", **unit("1"))
+    state_size: tuple[NonNegative, ...] = Field(min_length=1, description="of each task's state", **unit("B"))
+    intervals: tuple[Interval, ...] = Field(min_length=1, description="tasks [first, end) of each current node", **unit("1"))
 
     @property
     def resolution(self) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, InstanceOf, model_validator
+from pydantic import Field, InstanceOf
 
-from edrp.core.document import Faults, NonNegative
+from edrp.core.document import Faults, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
@@ -25,14 +25,10 @@ class PolicyDecision:
 
     Attributes
     ----------
-    intervals
-        Interval of each node, None where it is removed.
-    projected_cost
-        C of the assignment's partition, in bytes.
-    objective
-        State that moves now plus γ·C, as the method found it, in bytes.
-    costs
-        The table that C was read from, or None where it is an estimate.
+    intervals : interval of each node, None where it is removed.
+    projected_cost : C of the assignment's partition, in bytes.
+    objective : state that moves now plus γ·C, as the method found it, in bytes.
+    costs : the table that C was read from, or None where it is an estimate.
     """
 
     intervals: Assignment
@@ -48,12 +44,11 @@ class MigrationPolicySolution(Solution):
 
     kind: Literal["migration-policy-solution"] = Field("migration-policy-solution", description="says what the document is")
     objective: float | None = Field(
-        description="state that moves now, and discounted what is expected to move later", json_schema_extra={"unit": "B"}
+        description="state that moves now, and discounted what is expected to move later", **unit("B")
     )
-    bound: float | None = Field(description="proven: nothing is better than this", json_schema_extra={"unit": "B"})
+    bound: float | None = Field(description="proven: nothing is better than this", **unit("B"))
     intervals: Assignment | None = Field(
-        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
-        json_schema_extra={"unit": "1"},
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old", **unit("1")
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
@@ -88,24 +83,19 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = PolicyDecision
 
     kind: Literal["migration-policy"] = Field("migration-policy", description="says what the document is")
-    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be now", json_schema_extra={"unit": "1"})
-    tolerance: NonNegative = Field(
-        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
-    )
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be now", **unit("1"))
+    tolerance: NonNegative = Field(description="τ: a node may hold (1 + τ) times the average work", **unit("1"))
     allow_empty: bool = Field(True, description="whether a node may hold no task")
     node_counts: tuple[NodeCount, ...] = Field(
-        min_length=1, description="numbers of nodes that the future may bring", json_schema_extra={"unit": "1"}
+        min_length=1, description="numbers of nodes that the future may bring", **unit("1")
     )
     transitions: tuple[tuple[TransitionProbability, ...], ...] = Field(
-        min_length=1,
-        description="M: row i gives the probabilities of what follows node_counts[i]",
-        json_schema_extra={"unit": "1"},
+        min_length=1, description="M: row i gives the probabilities of what follows node_counts[i]", **unit("1")
     )
-    discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", json_schema_extra={"unit": "1"})
+    discount: float = Field(ge=0, lt=1, description="γ: weight of the next migration", **unit("1"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("migration-policy")
+    @checks("migration-policy")
+    def _check(self, faults: Faults) -> None:
         for index, count in enumerate(self.node_counts):
             if count < 1:
                 faults.add(("node_counts", index), count, "must be at least 1")
@@ -114,8 +104,6 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         if self.nodes not in self.node_counts:
             faults.add(("nodes",), self.nodes, "is not among node_counts, so nothing is known of what follows it")
         check_transitions(self.transitions, len(self.node_counts), "node_counts", "count", faults)
-        faults.raise_if_any()
-        return self
 
     def evaluate(self, decision: PolicyDecision | Mapping[str, Any]) -> Evaluation:
         """Evaluate an assignment; its projected cost must satisfy the Bellman equation over the decision's own table."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Faults
+from edrp.core.document import Faults, unit
 from edrp.core.errors import numbered
 from edrp.core.rules import HardRule
 from edrp.core.wording import enumerated
@@ -28,10 +28,10 @@ class TaskRule(HardRule):
 
     rule: Literal["forbidden", "required"] = Field(description="whether the tasks may be on none of the nodes, or on these alone")
     tasks: Annotated[tuple[Interval, ...], Field(min_length=1)] = Field(
-        description="ranges of tasks, [first, end) each", json_schema_extra={"unit": "1"}
+        description="ranges of tasks, [first, end) each", **unit("1")
     )
     nodes: Annotated[tuple[Index, ...], Field(min_length=1)] = Field(
-        description="current nodes, by their place in `intervals`", json_schema_extra={"unit": "1"}
+        description="current nodes, by their place in `intervals`", **unit("1")
     )
 
     @property

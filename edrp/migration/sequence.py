@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag
 
-from edrp.core.document import Faults, NonNegative, Outcome
+from edrp.core.document import Faults, NonNegative, Outcome, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
@@ -34,11 +34,9 @@ Nodes = tuple[Interval | None, ...]
 class SequenceStep(Outcome):
     """One migration of a sequence."""
 
-    nodes: Index = Field(description="how many nodes there are afterwards", json_schema_extra={"unit": "1"})
-    moved_state: NonNegative = Field(description="in this step", json_schema_extra={"unit": "B"})
-    intervals: Assignment = Field(
-        description="of each node afterwards, null where it is removed", json_schema_extra={"unit": "1"}
-    )
+    nodes: Index = Field(description="how many nodes there are afterwards", **unit("1"))
+    moved_state: NonNegative = Field(description="in this step", **unit("B"))
+    intervals: Assignment = Field(description="of each node afterwards, null where it is removed", **unit("1"))
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node")
 
 
@@ -48,8 +46,8 @@ class MigrationSequenceSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = MigrationSolution.metric_units
 
     kind: Literal["migration-sequence-solution"] = Field("migration-sequence-solution", description="says what the document is")
-    objective: float | None = Field(description="state that moves in all steps, as re-evaluated", json_schema_extra={"unit": "B"})
-    bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
+    objective: float | None = Field(description="state that moves in all steps, as re-evaluated", **unit("B"))
+    bound: float | None = Field(description="proven: nothing moves less than this", **unit("B"))
     steps: tuple[SequenceStep, ...] | None = Field(description="the migrations in order")
 
     @property
@@ -80,13 +78,11 @@ class MigrationSequence(Problem):
     decision_type: ClassVar[Any] = tuple[Nodes, ...]
 
     kind: Literal["migration-sequence"] = Field("migration-sequence", description="says what the document is")
-    work: RowOrRows = Field(description="amount of work of each task, or one such row per step", json_schema_extra={"unit": "1"})
-    state_size: RowOrRows = Field(description="of each task's state, or one such row per step", json_schema_extra={"unit": "B"})
-    intervals: tuple[Interval, ...] = Field(
-        min_length=1, description="tasks [first, end) of each current node", json_schema_extra={"unit": "1"}
-    )
-    nodes: tuple[NodeCount, ...] = Field(min_length=1, description="nodes after each step", json_schema_extra={"unit": "1"})
-    tolerance: tuple[NonNegative, ...] = Field(min_length=1, description="τ of each step", json_schema_extra={"unit": "1"})
+    work: RowOrRows = Field(description="amount of work of each task, or one such row per step", **unit("1"))
+    state_size: RowOrRows = Field(description="of each task's state, or one such row per step", **unit("B"))
+    intervals: tuple[Interval, ...] = Field(min_length=1, description="tasks [first, end) of each current node", **unit("1"))
+    nodes: tuple[NodeCount, ...] = Field(min_length=1, description="nodes after each step", **unit("1"))
+    tolerance: tuple[NonNegative, ...] = Field(min_length=1, description="τ of each step", **unit("1"))
     allow_empty: bool = Field(True, description="whether a node may hold no task")
 
     @property
@@ -94,9 +90,8 @@ class MigrationSequence(Problem):
         """1e-9 of all state that there is in the steps: what moves is a difference of sums over it."""
         return STATE_RESOLUTION * sum(sum(self.state_size_at(step)) for step in range(len(self.nodes)))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("migration-sequence")
+    @checks("migration-sequence")
+    def _check(self, faults: Faults) -> None:
         steps = len(self.nodes)
         if len(self.tolerance) != steps:
             faults.add(("tolerance",), len(self.tolerance), f"has another length than nodes; give one for each of {steps} steps")
@@ -114,8 +109,6 @@ class MigrationSequence(Problem):
                 faults.add((name, *index), width, f"has another length than the first row of work; give {tasks} numbers")
         faults.raise_if_any()
         uncovered_faults(self.intervals, tasks, faults)
-        faults.raise_if_any()
-        return self
 
     def _rows(self, name: str) -> list[tuple[tuple[int, ...], Row]]:
         rows = getattr(self, name)

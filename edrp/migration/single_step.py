@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative
+from edrp.core.document import Faults, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.limits import compared
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
@@ -24,11 +24,10 @@ class MigrationSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"moved_state": "B"}
 
     kind: Literal["migration-solution"] = Field("migration-solution", description="says what the document is")
-    objective: float | None = Field(description="state that moves, as re-evaluated", json_schema_extra={"unit": "B"})
-    bound: float | None = Field(description="proven: nothing moves less than this", json_schema_extra={"unit": "B"})
+    objective: float | None = Field(description="state that moves, as re-evaluated", **unit("B"))
+    bound: float | None = Field(description="proven: nothing moves less than this", **unit("B"))
     intervals: Assignment | None = Field(
-        description="tasks [first, end) of each node, null where it is removed; new nodes after the old",
-        json_schema_extra={"unit": "1"},
+        description="tasks [first, end) of each node, null where it is removed; new nodes after the old", **unit("1")
     )
     moves: tuple[Move, ...] = Field(description="tasks that go from node to node, in the order of the tasks")
 
@@ -56,19 +55,14 @@ class MigrationProblem(TaskIntervals, Problem):
     decision_type: ClassVar[Any] = Assignment
 
     kind: Literal["migration"] = Field("migration", description="says what the document is")
-    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be", json_schema_extra={"unit": "1"})
-    tolerance: NonNegative = Field(
-        description="τ: a node may hold (1 + τ) times the average work", json_schema_extra={"unit": "1"}
-    )
+    nodes: NodeCount = Field(ge=1, description="n′, how many nodes there are to be", **unit("1"))
+    tolerance: NonNegative = Field(description="τ: a node may hold (1 + τ) times the average work", **unit("1"))
     allow_empty: bool = Field(True, description="whether a node may hold no task")
     rules: tuple[TaskRule, ...] = Field((), description="tasks that must or must not be on some current nodes afterwards")
 
-    @model_validator(mode="after")
-    def _check_rules(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_rules(self, faults: Faults) -> None:
         check_task_rules(self.rules, len(self.work), len(self.intervals), faults)
-        faults.raise_if_any()
-        return self
 
     def evaluate(self, decision: Sequence[Sequence[int] | None]) -> Evaluation:
         """Evaluate an assignment: state that moves, and the limits and rules that it breaks."""
@@ -128,7 +122,7 @@ def evaluate_migration(
         The objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
         `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
     """
-    broken = [_sentence(*fault) for fault in uncovered(decision, len(work))]
+    broken = [f"tasks [{first}, {end}): {why}" for first, end, why in uncovered(decision, len(work))]
     present = [interval for interval in decision if interval is not None]
     if len(present) != nodes:
         broken.append(f"nodes: {len(present)} hold an interval against {nodes}")
@@ -213,7 +207,3 @@ def _least_largest_load(work: Sequence[float], nodes: int) -> float:
 
 def _rounded_up(value: float) -> float:
     return float(f"{value * (1 + 5e-7) + 5e-7:.6g}")
-
-
-def _sentence(first: int, end: int, why: str) -> str:
-    return f"tasks [{first}, {end}): {why}"

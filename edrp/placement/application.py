@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, checks, duplicates, unit
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 from edrp.placement.usage import Partitioning, Usage
@@ -20,32 +20,21 @@ class OperatorBase(Document):
     """Fields of every operator, however its number of replicas is decided."""
 
     name: Name = Field(description="unique in the application")
-    state_size: NonNegative = Field(
-        0.0, description="internal state of all replicas together", json_schema_extra={"unit": "bytes"}
-    )
-    code_size: NonNegative = Field(
-        0.0, description="code that a node without a replica downloads", json_schema_extra={"unit": "bytes"}
-    )
-    resources: Resources = Field(
-        1.0, description="need of one replica: a number, or amounts by name", json_schema_extra={"unit": "1"}
-    )
+    state_size: NonNegative = Field(0.0, description="internal state of all replicas together", **unit("bytes"))
+    code_size: NonNegative = Field(0.0, description="code that a node without a replica downloads", **unit("bytes"))
+    resources: Resources = Field(1.0, description="need of one replica: a number, or amounts by name", **unit("1"))
     candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         None, description="nodes that may run the operator; null for all"
     )
-    external_rate: NonNegative = Field(0.0, description="load that no stream brings", json_schema_extra={"unit": "tuples/s"})
+    external_rate: NonNegative = Field(0.0, description="load that no stream brings", **unit("tuples/s"))
     selectivity: NonNegative = Field(
-        1.0,
-        description="tuples on each outgoing stream per tuple of load, where the stream gives no rate",
-        json_schema_extra={"unit": "1"},
+        1.0, description="tuples on each outgoing stream per tuple of load, where the stream gives no rate", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_candidates(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check_candidates(self, faults: Faults) -> None:
         for index in duplicates(list(self.candidates or ())):
             faults.add(("candidates", index), (self.candidates or ())[index], "names a node twice; name each once")
-        faults.raise_if_any()
-        return self
 
 
 class Operator(OperatorBase):
@@ -63,19 +52,16 @@ class Operator(OperatorBase):
     cost: NonNegative | dict[Name, NonNegative] = Field(
         0.0,
         description="price per unit of resources; with named resources a number prices the replica, prices by name are per unit",
-        json_schema_extra={"unit": "money/h"},
+        **unit("money/h"),
     )
-    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="most replicas", json_schema_extra={"unit": "1"}
-    )
+    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(1, description="most replicas", **unit("1"))
     min_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="fewest replicas, at most `max_replicas`", json_schema_extra={"unit": "1"}
+        1, description="fewest replicas, at most `max_replicas`", **unit("1")
     )
     usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("operator")
+    @checks("operator")
+    def _check(self, faults: Faults) -> None:
         if self.min_replicas > self.max_replicas:
             why = f"must be at most max_replicas, which is {self.max_replicas}"
             faults.add(("min_replicas",), self.min_replicas, why)
@@ -84,8 +70,6 @@ class Operator(OperatorBase):
             for name in self.cost:
                 if name not in named:
                     faults.add(("cost", name), self.cost[name], "prices a resource that this operator does not use")
-        faults.raise_if_any()
-        return self
 
     @property
     def replica_cost(self) -> float:
@@ -105,9 +89,7 @@ class InstancedOperator(OperatorBase):
     2
     """
 
-    instances: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(
-        1, description="number of replicas", json_schema_extra={"unit": "1"}
-    )
+    instances: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = Field(1, description="number of replicas", **unit("1"))
 
     @property
     def min_replicas(self) -> int:
@@ -131,9 +113,7 @@ class Stream(Document):
 
     source: Name = Field(description="operator that sends")
     target: Name = Field(description="operator that receives")
-    rate: NonNegative | None = Field(
-        None, description="mean rate; null: selectivity × load of the source", json_schema_extra={"unit": "tuples/s"}
-    )
+    rate: NonNegative | None = Field(None, description="mean rate; null: selectivity × load of the source", **unit("tuples/s"))
     partitioning: Partitioning = Field(
         "rebalance",
         description="how tuples are dealt to the target's replicas: all to all (`hash`, `rebalance`), or one to one (`forward`)",
@@ -141,7 +121,7 @@ class Stream(Document):
     usage: dict[Name, NonNegative] = Field(
         {},
         description="what a tuple that goes to another node uses of the sender's node, by shared resource",
-        json_schema_extra={"unit": "units/tuple"},
+        **unit("units/tuple"),
     )
 
 
@@ -151,9 +131,8 @@ class StreamGraph(Document):
     operators: Annotated[tuple[OperatorBase, ...], Field(min_length=1)] = Field(description="in any order")
     streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another")
 
-    @model_validator(mode="after")
-    def _check_names(self) -> Self:
-        faults = Faults("application")
+    @checks("application")
+    def _check_names(self, faults: Faults) -> None:
         names = [operator.name for operator in self.operators]
         faults.add_repeated_names("operators", names)
         known = set(names)
@@ -168,8 +147,6 @@ class StreamGraph(Document):
                     ("streams", index), "→".join(pair), f"joins the same operators as streams[{seen[pair]}]; add up their rates"
                 )
             seen.setdefault(pair, index)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def _successors(self) -> dict[str, list[str]]:
@@ -348,9 +325,8 @@ class Topology(StreamGraph):
 
     operators: Annotated[tuple[InstancedOperator, ...], Field(min_length=1)] = Field(description="in any order")
 
-    @model_validator(mode="after")
-    def _check_rates(self) -> Self:
-        faults = Faults("application")
+    @checks("application")
+    def _check_rates(self, faults: Faults) -> None:
         for index, stream in enumerate(self.streams):
             if stream.rate is None and (stream.source, stream.target) in self.feedback:
                 why = f"missing: {stream.source} → {stream.target} closes a cycle, where no rate follows from the others; give it"
@@ -361,5 +337,3 @@ class Topology(StreamGraph):
                 why = "is taken by problems of kind edrp only, here instances are joined all to all; leave it out"
                 faults.add(("streams", index, "partitioning"), stream.partitioning, why)
         self._check_loads(faults)
-        faults.raise_if_any()
-        return self

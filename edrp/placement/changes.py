@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from edrp.core.document import Document, NonNegative
+from edrp.core.document import Document, NonNegative, unit
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
 
@@ -25,12 +25,10 @@ class ChangePrices(Document):
     150.0
     """
 
-    change: NonNegative = Field(0.0, description="any change at all: an engine restarts the job", json_schema_extra={"unit": "s"})
-    downtime: NonNegative = Field(0.0, description="per second of downtime (EDRP, eq. 10)", json_schema_extra={"unit": "1"})
-    moved_state: NonNegative = Field(
-        0.0, description="per byte that must reach another node", json_schema_extra={"unit": "s/bytes"}
-    )
-    started_replicas: NonNegative = Field(0.0, description="per replica started on a node", json_schema_extra={"unit": "s"})
+    change: NonNegative = Field(0.0, description="any change at all: an engine restarts the job", **unit("s"))
+    downtime: NonNegative = Field(0.0, description="per second of downtime (EDRP, eq. 10)", **unit("1"))
+    moved_state: NonNegative = Field(0.0, description="per byte that must reach another node", **unit("s/bytes"))
+    started_replicas: NonNegative = Field(0.0, description="per replica started on a node", **unit("s"))
 
     def of(self, change: Change | None) -> float:
         """Price of a change in seconds; 0 where nothing changes."""

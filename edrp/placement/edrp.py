@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.document import Document, Faults, Name, NonNegative, Positive, unit
 from edrp.core.errors import numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
@@ -30,17 +30,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Weights(Document):
     """Weight of each metric in the objective (EDRP, eq. 12); they sum to 1."""
 
-    response_time: Share = Field(0.0, description="w_r", json_schema_extra={"unit": "1"})
-    cost: Share = Field(0.0, description="w_c", json_schema_extra={"unit": "1"})
-    downtime: Share = Field(0.0, description="w_d", json_schema_extra={"unit": "1"})
-    network_usage: Share = Field(0.0, description="of the tuples in flight", json_schema_extra={"unit": "1"})
-    availability: Share = Field(0.0, description="of −ln(availability)", json_schema_extra={"unit": "1"})
-    peak_load: Share = Field(
-        0.0, description="of the largest share of a node's capacity that is asked for", json_schema_extra={"unit": "1"}
-    )
-    peak_loads: dict[Name, Share] = Field(
-        {}, description="the same of single shared resources, by name", json_schema_extra={"unit": "1"}
-    )
+    response_time: Share = Field(0.0, description="w_r", **unit("1"))
+    cost: Share = Field(0.0, description="w_c", **unit("1"))
+    downtime: Share = Field(0.0, description="w_d", **unit("1"))
+    network_usage: Share = Field(0.0, description="of the tuples in flight", **unit("1"))
+    availability: Share = Field(0.0, description="of −ln(availability)", **unit("1"))
+    peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
+    peak_loads: dict[Name, Share] = Field({}, description="the same of single shared resources, by name", **unit("1"))
 
     def of(self, metric: str) -> float:
         """Weight of the metric of that name, such as "cost" or "peak_loads.cpu"."""
@@ -66,19 +62,15 @@ class Weights(Document):
 class Limits(Document):
     """Worst acceptable value of each metric (EDRP, eqs. 15–17); it also normalises the metric's term (eq. 12)."""
 
-    response_time: Positive | None = Field(None, description="R_max", json_schema_extra={"unit": "s"})
-    cost: Positive | None = Field(None, description="C_max", json_schema_extra={"unit": "money/h"})
-    downtime: Positive | None = Field(None, description="T_D,max", json_schema_extra={"unit": "s"})
-    network_usage: Positive | None = Field(None, description="maximum tuples in flight", json_schema_extra={"unit": "tuples"})
-    availability: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="minimum availability", json_schema_extra={"unit": "1"}
-    )
+    response_time: Positive | None = Field(None, description="R_max", **unit("s"))
+    cost: Positive | None = Field(None, description="C_max", **unit("money/h"))
+    downtime: Positive | None = Field(None, description="T_D,max", **unit("s"))
+    network_usage: Positive | None = Field(None, description="maximum tuples in flight", **unit("tuples"))
+    availability: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="minimum availability", **unit("1"))
     peak_load: Positive | None = Field(
-        None, description="maximum share of any node's capacity of any shared resource", json_schema_extra={"unit": "1"}
+        None, description="maximum share of any node's capacity of any shared resource", **unit("1")
     )
-    peak_loads: dict[Name, Positive] = Field(
-        {}, description="the same of single shared resources, by name", json_schema_extra={"unit": "1"}
-    )
+    peak_loads: dict[Name, Positive] = Field({}, description="the same of single shared resources, by name", **unit("1"))
 
     def of(self, metric: str) -> float | None:
         """Limit of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
@@ -119,7 +111,7 @@ class EdrpProblem(PlacementProblem):
     kind: Literal["edrp"] = Field("edrp", description="says what the document is")
     application: Application = Field(description="what is to be placed")
     network: Network = Field(description="where it can be placed")
-    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", json_schema_extra={"unit": "s"})
+    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", **unit("s"))
     weights: Weights = Field(Weights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
     limits: Limits = Field(Limits(), description="on the metrics; one is needed for each metric that has a weight")
     current: Deployment | None = Field(None, description="deployment now; null for an initial placement, which has no downtime")
@@ -222,7 +214,7 @@ class EdrpSolution(Solution):
     }
 
     kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")
-    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
+    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", **unit("1"))
     deployment: Deployment | None = Field(description="nodes per operator, once per replica")
     actions: tuple[Action, ...] = Field(description="changes from the current deployment")
 

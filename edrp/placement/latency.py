@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive
+from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive, checks, unit
 
 MAX_REPLICAS = 10_000
 """Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
@@ -31,9 +31,7 @@ class Mm1Latency(Document):
     """
 
     model: Literal["mm1"] = Field("mm1", description="says which fields follow")
-    service_rate: Positive = Field(
-        description="tuples that a replica on the reference node serves", json_schema_extra={"unit": "tuples/s"}
-    )
+    service_rate: Positive = Field(description="tuples that a replica on the reference node serves", **unit("tuples/s"))
 
     def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable, or so near to it that it might be."""
@@ -64,16 +62,14 @@ class CapacityCurveLatency(Document):
 
     model: Literal["capacity-curve"] = Field("capacity-curve", description="says which fields follow")
     replicas: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_REPLICAS)], ...], Field(min_length=1)] = Field(
-        description="numbers of replicas that were measured, increasing", json_schema_extra={"unit": "1"}
+        description="numbers of replicas that were measured, increasing", **unit("1")
     )
     capacities: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        description="tuples that so many replicas on reference nodes serve together, never falling",
-        json_schema_extra={"unit": "tuples/s"},
+        description="tuples that so many replicas on reference nodes serve together, never falling", **unit("tuples/s")
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("capacity curve")
+    @checks("capacity curve")
+    def _check(self, faults: Faults) -> None:
         if len(self.replicas) != len(self.capacities):
             why = f"must hold one capacity per number of replicas, that is {len(self.replicas)}"
             faults.add(("capacities",), len(self.capacities), why)
@@ -84,8 +80,6 @@ class CapacityCurveLatency(Document):
             if after < before:
                 why = f"falls below {before:g} tuples/s, the capacity of fewer replicas; a replica more must not serve less"
                 faults.add(("capacities", index), after, f"{why}: average the measurements, or lower max_replicas")
-        faults.raise_if_any()
-        return self
 
     @property
     def _lines(self) -> list[tuple[tuple[int, float], tuple[int, float]]]:
@@ -123,8 +117,7 @@ class PolynomialLatency(Document):
 
     model: Literal["polynomial"] = Field("polynomial", description="says which fields follow")
     coefficients: Annotated[tuple[float, ...], Field(min_length=1)] = Field(
-        description="coefficient of each power of the rate, lowest power first",
-        json_schema_extra={"unit": "s per (tuples/s)^power"},
+        description="coefficient of each power of the rate, lowest power first", **unit("s per (tuples/s)^power")
     )
 
     @classmethod
@@ -176,22 +169,17 @@ class TableLatency(Document):
 
     model: Literal["table"] = Field("table", description="says which fields follow")
     rates: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="measured input rates, increasing", json_schema_extra={"unit": "tuples/s"}
+        description="measured input rates, increasing", **unit("tuples/s")
     )
-    latencies: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="latency at each rate", json_schema_extra={"unit": "s"}
-    )
+    latencies: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(description="latency at each rate", **unit("s"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("table")
+    @checks("table")
+    def _check(self, faults: Faults) -> None:
         if len(self.rates) != len(self.latencies):
             faults.add(("latencies",), len(self.latencies), f"must hold one latency per rate, that is {len(self.rates)}")
         for index in range(1, len(self.rates)):
             if self.rates[index] <= self.rates[index - 1]:
                 faults.add(("rates", index), self.rates[index], f"must be above the rate before it, {self.rates[index - 1]}")
-        faults.raise_if_any()
-        return self
 
     def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite above the last measured rate."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
+from edrp.core.document import Document, Faults, Name, NonNegative, named_resources, unit
 from edrp.core.errors import Fault
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SUM_ROUNDING
@@ -30,12 +30,12 @@ WEIGHTS_BY_METRIC = {"path_latency": "latency", "supervisors": "supervisors", "c
 class ScoreWeights(Document):
     """Weights w1 to w4 of the objective (latency-aware placement, eq. 1); the defaults are the paper's."""
 
-    latency: NonNegative = Field(1e-6, description="w1, of the path latency", json_schema_extra={"unit": "1/ms"})
-    supervisors: NonNegative = Field(1.0, description="w2, of the share of nodes in use", json_schema_extra={"unit": "1"})
+    latency: NonNegative = Field(1e-6, description="w1, of the path latency", **unit("1/ms"))
+    supervisors: NonNegative = Field(1.0, description="w2, of the share of nodes in use", **unit("1"))
     colocation: NonNegative = Field(
-        1.0, description="w3, of the share of streams between instances on different nodes", json_schema_extra={"unit": "1"}
+        1.0, description="w3, of the share of streams between instances on different nodes", **unit("1")
     )
-    events: NonNegative = Field(1.0, description="w4, of the share of tuples between nodes", json_schema_extra={"unit": "1"})
+    events: NonNegative = Field(1.0, description="w4, of the share of tuples between nodes", **unit("1"))
 
 
 class LatencyAwareProblem(PlacementProblem):
@@ -67,7 +67,7 @@ class LatencyAwareProblem(PlacementProblem):
     utilisation: dict[Name, UsableShare] = Field(
         {"cpu": 0.95, "memory": 1.0},
         description="share of each resource of a node that may be used; resources that are not named may be used up",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     current: Deployment | None = Field(None, description="deployment now, where methods start; it plays no part in the objective")
 
@@ -160,7 +160,7 @@ class LatencyAwareSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"path_latency": "s"}
 
     kind: Literal["latency-aware-solution"] = Field("latency-aware-solution", description="says what the document is")
-    objective: float | None = Field(description="objective (eq. 1) as re-evaluated", json_schema_extra={"unit": "1"})
+    objective: float | None = Field(description="objective (eq. 1) as re-evaluated", **unit("1"))
     deployment: Deployment | None = Field(description="nodes per operator, once per instance")
     actions: tuple[Action, ...] = Field((), description="changes from the current deployment")
 

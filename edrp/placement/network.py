@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import (
@@ -23,6 +23,8 @@ from edrp.core.document import (
     Positive,
     Probability,
     Resources,
+    checks,
+    unit,
 )
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.placement.routes import Router, shortest_delays
@@ -38,40 +40,34 @@ class Node(NamedNode):
     """A node, on which replicas run."""
 
     resources: Resources | None = Field(
-        None,
-        description="what replicas may use together: a number, or amounts by name; null for no limit",
-        json_schema_extra={"unit": "1"},
+        None, description="what replicas may use together: a number, or amounts by name; null for no limit", **unit("1")
     )
     capacity: dict[Name, Positive] = Field(
         {},
         description="what the node has of shared resources, by name, such as cores, bytes/s of a disk or a network card; "
         "replicas that ask for more slow each other down",
-        json_schema_extra={"unit": "units/s"},
+        **unit("units/s"),
     )
-    speedup: Positive = Field(1.0, description="how much faster than the reference node", json_schema_extra={"unit": "1"})
-    spawn_time: NonNegative = Field(0.0, description="time to start new replicas", json_schema_extra={"unit": "s"})
-    availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
+    speedup: Positive = Field(1.0, description="how much faster than the reference node", **unit("1"))
+    spawn_time: NonNegative = Field(0.0, description="time to start new replicas", **unit("s"))
+    availability: Probability = Field(1.0, description="share of time in service", **unit("1"))
     zone: Name | None = Field(None, description="availability zone, rack or site")
     labels: dict[Name, Name] = Field(
         {}, description="what rules may refer to, by key, such as a tenant, a region or a kind of disk"
     )
-    store_delay: NonNegative | None = Field(
-        None, description="one-way delay to the data store; null: the store's", json_schema_extra={"unit": "s"}
-    )
+    store_delay: NonNegative | None = Field(None, description="one-way delay to the data store; null: the store's", **unit("s"))
     store_bandwidth: Positive | None = Field(
-        None, description="rate to and from the data store; null: the store's", json_schema_extra={"unit": "bytes/s"}
+        None, description="rate to and from the data store; null: the store's", **unit("bytes/s")
     )
 
 
 class LinkClass(Document):
     """The properties of a link without its ends: one description for many pairs of nodes."""
 
-    delay: NonNegative = Field(description="one-way delay", json_schema_extra={"unit": "s"})
-    bandwidth: Positive | None = Field(
-        None, description="transfer rate; null for no limit", json_schema_extra={"unit": "bytes/s"}
-    )
-    cost: NonNegative = Field(0.0, description="price of traffic", json_schema_extra={"unit": "money/h per tuple/s"})
-    availability: Probability = Field(1.0, description="share of time in service", json_schema_extra={"unit": "1"})
+    delay: NonNegative = Field(description="one-way delay", **unit("s"))
+    bandwidth: Positive | None = Field(None, description="transfer rate; null for no limit", **unit("bytes/s"))
+    cost: NonNegative = Field(0.0, description="price of traffic", **unit("money/h per tuple/s"))
+    availability: Probability = Field(1.0, description="share of time in service", **unit("1"))
 
 
 class Link(LinkClass, LinkEnds):  # in this order the ends are the first fields
@@ -81,14 +77,10 @@ class Link(LinkClass, LinkEnds):  # in this order the ends are the first fields
 class Store(Document):
     """The data store that holds operator code and, during a reconfiguration, operator state (EDRP, section 3.3)."""
 
-    delay: NonNegative = Field(0.0, description="one-way delay between a node and the store", json_schema_extra={"unit": "s"})
-    bandwidth: Positive | None = Field(
-        None, description="rate to and from a node; null: no limit", json_schema_extra={"unit": "bytes/s"}
-    )
+    delay: NonNegative = Field(0.0, description="one-way delay between a node and the store", **unit("s"))
+    bandwidth: Positive | None = Field(None, description="rate to and from a node; null: no limit", **unit("bytes/s"))
     local_bandwidth: Positive | None = Field(
-        None,
-        description="rate to and from a node's own disk (Storm's swapping area); null: no limit",
-        json_schema_extra={"unit": "bytes/s"},
+        None, description="rate to and from a node's own disk (Storm's swapping area); null: no limit", **unit("bytes/s")
     )
 
 
@@ -143,17 +135,14 @@ class Network(LinkedNodes):
         None, description="link of every other pair of nodes that `links` does not list; null for none"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("network")
+    @checks("network")
+    def _check(self, faults: Faults) -> None:
         if self.within_zone is not None and all(node.zone is None for node in self.nodes):
             faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
         for name in ("within_zone", "between_zones"):
             if self.routed and getattr(self, name) is not None:
                 why = "describes pairs of nodes, but with `routed` only the physical `links` join nodes; leave out either"
                 faults.add((name,), None, why)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def by_name(self) -> dict[str, Node]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
-from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.document import Document, Faults, Name, NonNegative, checks, unit
 from edrp.core.errors import Fault
 from edrp.core.problem import Problem
 from edrp.placement.application import Application, Operator
@@ -27,7 +26,7 @@ class Load(Document):
     external_rates: dict[Name, NonNegative] = Field(
         {},
         description="load that no stream brings, by operator; operators that are not named keep their `external_rate`",
-        json_schema_extra={"unit": "tuples/s"},
+        **unit("tuples/s"),
     )
     limits: Limits | None = Field(
         None, description="on the metrics; null for those of the problem, which always normalise the objective"
@@ -49,11 +48,19 @@ class LoadedProblem:
 
 
 class PlacementOverTime(Problem):
-    """Base of the kinds that decide more than one deployment of an application."""
+    """Base of the kinds that decide more than one deployment of an application.
+
+    Attributes
+    ----------
+    before_field, loads_field : names of the fields of the deployment before the first one that is decided, and of the loads.
+    """
+
+    before_field: ClassVar[str]
+    loads_field: ClassVar[str]
 
     application: Application = Field(description="what is to be placed, with the rates that hold where no others are given")
     network: Network = Field(description="where it can be placed")
-    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", json_schema_extra={"unit": "s"})
+    synchronisation_time: NonNegative = Field(0.0, description="t_syn of a reconfiguration", **unit("s"))
     weights: Weights = Field(
         Weights(response_time=0.5, cost=0.5),
         description="of the metrics in the objective; downtime has none here: `changes` price it",
@@ -69,23 +76,18 @@ class PlacementOverTime(Problem):
     changes: ChangePrices = Field(ChangePrices(), description="prices of what a change does")
 
     @property
-    @abstractmethod
     def before(self) -> Deployment | None:
         """The deployment that runs when the first one is decided."""
+        deployment: Deployment | None = getattr(self, self.before_field)
+        return deployment
 
     @property
-    @abstractmethod
-    def before_field(self) -> str:
-        """The field that gives it."""
-
-    @property
-    @abstractmethod
     def loads(self) -> tuple[str, tuple[Load, ...]]:
         """The field that gives loads, and these."""
+        return self.loads_field, getattr(self, self.loads_field)
 
-    @model_validator(mode="after")
-    def _check_parts(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_parts(self, faults: Faults) -> None:
         if self.weights.downtime:
             why = "must be 0: downtime is priced for each change, by changes.downtime"
             faults.add(("weights", "downtime"), self.weights.downtime, why)
@@ -98,8 +100,6 @@ class PlacementOverTime(Problem):
         field, loads = self.loads
         for index, load in enumerate(loads):
             self._check_load((field, index), load, faults)
-        faults.raise_if_any()
-        return self
 
     def _check_load(self, place: tuple[str | int, ...], load: Load, faults: Faults) -> None:
         fed = {stream.target for stream in self.application.streams}
@@ -156,11 +156,6 @@ class PlacementOverTime(Problem):
         if problem.current is None or problem.current == after:
             return None
         return change_between(self, problem.current, after, problem.metrics["downtime"].evaluate(problem, after))
-
-    def _check_decision_parts(self, deployments: Mapping[str, Deployment], faults: Faults) -> None:
-        """Note what deployments name, by their places, that the problem does not have."""
-        for place, deployment in deployments.items():
-            self.base._check_decision(deployment, place, faults)
 
     def _warnings(self) -> Iterator[Fault]:
         for fault in self.base._warnings():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, Outcome, Positive
+from edrp.core.document import Document, Faults, Name, Outcome, Positive, checks, unit
 from edrp.core.problem import Evaluation, Margin
 from edrp.core.solution import Solution, resolution
 from edrp.core.transitions import TransitionProbability, check_transitions, reachable_states
@@ -32,15 +32,9 @@ class PolicyState(Outcome):
     """The decision of a policy when a level of the load begins while a deployment runs."""
 
     level: Name = Field(description="level that begins")
-    deployment: Annotated[int, Field(ge=0)] = Field(
-        description="what runs then, counted from 0 in `deployments`", json_schema_extra={"unit": "1"}
-    )
-    next: Annotated[int, Field(ge=0)] = Field(
-        description="what is to run from then on, counted likewise", json_schema_extra={"unit": "1"}
-    )
-    cost: float = Field(
-        description="expected: of this change, this period and, discounted, all that follow", json_schema_extra={"unit": "s"}
-    )
+    deployment: Annotated[int, Field(ge=0)] = Field(description="what runs then, counted from 0 in `deployments`", **unit("1"))
+    next: Annotated[int, Field(ge=0)] = Field(description="what is to run from then on, counted likewise", **unit("1"))
+    cost: float = Field(description="expected: of this change, this period and, discounted, all that follow", **unit("s"))
 
 
 class DeploymentPolicy(Outcome):
@@ -73,10 +67,9 @@ class EdrpPolicySolution(Solution):
 
     kind: Literal["edrp-policy-solution"] = Field("edrp-policy-solution", description="says what the document is")
     objective: float | None = Field(
-        description="cost of this period and its change, and discounted what is expected to follow",
-        json_schema_extra={"unit": "s"},
+        description="cost of this period and its change, and discounted what is expected to follow", **unit("s")
     )
-    bound: float | None = Field(description="proven: no policy is expected to cost less", json_schema_extra={"unit": "s"})
+    bound: float | None = Field(description="proven: no policy is expected to cost less", **unit("s"))
     deployment: Deployment | None = Field(description="what is to run now: nodes per operator, once per replica")
     actions: tuple[Action, ...] = Field(description="changes from the current deployment")
     policy: DeploymentPolicy | None = Field(description="what is to be done at each level that may follow")
@@ -127,47 +120,30 @@ class EdrpPolicyProblem(PlacementOverTime):
 
     objective_terms: ClassVar[tuple[str, ...]] = ("running", "changing", "expected later, discounted")
     decision_type: ClassVar[Any] = DeploymentPolicy
+    before_field: ClassVar[str] = "current"
+    loads_field: ClassVar[str] = "levels"
 
     kind: Literal["edrp-policy"] = Field("edrp-policy", description="says what the document is")
     levels: Annotated[tuple[LoadLevel, ...], Field(min_length=1)] = Field(description="levels between which the load changes")
     transitions: tuple[tuple[TransitionProbability, ...], ...] = Field(
-        description="row i gives the probabilities of the level in the period after one at levels[i]",
-        json_schema_extra={"unit": "1"},
+        description="row i gives the probabilities of the level in the period after one at levels[i]", **unit("1")
     )
-    period: Positive = Field(description="time for which the load stays at a level", json_schema_extra={"unit": "s"})
+    period: Positive = Field(description="time for which the load stays at a level", **unit("s"))
     discount: float = Field(
-        ge=0, lt=1, description="γ: weight of what the next period costs; its limits hold anyway", json_schema_extra={"unit": "1"}
+        ge=0, lt=1, description="γ: weight of what the next period costs; its limits hold anyway", **unit("1")
     )
     level: Name = Field(description="level of the period that begins now")
     current: Deployment | None = Field(
         None, description="deployment now, which may break limits; null: the first one costs no change"
     )
 
-    @property
-    def before(self) -> Deployment | None:
-        """The current deployment."""
-        return self.current
-
-    @property
-    def before_field(self) -> str:
-        """The name of its field."""
-        return "current"
-
-    @property
-    def loads(self) -> tuple[str, tuple[Load, ...]]:
-        """The levels."""
-        return "levels", self.levels
-
-    @model_validator(mode="after")
-    def _check_levels(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_levels(self, faults: Faults) -> None:
         names = [level.name for level in self.levels]
         faults.add_repeated_names("levels", names)
         if self.level not in names:
             faults.add_unknown(("level",), self.level, "level", names)
         check_transitions(self.transitions, len(names), "levels", "level", faults)
-        faults.raise_if_any()
-        return self
 
     @cached_property
     def level_numbers(self) -> dict[str, int]:

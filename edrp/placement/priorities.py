@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative
+from edrp.core.document import Document, Faults, Name, NonNegative, unit
 from edrp.core.problem import Evaluation
 from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
@@ -29,9 +29,7 @@ class Priority(Document):
 
     metric: Name = Field(description='metric to be minimised, such as "cost" or "peak_loads.cpu" (availability is maximised)')
     slack: NonNegative = Field(
-        0.0,
-        description="share of its optimum by which later stages may worsen it (of availability, of −ln)",
-        json_schema_extra={"unit": "1"},
+        0.0, description="share of its optimum by which later stages may worsen it (of availability, of −ln)", **unit("1")
     )
 
 

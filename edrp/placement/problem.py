@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, named_resources
+from edrp.core.document import Faults, checks, named_resources
 from edrp.core.errors import Fault
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem
@@ -147,9 +147,8 @@ class StreamPlacement(Problem):
         """Share of a node's resource that replicas may use together."""
         return 1.0
 
-    @model_validator(mode="after")
-    def _check_placement(self) -> Self:
-        faults = Faults(self.kind)
+    @checks()
+    def _check_placement(self, faults: Faults) -> None:
         nodes = self.network.by_name
         for index, operator in enumerate(self.application.operators):
             for position, name in enumerate(operator.candidates or ()):
@@ -163,8 +162,6 @@ class StreamPlacement(Problem):
         self._check_present(faults)
         self._check_kind(faults)
         self._check_links(faults)
-        faults.raise_if_any()
-        return self
 
     def _check_present(self, faults: Faults) -> None:
         """Note what is wrong with the current deployment."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative, Outcome, Positive
+from edrp.core.document import Faults, NonNegative, Outcome, Positive, unit
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Solution
@@ -24,22 +24,20 @@ MEANS = ("response_time", "cost", "network_usage", "availability", "peak_load")
 class Period(Load):
     """A time in which load and limits stay the same."""
 
-    duration: Positive = Field(description="length", json_schema_extra={"unit": "s"})
+    duration: Positive = Field(description="length", **unit("s"))
 
 
 class PeriodOutcome(Outcome):
     """The deployment of a period, its cost, and its change."""
 
     deployment: Deployment = Field(description="nodes per operator, once per replica")
-    cost: float = Field(description="duration × weighted sum of the metrics", json_schema_extra={"unit": "s"})
-    change_cost: NonNegative = Field(
-        description="prices of the change from the deployment before", json_schema_extra={"unit": "s"}
-    )
-    response_time: float = Field(description="of the application", json_schema_extra={"unit": "s"})
-    money: float = Field(description="cost of the deployment while it runs", json_schema_extra={"unit": "money/h"})
-    downtime: NonNegative = Field(description="of the change (EDRP, eq. 10)", json_schema_extra={"unit": "s"})
-    moved_state: NonNegative = Field(description="that reaches another node at least", json_schema_extra={"unit": "B"})
-    started_replicas: int = Field(description="replicas that start on a node", json_schema_extra={"unit": "1"})
+    cost: float = Field(description="duration × weighted sum of the metrics", **unit("s"))
+    change_cost: NonNegative = Field(description="prices of the change from the deployment before", **unit("s"))
+    response_time: float = Field(description="of the application", **unit("s"))
+    money: float = Field(description="cost of the deployment while it runs", **unit("money/h"))
+    downtime: NonNegative = Field(description="of the change (EDRP, eq. 10)", **unit("s"))
+    moved_state: NonNegative = Field(description="that reaches another node at least", **unit("B"))
+    started_replicas: int = Field(description="replicas that start on a node", **unit("1"))
     actions: tuple[Action, ...] = Field(description="changes from the deployment before")
 
 
@@ -49,10 +47,8 @@ class EdrpSequenceSolution(Solution):
     metric_units: ClassVar = {**EdrpSolution.metric_units, "moved_state": "B", "running": "s", "changing": "s"}
 
     kind: Literal["edrp-sequence-solution"] = Field("edrp-sequence-solution", description="says what the document is")
-    objective: float | None = Field(
-        description="cost of all periods and changes as re-evaluated", json_schema_extra={"unit": "s"}
-    )
-    bound: float | None = Field(description="proven: nothing costs less than this", json_schema_extra={"unit": "s"})
+    objective: float | None = Field(description="cost of all periods and changes as re-evaluated", **unit("s"))
+    bound: float | None = Field(description="proven: nothing costs less than this", **unit("s"))
     periods: tuple[PeriodOutcome, ...] | None = Field(description="what runs in each period")
 
     @property
@@ -91,6 +87,8 @@ class EdrpSequence(PlacementOverTime):
     """
 
     decision_type: ClassVar[Any] = tuple[Deployment, ...]
+    before_field: ClassVar[str] = "initial"
+    loads_field: ClassVar[str] = "periods"
 
     kind: Literal["edrp-sequence"] = Field("edrp-sequence", description="says what the document is")
     periods: Annotated[tuple[Period, ...], Field(min_length=1)] = Field(description="one after the other")
@@ -154,21 +152,6 @@ class EdrpSequence(PlacementOverTime):
             changes=ChangePrices() if changes is None else changes,
             initial=problem.current,
         )
-
-    @property
-    def before(self) -> Deployment | None:
-        """The initial deployment."""
-        return self.initial
-
-    @property
-    def before_field(self) -> str:
-        """The name of its field."""
-        return "initial"
-
-    @property
-    def loads(self) -> tuple[str, tuple[Load, ...]]:
-        """The periods."""
-        return "periods", self.periods
 
     @property
     def duration(self) -> float:

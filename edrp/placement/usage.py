@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from edrp.core.document import Document, NonNegative
+from edrp.core.document import Document, NonNegative, unit
 
 Partitioning = Literal["forward", "hash", "rebalance"]
 """How a stream's tuples are dealt to the replicas of its target."""
@@ -23,12 +23,8 @@ class Usage(Document):
     0.25
     """
 
-    per_replica: NonNegative = Field(
-        0.0, description="used by every replica, whatever its load", json_schema_extra={"unit": "units/s"}
-    )
-    per_tuple: NonNegative = Field(
-        0.0, description="used by every tuple that a replica receives", json_schema_extra={"unit": "units/tuple"}
-    )
+    per_replica: NonNegative = Field(0.0, description="used by every replica, whatever its load", **unit("units/s"))
+    per_tuple: NonNegative = Field(0.0, description="used by every tuple that a replica receives", **unit("units/tuple"))
 
     def at(self, rate: float) -> float:
         """Units per second that a replica uses at `rate` tuples/s."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from edrp.core.arguments import check_arguments
-from edrp.core.document import Name, NonNegative, Positive
+from edrp.core.document import Name, NonNegative, Positive, unit
 from edrp.core.problem import read_as
 from edrp.core.solve import solve
 from edrp.placement.deployment import Deployment, DeploymentLike
@@ -39,13 +39,13 @@ class ReplanningPolicy(DowntimePolicy):
     0.1
     """
 
-    synchronisation_time: NonNegative = Field(0.25, description="t_syn of any reconfiguration", json_schema_extra={"unit": "s"})
+    synchronisation_time: NonNegative = Field(0.25, description="t_syn of any reconfiguration", **unit("s"))
     reconfiguration: Literal["pause-and-resume", "storm"] = Field(
         "pause-and-resume", description="whether only what changes stops, or all restart"
     )
     method: Name = Field("iterated-local-search", description="of the registry, to plan with")
-    work_limit: Positive | None = Field(1.0, description="units of work to plan; null for none", json_schema_extra={"unit": "1"})
-    time_limit: Positive | None = Field(None, description="to plan; null for none", json_schema_extra={"unit": "s"})
+    work_limit: Positive | None = Field(1.0, description="units of work to plan; null for none", **unit("1"))
+    time_limit: Positive | None = Field(None, description="to plan; null for none", **unit("s"))
     parameters: dict[Name, Any] = Field({}, description="of the method")
 
     @property

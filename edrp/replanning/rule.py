@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from edrp.core.document import Document, NonNegative, Positive
+from edrp.core.document import Document, NonNegative, Positive, unit
 from edrp.placement.deployment import Deployment
 
 
@@ -29,16 +29,16 @@ class DowntimePolicy(Document):
     0.05
     """
 
-    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
+    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", **unit("s"))
     downtime_worth: NonNegative = Field(
         30.0,
         description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     hysteresis: NonNegative = Field(
         0.01,
         description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
 
     def price(self, downtime: float) -> float:

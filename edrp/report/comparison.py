@@ -42,10 +42,8 @@ class PolicyComparison:
 
     Attributes
     ----------
-    quantities
-        Quantities of a run, of which the first is the objective: the less of it, the better.
-    samples
-        By policy and name of a quantity, its values in the order of the seeds.
+    quantities : quantities of a run, of which the first is the objective: the less of it, the better.
+    samples : by policy and name of a quantity, its values in the order of the seeds.
 
     Examples
     --------

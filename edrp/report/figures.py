@@ -37,12 +37,9 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    scales
-        Scales of the horizontal and the vertical axis, as matplotlib names them.
-    floor, ceiling
-        Ends of the vertical axis; None leaves them to the data.
-    ticks
-        Ticks of the vertical axis; none leaves them to matplotlib.
+    scales : scales of the horizontal and the vertical axis, as matplotlib names them.
+    floor, ceiling : ends of the vertical axis; None leaves them to the data.
+    ticks : ticks of the vertical axis; none leaves them to matplotlib.
     """
 
     title: str
@@ -135,7 +132,8 @@ def _draw_panel(axes: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
         x, (colour, line, marker) = sorted(curve), styles[name]
         means = [curve[at].mean for at in x]
         axes.plot(x, means, color=colour, linestyle=line, marker=marker, markersize=3.5, linewidth=1.4, label=name)
-        low, high = ([float("nan") if end is None else end for end in ends] for ends in _ends(curve, x))
+        ends = ([curve[at].low for at in x], [curve[at].high for at in x])
+        low, high = ([float("nan") if end is None else end for end in side] for side in ends)
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
     horizontal, vertical = panel.scales
     axes.set_yscale(vertical)
@@ -153,10 +151,6 @@ def _draw_panel(axes: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
     axes.set_xlabel(panel.x, fontsize=8.5)
     axes.set_ylabel(panel.y, fontsize=8.5)
     unclutter(axes)
-
-
-def _ends(curve: Curve, x: Sequence[float]) -> tuple[list[float | None], list[float | None]]:
-    return [curve[at].low for at in x], [curve[at].high for at in x]
 
 
 def save_figure(figure: Any, path: Path, *, dpi: int = 130) -> None:

@@ -16,12 +16,9 @@ class Unit(NamedTuple):
 
     Attributes
     ----------
-    scale
-        Factor from the quantity to the number shown.
-    spec
-        Format of the number; one that begins with "+" shows the sign of all numbers but 0.
-    name
-        Follows the number, its space included.
+    scale : factor from the quantity to the number shown.
+    spec : format of the number; one that begins with "+" shows the sign of all numbers but 0.
+    name : follows the number, its space included.
     """
 
     scale: float = 1.0

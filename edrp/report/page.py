@@ -73,12 +73,9 @@ class Figure:
 
     Attributes
     ----------
-    words
-        Description for readers who cannot see it.
-    path
-        SVG file, which is inlined; None for `html`.
-    html
-        Markup that draws it.
+    words : description for readers who cannot see it.
+    path : SVG file, which is inlined; None for `html`.
+    html : markup that draws it.
     """
 
     words: str
@@ -97,16 +94,11 @@ class Section:
 
     Attributes
     ----------
-    verdicts
-        Sentences that are set off, above all others.
-    notes
-        Sentences in less ink.
-    figure, tables
-        Long tables are folded up unless they are `open`.
-    label
-        Its name in the table of contents; empty for the heading.
-    alarming
-        Whether it warns of a defect.
+    verdicts : sentences that are set off, above all others.
+    notes : sentences in less ink.
+    figure, tables : long tables are folded up unless they are `open`.
+    label : its name in the table of contents; empty for the heading.
+    alarming : whether it warns of a defect.
     """
 
     heading: str
@@ -128,12 +120,9 @@ class Page:
 
     Attributes
     ----------
-    status
-        How much was run.
-    verdicts
-        The results, in sentences.
-    script
-        Source of what draws figures given as markup.
+    status : how much was run.
+    verdicts : the results, in sentences.
+    script : source of what draws figures given as markup.
     """
 
     title: str

@@ -32,16 +32,12 @@ class Report:
 
     Attributes
     ----------
-    statements
-        Sentences of the paper, judged.
-    shown, documented
-        Tables for the terminal, and for a Markdown document.
+    statements : sentences of the paper, judged.
+    shown, documented : tables for the terminal, and for a Markdown document.
     sections
         Gives the sections of the page; takes the folder that figures are drawn into and the command that repeats the run.
-    records
-        Rows of the CSV files by their names; the JSON file holds them too.
-    further
-        Further entries of the JSON file, before and after the records.
+    records : rows of the CSV files by their names; the JSON file holds them too.
+    further : further entries of the JSON file, before and after the records.
     """
 
     title: str

@@ -29,14 +29,10 @@ class Finding(NamedTuple):
 
     Attributes
     ----------
-    where
-        Quantity and place.
-    minimum, maximum
-        Ends of the range, which belong to it.
-    strict
-        Whether `minimum` itself is too little: a difference of 0 is none.
-    printed
-        The same quantity from the paper's own figures; None where it prints none.
+    where : quantity and place.
+    minimum, maximum : ends of the range, which belong to it.
+    strict : whether `minimum` itself is too little: a difference of 0 is none.
+    printed : the same quantity from the paper's own figures; None where it prints none.
     """
 
     where: str
@@ -87,10 +83,8 @@ class Statement:
 
     Attributes
     ----------
-    findings
-        The statement holds where all of them do.
-    certain
-        Whether it holds, and what was found, where that is known without an interval; then there are no findings.
+    findings : the statement holds where all of them do.
+    certain : whether it holds, and what was found, where that is known without an interval; then there are no findings.
     """
 
     sentence: str

@@ -23,16 +23,11 @@ class Table:
 
     Attributes
     ----------
-    caption, columns, rows
-        Its content; an empty caption is not shown.
-    right
-        Columns that are aligned to the right.
-    dim
-        Columns that are printed dimly, such as a paper's values.
-    note
-        Explains the table, below it.
-    open
-        Whether a page shows it at once; otherwise it is folded up.
+    caption, columns, rows : its content; an empty caption is not shown.
+    right : columns that are aligned to the right.
+    dim : columns that are printed dimly, such as a paper's values.
+    note : explains the table, below it.
+    open : whether a page shows it at once; otherwise it is folded up.
     """
 
     caption: str

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.document import Document, Faults, NonNegative
+from edrp.core.document import Document, Faults, NonNegative, unit
 from edrp.datasets.placement.coordinates.springs import random_directions, relax
 
 Measure = Callable[[int, Ints], Floats]
@@ -33,36 +33,30 @@ class SpringParameters(Document):
     3
     """
 
-    dimension: AtLeastOne = Field(3, description="of the space of coordinates", json_schema_extra={"unit": "1"})
+    dimension: AtLeastOne = Field(3, description="of the space of coordinates", **unit("1"))
     peers: AtLeastOne = Field(
-        16,
-        description="supervisors that each one measures at a time; all it can where these are fewer",
-        json_schema_extra={"unit": "1"},
+        16, description="supervisors that each one measures at a time; all it can where these are fewer", **unit("1")
     )
     kept: Annotated[int, Field(ge=0)] = Field(
         8,
         description="those of them with the lowest latency, measured again the next time; the others are drawn again",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
-    rounds: AtLeastOne = Field(20, description="mean number of times that each one measures", json_schema_extra={"unit": "1"})
+    rounds: AtLeastOne = Field(20, description="mean number of times that each one measures", **unit("1"))
     force: Annotated[float, Field(gt=0, lt=2)] = Field(
-        0.5, description="constant of the springs; they overshoot beyond 1 and explode beyond 2", json_schema_extra={"unit": "1"}
+        0.5, description="constant of the springs; they overshoot beyond 1 and explode beyond 2", **unit("1")
     )
     jitter: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.1,
         description="the time between two measurements is uniform within this share around its mean, so that none stay in step",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
-    moves: AtLeastOne = Field(100, description="at most, per measurement (Alg. 1)", json_schema_extra={"unit": "1"})
-    least_move: NonNegative = Field(
-        1e-3, description="share of the mean latency; a shorter move is the last one", json_schema_extra={"unit": "1"}
-    )
+    moves: AtLeastOne = Field(100, description="at most, per measurement (Alg. 1)", **unit("1"))
+    least_move: NonNegative = Field(1e-3, description="share of the mean latency; a shorter move is the last one", **unit("1"))
     remember: bool = Field(
         True, description="relax against the last measurement of every peer met so far; as printed, only of those just measured"
     )
-    noise: NonNegative = Field(
-        0.0, description="standard deviation of the logarithm of each value that is sampled", json_schema_extra={"unit": "1"}
-    )
+    noise: NonNegative = Field(0.0, description="standard deviation of the logarithm of each value that is sampled", **unit("1"))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -121,30 +121,24 @@ class LeasingCheckProblems(EnumeratedCheckProblems):
 
 def _snapshot(**changed: Any) -> EnactmentProblem:
     """One operator that needs two instances, three of which fit on a host; fields of each part may be changed by name."""
-    operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
-    host: Fields = {"name": "small", "resources": {"cpu": 4.0}, "price": 1.0, "billing_time": 600.0}
-    defaults: Fields = {}
-    for name, value in changed.items():
-        part = (
-            operator
-            if name in ("external_rate", "max_instances", "resources")
-            else host
-            if name in ("limit", "price")
-            else defaults
-        )
-        part[name] = value
-    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **defaults)
+    return EnactmentProblem(**_fields(4.0, changed))
 
 
 def _horizon(**changed: Any) -> LeasingProblem:
     """One operator, two or four instances of which are needed; two fit on a host, a unit lasts two periods."""
+    return LeasingProblem(**_fields(2.0, {"period": 300.0, "forecast": [1, 2, 1], **changed}))
+
+
+def _fields(room: float, changed: Fields) -> Fields:
+    """One operator and one type of host with so much room; what is to be changed by name belongs to either or to the problem."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
-    host: Fields = {"name": "small", "resources": {"cpu": 2.0}, "price": 1.0, "billing_time": 600.0}
-    defaults: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
+    host: Fields = {"name": "small", "resources": {"cpu": room}, "price": 1.0, "billing_time": 600.0}
+    fields: Fields = {"application": {"operators": [operator]}, "host_types": [host]}
+    parts = dict.fromkeys(("external_rate", "max_instances", "resources"), operator)
+    parts |= dict.fromkeys(("limit", "price", "billing_time"), host)
     for name, value in changed.items():
-        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else defaults
-        part[name] = value
-    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **defaults)
+        parts.get(name, fields)[name] = value
+    return fields
 
 
 class ScenarioCheckProblems(CheckProblems):

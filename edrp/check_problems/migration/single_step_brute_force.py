@@ -23,16 +23,11 @@ class BestMigration(NamedTuple):
 
     Attributes
     ----------
-    cost
-        Bytes that move.
-    largest_load
-        Work of the node that has most.
-    moves
-        Runs of neighbouring tasks that go from one old node to one other node.
-    boundaries
-        Boundaries of the intervals that hold tasks.
-    kept
-        For each of these the node that keeps it, or None.
+    cost : bytes that move.
+    largest_load : work of the node that has most.
+    moves : runs of neighbouring tasks that go from one old node to one other node.
+    boundaries : boundaries of the intervals that hold tasks.
+    kept : for each of these the node that keeps it, or None.
     """
 
     cost: float

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
+from edrp.check_problems.placement.enumeration import operator_choices
 from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.document import named_resources
 from edrp.core.tolerances import BRUTE_FORCE_TIE, LIMIT_SLACK
@@ -86,13 +86,6 @@ def _parts(problem: EdrpProblem) -> dict[tuple[str, ...], tuple[int, float]]:
     return {part: (1 << bit, -math.log(shares[part])) for bit, part in enumerate(fallible)}
 
 
-def _choices(problem: EdrpProblem, name: str) -> list[tuple[str, ...]]:
-    operator = problem.application.by_name[name]
-    pool = operator.candidates or tuple(problem.network.by_name)
-    allowed = range(operator.min_replicas, operator.max_replicas + 1)
-    return [choice for r in allowed for choice in combinations_with_replacement(pool, r)]
-
-
 def _capacity(problem: EdrpProblem) -> tuple[list[str], Floats]:
     """Names of the resources, and room on each node, shape (nodes, resources)."""
     resources = sorted({n for o in problem.application.operators for n in named_resources(o.resources)})
@@ -107,7 +100,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
     order = problem.application.topological_order
     name = order[depth]
     operator = problem.application.by_name[name]
-    choices = _choices(problem, name)
+    choices = operator_choices(problem, name)
     resources, _ = _capacity(problem)
     need = np.array([named_resources(operator.resources).get(m, 0.0) for m in resources])
     counts = np.array([[choice.count(node) for node in problem.network.by_name] for choice in choices])
@@ -126,7 +119,7 @@ def _step(problem: EdrpProblem, depth: int) -> _Step:
         flattened(counts[:, :, None] * need),
         np.array([sum(parts[u,][0] for u in set(choice) if (u,) in parts) for choice in choices], np.int64),
         {
-            before: _stream_tables(problem, _choices(problem, order[before]), choices, (order[before], name))
+            before: _stream_tables(problem, operator_choices(problem, order[before]), choices, (order[before], name))
             for before in range(depth)
             if any((s.source, s.target) == (order[before], name) for s in problem.application.streams)
         },

@@ -29,14 +29,19 @@ def feasible_deployments(problem: PlacementProblem) -> list[Enumerated]:
 
 def deployments(problem: PlacementProblem) -> Iterator[Deployment]:
     """Yield every deployment that keeps to the candidates and the numbers of replicas."""
-    everywhere, operators = tuple(problem.network.by_name), tuple[Any, ...](problem.application.operators)
-    choices = []
-    for operator in operators:
-        nodes, degrees = operator.candidates or everywhere, range(operator.min_replicas, operator.max_replicas + 1)
-        choices.append([chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)])
-    names = [operator.name for operator in operators]
-    for chosen in product(*choices):
+    names = list(problem.application.by_name)
+    for chosen in product(*(operator_choices(problem, name) for name in names)):
         yield Deployment(dict(zip(names, chosen, strict=True)))
+
+
+def operator_choices(problem: PlacementProblem, name: str) -> list[tuple[str, ...]]:
+    """Every multiset of nodes on which the replicas of an operator may run."""
+    operator = problem.application.by_name[name]
+    nodes, degrees = (
+        operator.candidates or tuple(problem.network.by_name),
+        range(operator.min_replicas, operator.max_replicas + 1),
+    )
+    return [chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)]
 
 
 def lexicographic_optimum(problem: Any) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows
 from edrp.core.errors import numbered
 from edrp.mdp.transfer.change_plan import ChangePlan
 from edrp.placement.deployment import counted
@@ -30,9 +30,7 @@ def change_plan_parts(plan: ChangePlan) -> Iterator[Table | str]:
         for first, action in ((action is change.actions[0], action) for action in change.actions)
     ]
     columns = ("at", "second", "change", "state (B)", "starts", "downtime (s)", "price (s)")
-    yield table(columns, rows[:SHOWN_ACTIONS], right=("at", "second", *columns[3:]))
-    if len(rows) > SHOWN_ACTIONS:
-        yield f"… and {len(rows) - SHOWN_ACTIONS} more actions"
+    yield from first_rows(columns, rows, SHOWN_ACTIONS, "actions", ("at", "second", *columns[3:]))
     totals = plan.totals
     did = (
         f"{numbered(int(totals['started_replicas']), 'replica')} started",

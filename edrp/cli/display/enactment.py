@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from edrp.cli.display.solution import metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.enactment.containers import Host, used_resources
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution
 from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
@@ -23,10 +24,8 @@ def snapshot_parts(problem: EnactmentProblem, solution: EnactmentSolution) -> It
     """Every host with its instances and the shares in use, then the instances of each operator."""
     if solution.hosts is None:
         return
-    rows = [(host.name, host.type, _inside(host.instances), _used(host, problem)) for host in solution.hosts[:SHOWN_HOSTS]]
-    yield table(("host", "type", "instances", "in use"), rows)
-    if len(solution.hosts) > SHOWN_HOSTS:
-        yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
+    rows = [(host.name, host.type, _inside(host.instances), _used(host, problem)) for host in solution.hosts]
+    yield from first_rows(("host", "type", "instances", "in use"), rows, SHOWN_HOSTS, "hosts")
     fewest = problem.minimum_instances
     counts = {name: sum(host.instances.get(name, 0) for host in solution.hosts) for name in fewest}
     lines = [
@@ -44,15 +43,13 @@ def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterato
     if solution.hosts is None:
         return
     rows = []
-    for host in solution.hosts[:SHOWN_HOSTS]:
+    for host in solution.hosts:
         paid = sorted(problem.paid(host))
         used = sum(any(counts.values()) for counts in host.instances)
         spans = ", ".join(f"{problem.period * a:g}–{problem.period * (b + 1):g}" for a, b in _runs(paid))
         rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {len(paid)}"))
     columns = ("host", "type", "paid (s)", "units (BTU)", "price (money)", "periods in use")
-    yield table(columns, rows, right=columns[3:])
-    if len(solution.hosts) > SHOWN_HOSTS:
-        yield f"… and {len(solution.hosts) - SHOWN_HOSTS} more hosts"
+    yield from first_rows(columns, rows, SHOWN_HOSTS, "hosts", columns[3:])
     yield metric_table(solution.metrics, solution.metric_units)
 
 
@@ -102,16 +99,9 @@ def _used(host: Host, problem: EnactmentProblem) -> str:
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
     """First and last of each run of consecutive numbers."""
-    first = last = None
-    for number in numbers:
-        if last is not None and number == last + 1:
-            last = number
-            continue
-        if first is not None and last is not None:
-            yield first, last
-        first = last = number
-    if first is not None and last is not None:
-        yield first, last
+    for _, pairs in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in pairs]
+        yield run[0], run[-1]
 
 
 def run_quantities(scenario: EnactmentScenario) -> tuple[Quantity, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edrp.cli.display.solution import metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
@@ -73,10 +73,9 @@ def allocation_parts(problem: LinkAllocationProblem, solution: LinkAllocationSol
     if solution.allocations is None:
         return
     allocations = sorted(solution.allocations, key=lambda new: new.route == problem.by_name[new.flow].route)
-    rows = [_allocation_row(problem, problem.by_name[allocation.flow], allocation) for allocation in allocations[:SHOWN_FLOWS]]
-    yield table(("flow", "given", "before", "rate (bytes/s)", "gets through"), rows, right=("rate (bytes/s)", "gets through"))
-    if len(allocations) > SHOWN_FLOWS:
-        yield f"… and {len(allocations) - SHOWN_FLOWS} more flows"
+    rows = [_allocation_row(problem, problem.by_name[allocation.flow], allocation) for allocation in allocations]
+    columns = ("flow", "given", "before", "rate (bytes/s)", "gets through")
+    yield from first_rows(columns, rows, SHOWN_FLOWS, "flows", columns[3:])
     yield metric_table(solution.metrics, solution.metric_units)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows
 from edrp.core.errors import numbered
 from edrp.engines.flink.migrating.discovery import LiveJob
 from edrp.engines.flink.migrating.driver import Outcome
@@ -34,9 +34,7 @@ def step_parts(steps: Steps, planned: Sequence[StepForecast], job: LiveJob, pace
         for number, (step, forecast) in enumerate(zip(steps, planned, strict=True))
     ]
     columns = ("step", "tasks: from → to worker", "tasks", "bytes", "takes about (s)")
-    yield table(columns, rows[:SHOWN_STEPS], right=columns[2:])
-    if len(rows) > SHOWN_STEPS:
-        yield f"… and {len(rows) - SHOWN_STEPS} more steps"
+    yield from first_rows(columns, rows, SHOWN_STEPS, "steps", columns[2:])
     tasks, size = sum(step.tasks for step in planned), sum(step.size for step in planned)
     limit = f" at {pace:,} bytes/s" if pace else ""
     what = f"{numbered(tasks, 'task')} in {numbered(len(steps), 'step')}"

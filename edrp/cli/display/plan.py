@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.cli.display.migration import move_lines
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.mdp.transfer.migration_plan import MigrationPlan
 from edrp.mdp.transfer.rescale_plan import RescalePlan, RescaleRole, RescaleStep
 from edrp.mdp.transfer.schedules import TransferSchedule
@@ -118,12 +118,10 @@ def _step_text(number: int, schedule: TransferSchedule) -> str:
 
 def _phase_parts(schedule: TransferSchedule, nodes: Sequence[str] | None = None) -> Iterator[Table | str]:
     rows, name = [], _names(nodes)
-    for phase in schedule.phases[:SHOWN_PHASES]:
+    for phase in schedule.phases:
         sent = ", ".join(f"{name(t.source)} → {name(t.target)}: {t.size:.6g}" for t in phase.transfers)
         rows.append((f"{phase.start:.6g}", f"{phase.duration:.6g}", sent))
-    yield table(("start (s)", "lasts (s)", "from → to (B)"), rows, right=("start (s)", "lasts (s)"))
-    if len(schedule.phases) > SHOWN_PHASES:
-        yield f"… and {len(schedule.phases) - SHOWN_PHASES} more phases"
+    yield from first_rows(("start (s)", "lasts (s)", "from → to (B)"), rows, SHOWN_PHASES, "phases", ("start (s)", "lasts (s)"))
 
 
 def _role_row(role: RescaleRole) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edrp.cli.display.solution import metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.placement.deployment import counted
 from edrp.placement.policy import EdrpPolicyProblem, EdrpPolicySolution
 from edrp.report.tables import Table
@@ -30,8 +30,6 @@ def policy_parts(problem: EdrpPolicyProblem, solution: EdrpPolicySolution) -> It
         for state in solution.policy.states
     ]
     columns = ("when the load is", "while this runs", "run", "expected cost (s)")
-    yield table(columns, steps[:SHOWN_STATES], right=columns[1:])
-    if len(steps) > SHOWN_STATES:
-        yield f"… and {len(steps) - SHOWN_STATES} more states"
+    yield from first_rows(columns, steps, SHOWN_STATES, "states", columns[1:])
     yield metric_table(solution.metrics, solution.metric_units)
     yield from (f"• {action}" for action in solution.actions)

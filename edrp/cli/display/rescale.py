@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from edrp.cli.display.migration import move_lines
 from edrp.cli.display.placement import UNCHANGED, metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.migration.intervals import task_numbers
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
@@ -52,6 +52,4 @@ def replica_tables(problem: RescaleProblem, deployment: KeyedDeployment) -> Iter
             rows.append((operator.name, load.node, tasks, share, f"{load.rate:.6g}"))
     if rows:
         columns = ("operator", "node", "tasks", "share", "load (tuples/s)")
-        yield table(columns, rows[:SHOWN_REPLICAS], right=("tasks", "share", "load (tuples/s)"))
-    if len(rows) > SHOWN_REPLICAS:
-        yield f"… and {len(rows) - SHOWN_REPLICAS} more replicas"
+        yield from first_rows(columns, rows, SHOWN_REPLICAS, "replicas", columns[2:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edrp.cli.display.solution import metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows
 from edrp.placement.deployment import counted
 from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution, PeriodOutcome
 from edrp.report.tables import Table
@@ -37,6 +37,4 @@ def course_table(problem: EdrpSequence, periods: Sequence[PeriodOutcome]) -> Ite
             (span, f"{hours:.4g}", str(replicas), f"{cost:.6g}", f"{first.change_cost:.6g}" if first.actions else "", placed)
         )
     columns = ("periods", "hours", "replicas", "cost (s)", "change (s)", "nodes")
-    yield table(columns, rows[:SHOWN_COURSES], right=columns[1:5])
-    if len(rows) > SHOWN_COURSES:
-        yield f"… and {len(rows) - SHOWN_COURSES} more changes"
+    yield from first_rows(columns, rows, SHOWN_COURSES, "changes", columns[1:5])

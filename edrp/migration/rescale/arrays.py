@@ -43,11 +43,9 @@ class KeyedArrays:
 
     Attributes
     ----------
-    compiled
-        Its operators, streams and nodes as for kind `edrp`, with the weights and limits of this problem; latencies are those
-        of even shares and not to be used.
-    tasks
-        By operator, in the order of `compiled.operators`.
+    compiled : its operators, streams and nodes as for kind `edrp`, with the weights and limits of this problem; latencies are
+        those of even shares and not to be used.
+    tasks : by operator, in the order of `compiled.operators`.
     up_rate, down_rate : shape (nodes,)
         Bytes/s, infinite for no limit.
     """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
+from pydantic import ConfigDict, Field, RootModel, field_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated, checks, unit
 from edrp.core.document_text import MAX_DECISION, short
 from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
@@ -19,15 +19,12 @@ class KeyRange(Document):
     """A replica of a keyed operator: the node that runs it and the tasks that it holds."""
 
     node: Name = Field(description="node that runs the replica")
-    tasks: Interval = Field(description="[first task, end) that the replica holds, at least one", json_schema_extra={"unit": "1"})
+    tasks: Interval = Field(description="[first task, end) that the replica holds, at least one", **unit("1"))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("range")
+    @checks("range")
+    def _check(self, faults: Faults) -> None:
         if self.tasks[1] <= self.tasks[0]:
             faults.add(("tasks",), list(self.tasks), "holds no task; give [first task, end) with the end above the first")
-        faults.raise_if_any()
-        return self
 
 
 Replica = Name | KeyRange
@@ -102,11 +99,11 @@ class KeyMove(Outcome):
     """Neighbouring tasks of an operator that go from one node to another."""
 
     operator: Name = Field(description="whose tasks they are")
-    first: Index = Field(description="first task that moves", json_schema_extra={"unit": "1"})
-    end: Index = Field(description="task after the last that moves", json_schema_extra={"unit": "1"})
+    first: Index = Field(description="first task that moves", **unit("1"))
+    end: Index = Field(description="task after the last that moves", **unit("1"))
     source: Name = Field(description="node that holds them now")
     target: Name = Field(description="node that holds them afterwards")
-    size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "bytes"})
+    size: NonNegative = Field(description="of the state that moves", **unit("bytes"))
 
     def __str__(self) -> str:
         tasks = tasks_text(self.first, self.end)

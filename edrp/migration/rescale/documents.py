@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, NonNegative, Positive, checks, unit
 from edrp.migration.intervals import sums_before
 from edrp.placement.application import Application, Operator
 from edrp.placement.network import Network, Node
@@ -29,23 +29,19 @@ class KeyedTasks(Document):
     """
 
     work: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="amount of work of each task; the load of the operator is split in proportion to it",
-        json_schema_extra={"unit": "1"},
+        description="amount of work of each task; the load of the operator is split in proportion to it", **unit("1")
     )
     state_size: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
-        description="of each task's state", json_schema_extra={"unit": "bytes"}
+        description="of each task's state", **unit("bytes")
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        faults = Faults("tasks")
+    @checks("tasks")
+    def _check(self, faults: Faults) -> None:
         if len(self.state_size) != len(self.work):
             why = f"has another length than work; give one number for each of the {len(self.work)} tasks"
             faults.add(("state_size",), len(self.state_size), why)
         if not any(self.work):
             faults.add(("work",), self.work, "gives no task any work, so that the load cannot be split; one must be above 0")
-        faults.raise_if_any()
-        return self
 
     @property
     def count(self) -> int:
@@ -76,18 +72,15 @@ class KeyedOperator(Operator):
 
     tasks: KeyedTasks | None = Field(None, description="tasks that the keys are dealt to; null where load splits evenly")
 
-    @model_validator(mode="after")
-    def _check_tasks(self) -> Self:
+    @checks("operator")
+    def _check_tasks(self, faults: Faults) -> None:
         if self.tasks is None:
-            return self
-        faults = Faults("operator")
+            return
         if self.state_size:
             faults.add(("state_size",), self.state_size, "is that of the tasks already; leave it out where `tasks` are given")
         if self.min_replicas > self.tasks.count:
             why = f"must be at most the number of tasks, which is {self.tasks.count}: every replica holds one at least"
             faults.add(("min_replicas",), self.min_replicas, why)
-        faults.raise_if_any()
-        return self
 
     @property
     def most_replicas(self) -> int:
@@ -110,11 +103,9 @@ class RescaleNode(Node):
     """A node with the rates of its network card."""
 
     up_rate: Positive | None = Field(
-        None, description="rate at which state leaves the node; null for no limit", json_schema_extra={"unit": "bytes/s"}
+        None, description="rate at which state leaves the node; null for no limit", **unit("bytes/s")
     )
-    down_rate: Positive | None = Field(
-        None, description="rate at which state arrives; null for no limit", json_schema_extra={"unit": "bytes/s"}
-    )
+    down_rate: Positive | None = Field(None, description="rate at which state arrives; null for no limit", **unit("bytes/s"))
 
 
 class RescaleNetwork(Network):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
@@ -29,13 +29,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class RescaleWeights(Document):
     """Weight of each metric in the objective; they sum to 1."""
 
-    response_time: Share = Field(0.0, description="of the response time", json_schema_extra={"unit": "1"})
-    cost: Share = Field(0.0, description="of the cost", json_schema_extra={"unit": "1"})
-    downtime: Share = Field(0.0, description="of the downtime", json_schema_extra={"unit": "1"})
-    moved_state: Share = Field(0.0, description="of the state that changes its node", json_schema_extra={"unit": "1"})
-    peak_load: Share = Field(
-        0.0, description="of the largest share of a node's capacity that is asked for", json_schema_extra={"unit": "1"}
-    )
+    response_time: Share = Field(0.0, description="of the response time", **unit("1"))
+    cost: Share = Field(0.0, description="of the cost", **unit("1"))
+    downtime: Share = Field(0.0, description="of the downtime", **unit("1"))
+    moved_state: Share = Field(0.0, description="of the state that changes its node", **unit("1"))
+    peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
 
     def of(self, metric: str) -> float:
         """Weight of the metric of that name."""
@@ -45,14 +43,12 @@ class RescaleWeights(Document):
 class RescaleLimits(Document):
     """Worst acceptable value of each metric; it also normalises the metric's term of the objective."""
 
-    response_time: Positive | None = Field(None, description="maximum response time", json_schema_extra={"unit": "s"})
-    cost: Positive | None = Field(None, description="maximum cost", json_schema_extra={"unit": "money/h"})
-    downtime: Positive | None = Field(None, description="maximum downtime", json_schema_extra={"unit": "s"})
-    moved_state: Positive | None = Field(
-        None, description="maximum state that changes its node", json_schema_extra={"unit": "bytes"}
-    )
+    response_time: Positive | None = Field(None, description="maximum response time", **unit("s"))
+    cost: Positive | None = Field(None, description="maximum cost", **unit("money/h"))
+    downtime: Positive | None = Field(None, description="maximum downtime", **unit("s"))
+    moved_state: Positive | None = Field(None, description="maximum state that changes its node", **unit("bytes"))
     peak_load: Positive | None = Field(
-        None, description="maximum share of any node's capacity of any shared resource", json_schema_extra={"unit": "1"}
+        None, description="maximum share of any node's capacity of any shared resource", **unit("1")
     )
 
     def of(self, metric: str) -> float | None:
@@ -83,7 +79,7 @@ class RescaleProblem(StreamPlacement):
     kind: Literal["rescale"] = Field("rescale", description="says what the document is")
     application: KeyedApplication = Field(description="what is to be placed")
     network: RescaleNetwork = Field(description="where it can be placed")
-    synchronisation_time: NonNegative = Field(0.0, description="time of any change", json_schema_extra={"unit": "s"})
+    synchronisation_time: NonNegative = Field(0.0, description="time of any change", **unit("s"))
     ranges: Literal["free", "even"] = Field(
         "free", description="whether replicas may hold any range of tasks, or ranges of equal numbers as Flink's key groups"
     )
@@ -96,10 +92,10 @@ class RescaleProblem(StreamPlacement):
     tolerance: NonNegative | None = Field(
         None,
         description="how much more than the average of its operator's replicas a replica may have; null for any",
-        json_schema_extra={"unit": "1"},
+        **unit("1"),
     )
     utilisation: Annotated[float, Field(gt=0, le=1)] = Field(
-        1.0, description="share of what it serves that a replica's load must stay below", json_schema_extra={"unit": "1"}
+        1.0, description="share of what it serves that a replica's load must stay below", **unit("1")
     )
     scenarios: tuple[LoadScenario, ...] = Field(
         (),
@@ -152,13 +148,9 @@ class RescaleProblem(StreamPlacement):
         used = bool(shared_resources(self.application))
         return {name: metric for name, metric in RESCALE_METRICS.items() if used or name != PEAK_LOAD}
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Weight per unit of the limit, which normalises the metric; peak load is a share anyway."""
-        return self._terms
-
-    @cached_property
-    def _terms(self) -> tuple[Term, ...]:
         return tuple(
             Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
         )
@@ -269,7 +261,7 @@ class RescaleSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"response_time": "s", "downtime": "s", "cost": "money/h", "moved_state": "bytes"}
 
     kind: Literal["rescale-solution"] = Field("rescale-solution", description="says what the document is")
-    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
+    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", **unit("1"))
     deployment: KeyedDeployment | None = Field(description="replicas of each operator with nodes and ranges of tasks")
     actions: tuple[Action, ...] = Field(description="changes of the nodes of replicas from the current deployment")
     moves: tuple[KeyMove, ...] = Field(description="tasks that go from node to node, in the order of operators and tasks")

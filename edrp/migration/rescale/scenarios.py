@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.core.document import Document, Faults, Positive
+from edrp.core.document import Document, Faults, Positive, unit
 from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.migration.rescale.documents import KeyedApplication
 
@@ -20,12 +20,8 @@ class LoadScenario(Document):
     1.5
     """
 
-    factor: Positive = Field(
-        description="by which the rates of sources and streams are multiplied", json_schema_extra={"unit": "1"}
-    )
-    probability: Annotated[float, Field(gt=0, le=1)] = Field(
-        description="of this load, as a share of the time", json_schema_extra={"unit": "1"}
-    )
+    factor: Positive = Field(description="by which the rates of sources and streams are multiplied", **unit("1"))
+    probability: Annotated[float, Field(gt=0, le=1)] = Field(description="of this load, as a share of the time", **unit("1"))
 
 
 NOW = (LoadScenario(factor=1.0, probability=1.0),)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Faults, Name, Probability
+from edrp.core.document import Faults, Name, Probability, checks, unit
 from edrp.core.errors import numbered
 from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated, listed
@@ -161,30 +161,21 @@ class Spread(_GroupingRule):
     """
 
     rule: Literal["spread"] = Field("spread", description="type of the rule, which says which fields follow")
-    most: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="maximum number of replicas at a place", json_schema_extra={"unit": "1"}
-    )
-    share: Probability | None = Field(
-        None, description="maximum share of the operators' replicas at a place", json_schema_extra={"unit": "1"}
-    )
+    most: Annotated[int, Field(ge=1)] | None = Field(None, description="maximum number of replicas at a place", **unit("1"))
+    share: Probability | None = Field(None, description="maximum share of the operators' replicas at a place", **unit("1"))
     max_skew: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="maximum difference between the fullest and the emptiest place", json_schema_extra={"unit": "1"}
+        None, description="maximum difference between the fullest and the emptiest place", **unit("1")
     )
     min_domains: Annotated[int, Field(ge=1)] = Field(
-        1,
-        description="with `max_skew`: number of places below which the emptiest counts as empty",
-        json_schema_extra={"unit": "1"},
+        1, description="with `max_skew`: number of places below which the emptiest counts as empty", **unit("1")
     )
 
-    @model_validator(mode="after")
-    def _check_form(self) -> Self:
-        faults = Faults("spread")
+    @checks("spread")
+    def _check_form(self, faults: Faults) -> None:
         if sum(limit is not None for limit in (self.most, self.share, self.max_skew)) != 1:
             faults.add((), self.name, "needs exactly one of `most`, `share` and `max_skew`")
         if self.min_domains > 1 and self.max_skew is None:
             faults.add(("min_domains",), self.min_domains, "goes with `max_skew` alone; leave it out")
-        faults.raise_if_any()
-        return self
 
     @property
     def sentence(self) -> str:
@@ -248,9 +239,7 @@ class AtLeastZones(_GroupingRule):
     """
 
     rule: Literal["at_least_zones"] = Field("at_least_zones", description="type of the rule, which says which fields follow")
-    zones: Annotated[int, Field(ge=1)] = Field(
-        description="minimum number of zones, or of other places", json_schema_extra={"unit": "1"}
-    )
+    zones: Annotated[int, Field(ge=1)] = Field(description="minimum number of zones, or of other places", **unit("1"))
     per: Name = Field("zone", description='what a place is: "zone", "node", or the key of a label of nodes')
 
     @property

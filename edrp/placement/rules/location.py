@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edrp.core.document import Faults, Name
+from edrp.core.document import Faults, Name, checks, unit
 from edrp.core.expressions import Rows
 from edrp.core.wording import enumerated
 from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, check_operators
@@ -96,7 +96,7 @@ class LinearTerm(NodeChoice):
     """A coefficient on the replicas of an operator on certain nodes, or on the number of these nodes that run it."""
 
     operator: Name = Field(description="operator whose replicas count")
-    coefficient: float = Field(1.0, description="what each counts", json_schema_extra={"unit": "1"})
+    coefficient: float = Field(1.0, description="what each counts", **unit("1"))
     count: Literal["replicas", "nodes"] = Field("replicas", description="what counts: replicas, or nodes that run any of them")
 
     @property
@@ -121,18 +121,15 @@ class LinearRule(Rule):
 
     rule: Literal["linear"] = Field("linear", description="type of the rule, which says which fields follow")
     terms: Annotated[tuple[LinearTerm, ...], Field(min_length=1)] = Field(description="of the sum")
-    lower: float | None = Field(None, description="minimum of the sum; null for none", json_schema_extra={"unit": "1"})
-    upper: float | None = Field(None, description="maximum of the sum; null for none", json_schema_extra={"unit": "1"})
+    lower: float | None = Field(None, description="minimum of the sum; null for none", **unit("1"))
+    upper: float | None = Field(None, description="maximum of the sum; null for none", **unit("1"))
 
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
-        faults = Faults("linear")
+    @checks("linear")
+    def _check_bounds(self, faults: Faults) -> None:
         if self.lower is None and self.upper is None:
             faults.add((), self.name, "needs `lower` or `upper`; without either it has no effect")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             faults.add(("lower",), self.lower, f"must be at most `upper`, {self.upper:g}")
-        faults.raise_if_any()
-        return self
 
     @property
     def scale(self) -> float:

@@ -62,7 +62,8 @@ def task_moves(plan: PlannedSteps, job: LiveJob, operator: str | None, place: st
     EngineError
         The plan is of another job, or its tasks are elsewhere by now.
     """
-    named = {name: job.operator(name or operator, place) for name in _operators(plan)}
+    moving = dict.fromkeys(move.operator for step in plan.steps for move in step)
+    named = {name: job.operator(name or operator, place) for name in moving}
     _refuse_other_plan(plan, named, job, place)
     tables = {live.name: _Table(live) for live in named.values()}
     targets: dict[tuple[str, int], PlannedMove] = {}
@@ -75,11 +76,6 @@ def task_moves(plan: PlannedSteps, job: LiveJob, operator: str | None, place: st
         for step in plan.steps
     )
     return tuple(filter(None, (tuple(move for move in step if move.source != move.target) for step in steps)))
-
-
-def _operators(plan: PlannedSteps) -> dict[str | None, None]:
-    """The operators whose tasks move, in the order of the plan."""
-    return dict.fromkeys(move.operator for step in plan.steps for move in step)
 
 
 def _refuse_other_plan(plan: PlannedSteps, named: Mapping[str | None, LiveOperator], job: LiveJob, place: str) -> None:
@@ -147,7 +143,7 @@ class _Table:
             raise EngineError(place, f"task {task} of {live.name} is on {here}, the plan moves it from {there}; plan again")
         if self.is_on(task, move.target):
             return TaskMove(live.name, task, source, source)
-        target_worker = self._receiver(move.target)
+        target_worker = min(self._at(move.target), key=lambda worker: (self._work[worker], worker))
         groups = range(*held_groups(target_worker, live.parallelism, live.groups))
         target = min(groups, key=lambda group: (self._tasks_of_group[group], group))
         self._table[task] = target
@@ -156,9 +152,6 @@ class _Table:
         self._work[worker] -= self._work_of(task)
         self._work[target_worker] += self._work_of(task)
         return TaskMove(live.name, task, source, target)
-
-    def _receiver(self, target: int | str) -> int:
-        return min(self._at(target), key=lambda worker: (self._work[worker], worker))
 
 
 def forecasts(steps: Steps, job: LiveJob, pace: float) -> tuple[StepForecast, ...]:

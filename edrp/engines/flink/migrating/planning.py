@@ -123,16 +123,11 @@ def _plan_migration(live: LiveOperator, seconds: float, wish: PlanWish, pace: fl
         problem = MigrationPolicyProblem(**fields, nodes=nodes)
         options["policy"] = wish.policy
     solution: Any = solve(problem, StoredPolicy.name if wish.method == "pmc" else wish.method, time_limit=TIME_LIMIT, **options)
-    after: Assignment = _decided(solution, place)[0] if wish.method == "oms" else _intervals(solution, place)
+    decision = _decided(solution, place)
+    after: Assignment = decision[0] if wish.method == "oms" else solution.intervals
     rate = pace or UNPACED_RATE
     plan = plan_migration(fields["intervals"], after, work, state, uplink=rate, downlink=None, max_move_ins=wish.max_move_ins)
     return LoadPlan(problem, solution, plan, migration_steps(plan, live.name, wish.origin))
-
-
-def _intervals(solution: Any, place: str) -> Assignment:
-    _decided(solution, place)
-    intervals: Assignment = solution.intervals
-    return intervals
 
 
 def _decided(solution: Solution, place: str) -> Any:
