@@ -227,10 +227,7 @@ class _BoundedSearch:
             self.objective, self.decision = objective, deployment
 
     def _report(self) -> None:
-        if self.options.progress is not None:
-            bound = min(self.bound, self.objective)
-            objective = None if self.decision is None else self.objective
-            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
+        self.options.tell(None if self.decision is None else self.objective, min(self.bound, self.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"evaluations": self.evaluations}
