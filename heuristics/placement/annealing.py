@@ -256,8 +256,8 @@ class AnnealingRun:
             number = min(chunk, steps - steps_done)
             anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**steps_done, cooling)
             budget.spend((1 + number) * self.units)
-            if self.best.energy[0] < self.infeasible:
-                self.options.tell(float(self.best.energy[0]) * self.arrays.scale)
+            if self.options.progress is not None and self.best.energy[0] < self.infeasible:
+                self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
         return True
 
 

@@ -168,8 +168,8 @@ class RangeSearch:
                     self._run(start if steps_done == 0 else None, random, schedule)
             except KeyboardInterrupt:
                 return "interrupted"
-            if self.feasible:
-                options.tell(self.objective)
+            if options.progress is not None and self.feasible:
+                options.progress(options.seconds, self.objective, None)
         return "finished"
 
     def _run(self, start: Replicas | None, random: UInts, schedule: tuple[int, float, float, float]) -> None:

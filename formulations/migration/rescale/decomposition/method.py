@@ -14,7 +14,7 @@ from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
 from edrp.formulations.migration.rescale.decomposition.ascent import PriceAscent
-from edrp.formulations.migration.rescale.decomposition.completion import complete
+from edrp.formulations.migration.rescale.decomposition.combining import complete
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
