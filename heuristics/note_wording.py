@@ -1,6 +1,9 @@
-"""Shared wording of the notes of methods."""
+"""Shared wording of the notes of methods, and the answers that carry them."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from edrp.core.solution import Answer, StoppedBecause
 
 MAX_NAMED_FAULTS = 5
 """Maximum number of broken limits, or of operators that find no node, that a note names."""
@@ -23,3 +26,13 @@ def listed(broken: Sequence[str]) -> str:
     'cost; downtime'
     """
     return "; ".join(shortened(broken))
+
+
+def judged_answer(
+    problem: Any, decision: Any, name: str, stopped: StoppedBecause = "finished", notes: tuple[str, ...] = ()
+) -> Answer:
+    """Build a heuristic's answer: feasible if the evaluator confirms it, else none, with the limits that `name` breaks."""
+    evaluation = problem.evaluate(decision)
+    if evaluation.feasible:
+        return Answer("feasible", stopped, decision, evaluation.objective, notes=notes)
+    return Answer("none", stopped, notes=(*notes, f"{name} breaks {listed(evaluation.broken)}"))

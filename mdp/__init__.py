@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from edrp.core.late_imports import late_names
 
 if TYPE_CHECKING:
-    from edrp.mdp.chain.rate_levels import rate_levels
+    from edrp.mdp.chain.load_scenarios import rate_levels
     from edrp.mdp.chain.transition_matrix import TransitionMatrix
     from edrp.mdp.policy.decisions import MigrationPolicy
     from edrp.mdp.policy.many_policies import precompute_policies
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __getattr__ = late_names(
     __name__,
     {
-        "chain.rate_levels": "rate_levels",
+        "chain.load_scenarios": "rate_levels",
         "chain.transition_matrix": "TransitionMatrix",
         "policy.decisions": "MigrationPolicy",
         "policy.many_policies": "precompute_policies",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from edrp.mapping.link_allocation import LinkAllocationProblem
     from edrp.migration.rescale.problem import RescaleProblem
     from edrp.placement.latency_aware import LatencyAwareProblem
+    from edrp.placement.sequence import EdrpSequence
 
 MAX_PROOF_SIZE = 100_000
 """Operators × nodes above which no proof is attempted."""
@@ -317,6 +318,21 @@ def choose(problem: Any) -> Method:
         why = f"there is no automatic choice for problems of kind {problem.kind!r}"
         raise UnsupportedProblemError(why, alternative(problem, Auto.name))
     return kind.choose(problem)
+
+
+BEST_FOR_SEQUENCES = FirstOf(("replica-vectors", "priced-course", "highs", "myopic"))
+"""Methods for deployments over time, of which the first that takes the problem is the default."""
+
+
+def choose_for_sequence(problem: EdrpSequence) -> Method:
+    """`replica-vectors` where only numbers of replicas count, else `priced-course`; `highs` for peak loads and small programs.
+
+    `myopic` where none of them takes the problem; under a limit it answers where they have nothing in time.
+    `static-deployment` is asked where it finds nothing either.
+    """
+    columns = estimated_columns(compile_problem(problem.base)) * len(problem.periods)
+    rules = (get_method(name, problem.kind) for name in ("myopic", "static-deployment"))
+    return helped_out(problem, BEST_FOR_SEQUENCES(problem), *rules, columns=columns)
 
 
 class Auto(Method):

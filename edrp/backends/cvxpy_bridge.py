@@ -114,24 +114,25 @@ def _model(arrays: Arrays) -> tuple[Any, Any]:
     return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
 
 
+def _statistics(model: Any) -> Any:
+    return model.solver_stats.extra_stats if model.solver_stats is not None else None
+
+
 def _has_point(model: Any) -> bool:
     """Whether the values are a solution: stopped before its first incumbent, HiGHS hands over zeros."""
-    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
-    point_status = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE)
+    point_status = getattr(_statistics(model), "primal_solution_status", HIGHS_FEASIBLE)
     return bool(point_status == HIGHS_FEASIBLE)
 
 
 def _only_presolved(model: Any) -> bool:
-    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
+    statistics = _statistics(model)
     return statistics is not None and only_presolved(statistics)
 
 
 def _nodes(model: Any) -> int | None:
-    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
-    return getattr(statistics, "mip_node_count", None)
+    return getattr(_statistics(model), "mip_node_count", None)
 
 
 def _bound(model: Any, arrays: Arrays) -> float | None:
-    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
-    bound = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+    bound = finite_or_none(getattr(_statistics(model), "mip_dual_bound", None))
     return None if bound is None else bound + arrays.constant

@@ -67,33 +67,26 @@ class GurobiBackend:
             The program is larger than the licence allows.
         BackendUnavailableError
             There is no valid licence.
+        OutOfTimeError
+            When the root alone would take more than is left.
         """
-        return _solved(arrays, options, end_for_solver(options))
+        import gurobipy
 
+        until = end_for_solver(options)
 
-def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
-    """Solve a program with Gurobi once, and return its result.
-
-    Raises
-    ------
-    OutOfTimeError
-        When the root alone would take more than is left.
-    """
-    import gurobipy
-
-    started = perf_counter()
-    need_root(ROOT_WORK * arrays.size, until - now())
-    with _refusals(arrays):
-        # Neither is closed: a run that is left to itself still uses them.
-        environment = gurobipy.Env(params=_settings(options, until - now()))
-        model = gurobipy.Model(env=environment)
-        columns = _hand_over(model, arrays, options)
-        in_fresh_thread(lambda: model.optimize(_report(options)), model.terminate)
-    spend(model.Work)
-    status, stopped = OUTCOMES.get(model.Status, FAILED)
-    values = np.array(columns.X, float) if model.SolCount else None
-    bound = finite_or_none(model.ObjBound) if model.IsMIP else None
-    return made_result(arrays, status, stopped, values, bound, perf_counter() - started)
+        started = perf_counter()
+        need_root(ROOT_WORK * arrays.size, until - now())
+        with _refusals(arrays):
+            # Neither is closed: a run that is left to itself still uses them.
+            environment = gurobipy.Env(params=_settings(options, until - now()))
+            model = gurobipy.Model(env=environment)
+            columns = _hand_over(model, arrays, options)
+            in_fresh_thread(lambda: model.optimize(_report(options)), model.terminate)
+        spend(model.Work)
+        status, stopped = OUTCOMES.get(model.Status, FAILED)
+        values = np.array(columns.X, float) if model.SolCount else None
+        bound = finite_or_none(model.ObjBound) if model.IsMIP else None
+        return made_result(arrays, status, stopped, values, bound, perf_counter() - started)
 
 
 def _settings(options: SolverOptions, units: float) -> dict[str, Any]:

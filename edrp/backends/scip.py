@@ -51,32 +51,28 @@ class ScipBackend:
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program; after Ctrl-C the incumbent is returned."""
-        return _solved(arrays, options, end_for_solver(options))
+        """Solve a program; after Ctrl-C the incumbent is returned.
 
-
-def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
-    """Solve a program with SCIP once, and return its result.
-
-    Raises
-    ------
-    OutOfTimeError
-        When presolve and the root alone would take more than is left.
-    """
-    started, meter = perf_counter(), _meter(arrays, options, until - now())
-    model, columns = _model(arrays)
-    model.setParams(_settings(options))
-    if options.start is not None:
-        _set_start(model, columns, np.where(arrays.integer, np.round(options.start), options.start))
-    model.includeEventhdlr(meter, "meter", "counts work")
-    in_fresh_thread(model.optimizeNogil, model.interruptSolve)
-    spend(meter.work)
-    status, stopped = OUTCOMES.get(model.getStatus(), FAILED)
-    if meter.pulled and stopped == "interrupted":
-        stopped = "time_limit"
-    best = model.getBestSol() if model.getNSols() else None
-    values = None if best is None else np.array([best[column] for column in columns], float)
-    return made_result(arrays, status, stopped, values, finite_or_none(model.getDualbound()), perf_counter() - started)
+        Raises
+        ------
+        OutOfTimeError
+            When presolve and the root alone would take more than is left.
+        """
+        until = end_for_solver(options)
+        started, meter = perf_counter(), _meter(arrays, options, until - now())
+        model, columns = _model(arrays)
+        model.setParams(_settings(options))
+        if options.start is not None:
+            _set_start(model, columns, np.where(arrays.integer, np.round(options.start), options.start))
+        model.includeEventhdlr(meter, "meter", "counts work")
+        in_fresh_thread(model.optimizeNogil, model.interruptSolve)
+        spend(meter.work)
+        status, stopped = OUTCOMES.get(model.getStatus(), FAILED)
+        if meter.pulled and stopped == "interrupted":
+            stopped = "time_limit"
+        best = model.getBestSol() if model.getNSols() else None
+        values = None if best is None else np.array([best[column] for column in columns], float)
+        return made_result(arrays, status, stopped, values, finite_or_none(model.getDualbound()), perf_counter() - started)
 
 
 def _settings(options: SolverOptions) -> dict[str, Any]:

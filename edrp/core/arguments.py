@@ -192,24 +192,9 @@ def _path_refusal(value: object) -> str:
     return f"is {described(value)}; give the path of a file"
 
 
-def _document_refusal(value: object) -> str:
-    if isinstance(value, Problem | Solution):
-        return ""
-    return f"is {described(value)}; a problem or a solution comes first, then the path: edrp.save(problem, path)"
-
-
-def _folder_refusal(value: object) -> str:
-    return "" if value is None or isinstance(value, str | os.PathLike) else f"is {described(value)}; give the path of a folder"
-
-
-def _session_refusal(value: object) -> str:
-    if value is None or hasattr(value, "createDataFrame"):
-        return ""
-    return f"is {described(value)}; give a SparkSession, such as SparkSession.builder.getOrCreate() makes"
-
-
-def _options_refusal(value: object) -> str:
-    return "give them one by one, as in edrp.solve(problem, time_limit=30)"
+def _needing(is_one: Callable[[Any], bool], advice: str) -> Callable[[Any], str]:
+    """What to say of values that are none of a sort."""
+    return lambda value: "" if is_one(value) else f"is {described(value)}; {advice}"
 
 
 def _kind_refusal(value: object) -> str:
@@ -228,24 +213,27 @@ def _text_refusal(value: object) -> str:
     return f"is {described(value)}; give JSON text, such as json.dumps(…) makes; edrp.load(path) reads a file"
 
 
-def _formulation_refusal(value: object) -> str:
-    if hasattr(value, "program") and hasattr(value, "decode"):
-        return ""
-    return f"is {described(value)}; give a formulation: edrp.formulate(problem) makes one"
-
-
 SPECIAL: dict[str, Callable[[Any], str]] = {
     "problem": _problem_refusal,
     "instances": _instances_refusal,
     "method": _method_refusal,
     "path": _path_refusal,
-    "out": _folder_refusal,
-    "spark": _session_refusal,
-    "options": _options_refusal,
+    "out": _needing(lambda value: value is None or isinstance(value, str | os.PathLike), "give the path of a folder"),
+    "spark": _needing(
+        lambda value: value is None or hasattr(value, "createDataFrame"),
+        "give a SparkSession, such as SparkSession.builder.getOrCreate() makes",
+    ),
+    "options": lambda value: "give them one by one, as in edrp.solve(problem, time_limit=30)",
     "kind": _kind_refusal,
-    "document": _document_refusal,
+    "document": _needing(
+        lambda value: isinstance(value, Problem | Solution),
+        "a problem or a solution comes first, then the path: edrp.save(problem, path)",
+    ),
     "text": _text_refusal,
-    "formulation": _formulation_refusal,
+    "formulation": _needing(
+        lambda value: hasattr(value, "program") and hasattr(value, "decode"),
+        "give a formulation: edrp.formulate(problem) makes one",
+    ),
 }
 """Arguments of which there is more to say than the form that they must have; why a value is none, or an empty string."""
 

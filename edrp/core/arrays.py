@@ -40,6 +40,15 @@ def entries(table: NDArray[Any]) -> tuple[Ints, Ints]:
     return np.ascontiguousarray(rows), np.ascontiguousarray(columns)
 
 
+def places_within(sizes: AnyInts) -> Ints:
+    """0, 1, … within each of several groups of given sizes, one after the other.
+
+    >>> places_within(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
 def flattened(table: NDArray[Any], axes: int = 1) -> NDArray[Any]:
     """The table with one axis in place of all after the first `axes`; `reshape` does not know its length where a table is empty.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
-from math import inf
+from math import inf, isfinite
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -173,6 +173,12 @@ class Options:
     def goes_on(self) -> bool:
         """Whether a search that has come to its end begins again: there is a limit, and some of it is left for it alone."""
         return self.whole_limit and self.limit < inf and self.remaining > 0
+
+    def tell(self, incumbent: float | None, bound: float | None = None) -> None:
+        """Call `progress`, if there is any; what is infinite or NaN is not known."""
+        if self.progress is not None:
+            known = (None if value is None or not isfinite(value) else value for value in (incumbent, bound))
+            self.progress(self.seconds, *known)
 
     def within(self, units: float) -> Options:
         """The same options for a sub-task that starts now and may take so many units of what remains."""

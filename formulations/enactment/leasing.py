@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, places_within
 from edrp.core.budget import refuse_beyond_memory, units_left
 from edrp.core.program import Program
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
@@ -174,8 +174,7 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     refuse_beyond_memory(float(enough.sum()) * operators * BYTES_PER_COLUMN, what, BOUND, ("first-fit-leases",))
     kind, period = (part.ravel() for part in np.indices(enough.shape))
     repeats = enough.ravel()
-    first = np.repeat(np.cumsum(repeats) - repeats, repeats)
-    slots = Slots(np.repeat(period, repeats), np.repeat(kind, repeats), np.arange(first.size) - first)
+    slots = Slots(np.repeat(period, repeats), np.repeat(kind, repeats), places_within(repeats))
     built = Program()
     add_lease_columns(built, arrays, whole=True, units=useful_units(enough, arrays.unit))
     _add_slots(built, arrays, slots)

@@ -278,7 +278,7 @@ class LabelSetting(Method):
         self.read_parameters(options)
         tables = mapping_arrays(problem)
         tolerance = options.gap if options.gap > OPTIMALITY_GAP else MAP_COST_DIFFERENCE
-        search = MapLabelSearch(tables, tolerance, lambda: options.remaining, _reporter(options))
+        search = MapLabelSearch(tables, tolerance, lambda: options.remaining, options.tell)
         expect(search.diving(NARROWEST))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
@@ -291,14 +291,6 @@ class LabelSetting(Method):
         except KeyboardInterrupt:
             interrupted = True
         return _answer(problem, tables, search, options, build_seconds, interrupted)
-
-
-def _reporter(options: Options) -> Callable[[float, float], None]:
-    def report(cost: float, bound: float) -> None:
-        if options.progress is not None:
-            options.progress(options.seconds, *(value if np.isfinite(value) else None for value in (cost, bound)))
-
-    return report
 
 
 def _answer(

@@ -21,14 +21,14 @@ from math import fsum, inf
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from edrp.backends import ProgramResult, solve_program
 from edrp.backends.closing import Closing
 from edrp.backends.proof_tree import NotClosedError
-from edrp.core.arrays import Floats, Ints32
+from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now, spend
 from edrp.core.errors import OutOfTimeError
+from edrp.core.late_imports import csgraph, sparse
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived
 from edrp.core.program import Linear, Program
@@ -110,7 +110,8 @@ def _all_routes(problem: LinkAllocationProblem, network: NetworkArrays, flows: F
     servers = len(network.names)
     targets, of_target = np.unique(flows.target, return_inverse=True)
     limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
-    to_target = _distances(network, targets, int(limits.max())).T.tolist()
+    links = sparse.csr_array((np.ones(network.source.size), (network.target, network.source)), shape=(servers, servers))
+    to_target = csgraph.shortest_path(links, unweighted=True, indices=targets).tolist()
     onward: list[list[tuple[int, float]]] = [[] for _ in range(servers)]
     widths = network.bandwidth * (1 + LIMIT_SLACK / 2)
     for source, target, width in zip(network.source.tolist(), network.target.tolist(), widths.tolist(), strict=True):
@@ -126,22 +127,6 @@ def _all_routes(problem: LinkAllocationProblem, network: NetworkArrays, flows: F
         left -= len(own)
         routes.append(sorted(own, key=len))
     return routes
-
-
-def _distances(network: NetworkArrays, targets: Ints32, most: int) -> Floats:
-    """Count the links from each server to each target, shape (servers, targets); infinite where they are more than `most`."""
-    shape = (len(network.names), len(network.names))
-    links = sparse.csr_array((np.ones(network.source.size), (network.source, network.target)), shape=shape)
-    distance = np.full((shape[0], targets.size), inf)
-    reached = np.zeros_like(distance)
-    reached[targets, np.arange(targets.size)] = 1.0
-    for count in range(most + 1):
-        reached = (reached > 0) & (distance == inf)
-        distance[reached] = count
-        if not reached.any():
-            break
-        reached = links @ reached.astype(float)
-    return distance
 
 
 def _walks(

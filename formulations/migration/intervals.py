@@ -17,12 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, places_within
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.migration.interval_columns import NOBODY, OPEN, TAKEN, IntervalColumns
-from edrp.formulations.migration.node_rules import add_once_rows, placed, required_nodes, with_rules
+from edrp.formulations.migration.node_rules import (
+    NOBODY,
+    OPEN,
+    TAKEN,
+    IntervalColumns,
+    add_once_rows,
+    placed,
+    required_nodes,
+    with_rules,
+)
 from edrp.migration.intervals import Assignment, Interval, give_out, load_limit, sums_before
 from edrp.migration.single_step import MigrationProblem
 
@@ -113,13 +121,13 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     started = perf_counter()
     reach, low, high = _bands(problem)
     position = np.repeat(np.arange(problem.nodes), np.maximum(high - low + 1, 0)[:-1])
-    first = low[position] + _positions(np.maximum(high - low + 1, 0)[:-1])
+    first = low[position] + places_within(np.maximum(high - low + 1, 0)[:-1])
     min_end = np.maximum(first + 1, low[position + 1])
     counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     required = required_nodes(problem)
     refuse_beyond_memory(int(counts.sum()) * (1 + len(required)) * BYTES_PER_INTERVAL, what, "lower the tolerance", ("ssm",))
-    end = np.repeat(min_end, counts) + _positions(counts)
+    end = np.repeat(min_end, counts) + places_within(counts)
     arcs = with_rules(problem, _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end))
     built = Program()
     columns = built.add_columns("interval", arcs.first.size, upper=1.0 if required else np.inf, integer=bool(required))
@@ -159,7 +167,7 @@ def _arcs(problem: MigrationProblem, position: Ints, first: Ints, end: Ints) -> 
     leftmost, rightmost = np.searchsorted(begins, first, side="right") - 1, np.searchsorted(begins, end, side="left") - 1
     pieces = rightmost - leftmost + 1
     arc = np.repeat(np.arange(first.size), pieces + 1)
-    old = leftmost[arc] + _positions(pieces + 1)
+    old = leftmost[arc] + places_within(pieces + 1)
     arc, old, enters = np.tile(arc, 2), np.tile(old, 2), np.repeat([OPEN, TAKEN], arc.size)
     possible = (enters == OPEN) | (inside[first[arc]] & (old > leftmost[arc]))
     arc, old, enters = arc[possible], old[possible], enters[possible]
@@ -201,8 +209,3 @@ def _add_sums(program: Program, name: str, columns: Ints, keys: Ints) -> None:
     added = program.add_columns(name, different.size, upper=1.0, integer=True)
     entries = [(sums, columns, 1.0), (np.arange(different.size), added, -1.0)]
     program.add_rows(name, different.size, entries, lower=0.0, upper=0.0)
-
-
-def _positions(counts: Ints) -> Ints:
-    """0, 1, … within each of several groups of given sizes, one after the other."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,18 +1,46 @@
-"""Rules about tasks and current nodes in the program over intervals: columns that they forbid, and those that they need."""
+"""Columns of the program over intervals, and rules about tasks and current nodes: what they forbid, and what they need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Program
-from edrp.formulations.migration.interval_columns import NOBODY, IntervalColumns
 from edrp.migration.intervals import Interval
 from edrp.migration.rules import TaskRule
 from edrp.migration.single_step import MigrationProblem
+
+NOBODY = -1
+"""Index in place of the old node where no old node keeps an interval."""
+
+OPEN, TAKEN = 0, 1
+
+
+class IntervalColumns(NamedTuple):
+    """Meaning of the columns of the block `interval`; arrays of shape (columns,).
+
+    Attributes
+    ----------
+    place : place of the interval in the order of the tasks, from 0 on.
+    first, end : tasks [first, end).
+    enters, leaves : `OPEN` or `TAKEN`, at the first boundary and at the end.
+    node : the old node that keeps the interval, or `NOBODY`.
+    moved : bytes that move.
+    moves : runs of neighbouring tasks that move from one node.
+    """
+
+    place: Ints
+    first: Ints
+    end: Ints
+    enters: Ints
+    leaves: Ints
+    node: Ints
+    moved: Floats
+    moves: Ints
 
 
 def required_nodes(problem: MigrationProblem) -> list[int]:

@@ -64,6 +64,23 @@ class PlacementExpressions(Expressions):
         return counts
 
 
+def add_least(program: Program, name: str, columns: Ints) -> Linear:
+    """A column of at most 1 and at most each of some columns; it and its rows have this name."""
+    least = program.add_columns(name, upper=1.0)
+    rows = np.arange(columns.size)
+    program.add_rows(name, rows.size, [(rows, np.full(rows.size, least), 1.0), (rows, columns, -1.0)], upper=0.0)
+    return Linear.of(least)
+
+
+def add_delay_rows(program: Program, name: str, column: Ints, delay: Floats, ends: tuple[Ints, Ints]) -> Linear:
+    """D ≥ d_uv·(z[u] + z[v] − 1), a row per pair of nodes apart, for columns z of the nodes of both ends (EDRP, eqs. 3, 7)."""
+    u, v = np.nonzero(delay)
+    rows, far = np.arange(u.size), delay[u, v]
+    entries = [(rows, np.full(u.size, column), 1.0), (rows, ends[0][u], -far), (rows, ends[1][v], -far)]
+    program.add_rows(name, u.size, entries, lower=-far)
+    return Linear.of(column)
+
+
 def time_unit(compiled: Compiled, metric: str) -> float:
     """Seconds that a time column counts in: the metric's limit if there is one.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
-from edrp.formulations.placement.builder import change_time, time_unit
+from edrp.formulations.placement.builder import add_delay_rows, add_least, change_time, time_unit
 from edrp.formulations.placement.compact_columns import CompactColumns, OperatorColumns, PairSums
 from edrp.placement.reconfiguration import code_times, download_times, downtime_floor, upload_times
 
@@ -46,18 +46,13 @@ def add_downtime_rows(columns: CompactColumns) -> Linear:
 
 def _add_same(columns: CompactColumns, operator: int, operator_columns: OperatorColumns) -> Linear:
     """A column at most 1 if the operator keeps its current configuration and at most 0 if not; 0 if it cannot keep it."""
-    compiled, program = columns.compiled, columns.program
+    compiled = columns.compiled
     assert compiled.current is not None
     before = compiled.current[operator]
     unchanged = operator_columns.pattern[operator_columns.patterns_held(before[operator_columns.nodes])]
     if not unchanged.size:
         return Linear.zero()
-    name = compiled.operators[operator]
-    same = program.add_columns(f"same {name}", upper=1.0)
-    rows = np.arange(unchanged.size)
-    entries = [(rows, np.full(rows.size, same), 1.0), (rows, unchanged, -1.0)]
-    program.add_rows(f"same {name}", rows.size, entries, upper=0.0)
-    return Linear.of(same)
+    return add_least(columns.program, f"same {compiled.operators[operator]}", unchanged)
 
 
 def _add_move_rows(columns: CompactColumns, operator: int, u: int, downtime: Linear, same: Linear) -> None:
@@ -231,12 +226,7 @@ def _delay(columns: CompactColumns, pair_sums: PairSums, stream: int, unit: floa
     name = f"{compiled.operators[i]} → {compiled.operators[j]}"
     column = program.add_columns(f"delay {name}", upper=float(delay.max()))
     program.add_row(f"mean delay {name}", Linear.of(column) - mean, lower=0.0)
-    u, v = np.nonzero(delay)
-    rows = np.arange(u.size)
-    far = delay[u, v]
-    entries = [(rows, np.full(u.size, column), 1.0), (rows, source.present[u], -far), (rows, target.present[v], -far)]
-    program.add_rows(f"delay {name}", u.size, entries, lower=-far)
-    return Linear.of(column)
+    return add_delay_rows(program, f"delay {name}", column, delay, (source.present, target.present))
 
 
 def add_path_rows(columns: CompactColumns, pair_sums: PairSums) -> Linear:

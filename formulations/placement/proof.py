@@ -48,14 +48,18 @@ def answer_with_bound(
     )
 
 
-def nothing_found(stopped: StoppedBecause, bound: float, size: dict[str, int], build_seconds: float = 0.0) -> Answer:
-    """The answer of a search that holds no decision, and knows of none better than a bound.
+def nothing_found(
+    stopped: StoppedBecause, bound: float, size: dict[str, int], build_seconds: float = 0.0, worst: float = np.inf
+) -> Answer:
+    """The answer of a search that holds no decision, and knows of none better than a bound: none at all, if that is the `worst`.
 
     Without a decision and without a proof that there is none a search has not finished: it has met a limit of its own.
 
     >>> nothing_found("finished", 2.0, {}).stopped_because
     'iteration_limit'
     """
+    if bound >= worst:
+        return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
     known = float(bound) if np.isfinite(bound) else None
     why: StoppedBecause = "iteration_limit" if stopped == "finished" and known is not None else stopped
     return Answer("none", why, bound=known, size=size, build_seconds=build_seconds)

@@ -14,7 +14,7 @@ from edrp.core.solution import Answer
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
-from edrp.heuristics.note_wording import listed
+from edrp.heuristics.note_wording import judged_answer
 
 
 @dataclass(slots=True)
@@ -70,10 +70,7 @@ class FirstFitLeases(Method):
             )
             for lease in leases
         )
-        evaluation = problem.evaluate(decision)
-        if evaluation.feasible:
-            return Answer("feasible", "finished", decision, evaluation.objective)
-        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+        return judged_answer(problem, decision, self.name)
 
 
 class _NoRoomError(Exception):

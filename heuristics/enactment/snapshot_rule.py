@@ -16,7 +16,7 @@ from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
-from edrp.heuristics.note_wording import listed
+from edrp.heuristics.note_wording import judged_answer
 
 
 class SnapshotTerms:
@@ -141,11 +141,7 @@ class SnapshotRule(Method):
         packing = self.packed(problem, parameters)
         if isinstance(packing, str):
             return Answer("none", "finished", notes=(packing,))
-        hosts = packing.host_documents()
-        evaluation = problem.evaluate(hosts)
-        if evaluation.feasible:
-            return Answer("feasible", "finished", hosts, evaluation.objective)
-        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+        return judged_answer(problem, packing.host_documents(), self.name)
 
     @abstractmethod
     def packed(self, problem: EnactmentProblem, parameters: Any) -> Packing | str:

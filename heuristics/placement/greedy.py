@@ -137,8 +137,8 @@ class _Best:
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
-            if evaluation.feasible and self.options.progress is not None:
-                self.options.progress(self.options.seconds, evaluation.objective, None)
+            if evaluation.feasible:
+                self.options.tell(evaluation.objective)
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:

@@ -7,7 +7,7 @@ before and after a border between periods are therefore tied by multipliers betw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,11 @@ class ChangeCoordinates:
         cheapest[np.isinf(cheapest)] = 0.0
         replicas = np.where(cheapest[0] < 0, compiled.max_replicas, compiled.min_replicas)
         return float(cheapest[0] @ replicas + cheapest[1].sum())
+
+    def priced(self, compiled: Compiled, multipliers: Floats) -> Compiled:
+        """Arrays of a problem with these multipliers as prices of its replicas."""
+        shape = (*compiled.latency.shape, compiled.candidate.shape[1])
+        return replace(compiled, replica_prices=self.replica_prices(multipliers, shape) if multipliers.any() else None)
 
     def replica_prices(self, multipliers: Floats, shape: tuple[int, int, int]) -> Floats:
         """Multipliers of coordinates, shape (coordinates,), as a price of each replica.

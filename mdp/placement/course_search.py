@@ -110,8 +110,7 @@ class CourseSearch:
 
     def report(self) -> None:
         """Tell progress to the caller."""
-        if self.options.progress is not None:
-            self.options.progress(self.options.seconds, self.upper if self.upper < inf else None, self.lower)
+        self.options.tell(self.upper, self.lower)
 
     # All deployments
 

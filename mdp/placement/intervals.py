@@ -158,18 +158,13 @@ class IntervalBounds:
         At `cutoff` a bound is good enough.
         """
         compiled, pool = self.average(start, end), self.pool
-        total = pool.values[:, start:end].sum(axis=1) + pool.coordinates @ net
-        member = int(total.argmin()) if total.size else -1
-        known = member >= 0 and bool(np.isfinite(total[member]))
-        level = abs(float(total[member])) if known else 0.0
-        shape = (*compiled.latency.shape, compiled.candidate.shape[1])
-        prices = self.coordinates.replica_prices(net, shape) if net.any() else None
+        known, gap = self._begin(start, end, net, precision)
         answer = self.solve(
-            replace(compiled, replica_prices=prices),
+            self.coordinates.priced(compiled, net),
             units,
-            start=pool.counts[member] if known else None,
+            start=known,
             cutoff=cutoff,
-            gap=max(SAME_VALUE, (end - start) * precision / max(level, precision)),
+            gap=gap,
         )
         self.priced += 1
         spend(PRICED_WORK * compiled.candidate.size)
@@ -183,23 +178,27 @@ class IntervalBounds:
 
     def solve_apart(self, start: int, end: int, net: Floats, precision: float, units: float | None) -> float:
         """The same with the response time of each period by itself, which takes longer."""
-        compiled, pool = self.average(start, end), self.pool
-        total = pool.values[:, start:end].sum(axis=1) + pool.coordinates @ net
-        member = int(total.argmin())
-        known = bool(np.isfinite(total[member]))
-        shape = (*compiled.latency.shape, compiled.candidate.shape[1])
-        prices = self.coordinates.replica_prices(net, shape) if net.any() else None
+        known, gap = self._begin(start, end, net, precision)
         answer = self.solve_under_loads(
-            replace(compiled, replica_prices=prices),
+            self.coordinates.priced(self.average(start, end), net),
             self.arrays.periods[start:end],
             np.inf if units is None else APART_SHARE * units,
-            start=pool.counts[member] if known else None,
-            gap=max(SAME_VALUE, (end - start) * precision / max(abs(float(total[member])) if known else 0.0, precision)),
+            start=known,
+            gap=gap,
         )
         self.priced += 1
         if answer.counts is not None:
-            pool.add(answer.counts[None])
+            self.pool.add(answer.counts[None])
         return self._prove(start, end, net, float(answer.bound))
+
+    def _begin(self, start: int, end: int, net: Floats, precision: float) -> tuple[Ints | None, float]:
+        """The best deployment of the pool for an interval, None without any, and a relative gap that is good enough."""
+        total = self.pool.values[:, start:end].sum(axis=1) + self.pool.coordinates @ net
+        member = int(total.argmin()) if total.size else -1
+        known = member >= 0 and bool(np.isfinite(total[member]))
+        level = abs(float(total[member])) if known else 0.0
+        gap = max(SAME_VALUE, (end - start) * precision / max(level, precision))
+        return (self.pool.counts[member] if known else None), gap
 
     def loss(self, start: int, end: int, net: Floats, bound: float) -> float:
         """By how much the best deployment of the pool for an interval is above a bound."""

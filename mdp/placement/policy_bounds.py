@@ -140,18 +140,12 @@ class PolicyBounds:
         member = int(total.argmin()) if total.size else -1
         start = pool.counts[member] if member >= 0 and np.isfinite(total[member]) else None
         compiled = averaged(tuple(_weighted(self.levels.sequence.periods[m], float(periods[m])) for m in here))
-        shape = (*compiled.latency.shape, compiled.candidate.shape[1])
-        prices = self.coordinates.replica_prices(net, shape) if net.any() else None
-        answer = self.solve(replace(compiled, replica_prices=prices), units, start=start, gap=self.gap)
+        answer = self.solve(self.coordinates.priced(compiled, net), units, start=start, gap=self.gap)
         self.priced += 1
         if answer.counts is not None:
             pool.add(np.array([answer.counts, *answer.others]))
             pool.expand([index] if (index := pool.index(answer.counts)) >= 0 else [])
-        return max(float(answer.bound), self._trivial(net))
-
-    def _trivial(self, net: Floats) -> float:
-        """Costs are at least 0, and coordinates within their ranges."""
-        return self.coordinates.least_worth(net, self.levels.sequence.periods[0])
+        return max(float(answer.bound), self.coordinates.least_worth(net, self.levels.sequence.periods[0]))
 
 
 def _weighted(compiled: Compiled, periods: float) -> Compiled:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats
 from edrp.core.budget import spend
 from edrp.mdp.placement.period_values import CELL_WORK
 from edrp.mdp.placement.pool import DeploymentPool
@@ -115,17 +115,3 @@ def _forward(
         reached.append(potential)
         tree.append(Interval(int(start[member]) if count else t, t + 1, member))
     return np.array(reached), ahead, tuple(tree)
-
-
-def shortest_path(tree: tuple[Interval, ...]) -> list[Interval]:
-    """The intervals of the shortest path to the last border."""
-    path, end = [], len(tree)
-    while end > 0:
-        path.append(tree[end - 1])
-        end = tree[end - 1].start
-    return path[::-1]
-
-
-def members_per_period(path: list[Interval]) -> Ints:
-    """The deployment of each period on a path, shape (periods,), as indices into the pool."""
-    return np.concatenate([np.full(interval.end - interval.start, interval.member) for interval in path])

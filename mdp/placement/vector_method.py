@@ -59,13 +59,8 @@ class ReplicaVectors(Method):
 
     def _by_prices(self, program: VectorProgram, costs: VectorCosts, options: Options, listed: float) -> BoundedCourse:
         """Bound and course without listing all vectors."""
-
-        def report(value: float, bound: float) -> None:
-            if options.progress is not None:
-                options.progress(options.seconds, value if value < np.inf else None, bound)
-
         max_vectors = program.vectors * min(1.0, listed / (2 * program.units), memory_limit() / program.memory)
-        return bounded_course(costs, program, options.gap, lambda: options.remaining <= 0, max_vectors, report)
+        return bounded_course(costs, program, options.gap, lambda: options.remaining <= 0, max_vectors, options.tell)
 
 
 def _answer(

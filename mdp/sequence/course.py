@@ -14,6 +14,7 @@ from edrp.mdp.best_response import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import Boundaries, Layers, OldNodes, Partitions, Tasks, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
+from edrp.mdp.transfer.roles import nodes_of_tasks
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import Assignment, Interval, load_limit
 
@@ -181,9 +182,9 @@ class Course:
     def moved(self, assignments: Sequence[Sequence[Interval | None]], intervals: Sequence[Interval]) -> float:
         """Sum the bytes that move in all steps from the assignment `intervals` on, task by task."""
         size = 0.0
-        before = _owners(intervals, self.steps[0].tasks.work.size)
+        before = nodes_of_tasks(intervals, self.steps[0].tasks.work.size)
         for step, assignment in zip(self.steps, assignments, strict=True):
-            after = _owners(assignment, before.size)
+            after = nodes_of_tasks(assignment, before.size)
             size += float(step.tasks.state_size[before != after].sum())
             before = after
         return size
@@ -199,12 +200,3 @@ class Course:
             current = in_place(current, assign(old, len(present), boundaries, matched, step.members.nodes))
             assignments.append(current)
         return tuple(assignments)
-
-
-def _owners(assignment: Sequence[Interval | None], tasks: int) -> Ints:
-    """Node of each task."""
-    owners = np.empty(tasks, np.int64)
-    for node, interval in enumerate(assignment):
-        if interval is not None:
-            owners[interval[0] : interval[1]] = node
-    return owners

@@ -147,8 +147,7 @@ def _heuristic_search(course: Course, problem: MigrationSequence, parameters: Om
 def _price_search(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
-        if options.progress is not None:
-            options.progress(options.seconds, cost, bound)
+        options.tell(cost, bound)
 
     result = search_by_prices(
         course,

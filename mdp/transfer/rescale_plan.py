@@ -14,6 +14,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
+from edrp.mdp.transfer.roles import traffic_between
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
 from edrp.migration.intervals import tasks_text
 from edrp.migration.rescale.deployment import KeyedDeployment
@@ -165,7 +166,7 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
             continue
         work_of_node = node_loads(after_step[np.newaxis], units.work, len(nodes))[0]
         fullest = int(work_of_node.argmax())
-        schedule = schedule_on_cards(_traffic(units, before_step, after_step, len(nodes)), up, down)
+        schedule = schedule_on_cards(traffic_between(before_step, after_step, units.size, len(nodes)), up, down)
         steps.append(
             RescaleStep(
                 tuple(_moves(problem, units, before_step, after_step, nodes)),
@@ -173,7 +174,7 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
                 (nodes[fullest], float(work_of_node.max())),
             )
         )
-    whole = _traffic(units, units.old, units.new, len(nodes))
+    whole = traffic_between(units.old, units.new, units.size, len(nodes))
     roles = tuple(_role(problem, target, units, name, u, (whole, up, down)) for u, name in enumerate(nodes))
     return RescalePlan(nodes, roles, tuple(steps), max((role.seconds for role in roles), default=0.0))
 
@@ -230,13 +231,6 @@ def _moved_parts(
             size_left -= size
             if needed > size:
                 missing.insert(0, (target, needed - size))
-
-
-def _traffic(units: _StateUnits, before_step: Ints, after_step: Ints, nodes: int) -> Floats:
-    traffic = np.zeros((nodes, nodes))
-    moved = before_step != after_step
-    np.add.at(traffic, (before_step[moved], after_step[moved]), units.size[moved])
-    return traffic
 
 
 def _moves(

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.mdp.chain.transition_counts import count_transitions
-from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_matrix import TransitionMatrix, count_transitions
 
 SERIES = st.lists(st.integers(1, 6), min_size=1, max_size=60)
 

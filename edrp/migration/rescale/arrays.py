@@ -15,6 +15,7 @@ from edrp.migration.rescale.even_loads import as_edrp
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.peak_load import shared_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,20 @@ class KeyedArrays:
         """The document of an operator."""
         operator: KeyedOperator = self.problem.application.by_name[self.compiled.operators[index]]
         return operator
+
+    def shared_use(self) -> tuple[Floats, Floats, Floats]:
+        """Use of shared resources by replicas and by the whole load of operators, and what nodes have, infinite for no limit."""
+        names, network = shared_resources(self.problem.application), self.problem.network
+        operators = [self.operator(i) for i in range(len(self.compiled.operators))]
+        per_replica = [[o.usage[name].per_replica if name in o.usage else 0.0 for name in names] for o in operators]
+        per_tuple = [[o.usage[name].per_tuple if name in o.usage else 0.0 for name in names] for o in operators]
+        has = [[network.by_name[node].capacity.get(name, np.inf) for name in names] for node in self.compiled.nodes]
+        per_operator = (len(operators), len(names))
+        return (
+            np.array(per_replica, float).reshape(per_operator),
+            np.array(per_tuple, float).reshape(per_operator) * self.compiled.load[:, None],
+            np.array(has, float).reshape(len(has), len(names)),
+        )
 
     def deployment(self, replicas: list[list[tuple[int, int, int]]]) -> KeyedDeployment:
         """Name the deployment of these replicas (node, first task, end) of each operator."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, places_within
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.program import Linear, Program
@@ -72,8 +72,7 @@ class RangeColumns:
             return np.arange(self.columns.size), np.zeros(self.columns.size, np.int64)
         lengths = self.end - self.first
         position = np.repeat(np.arange(self.columns.size), lengths)
-        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return position, self.first[position] + within
+        return position, self.first[position] + places_within(lengths)
 
     def node_share(self, node: int) -> Linear:
         """Share of the load that a node gets."""

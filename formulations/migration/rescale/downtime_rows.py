@@ -7,7 +7,7 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.program import Linear
 from edrp.formulations.migration.rescale.quantities import RangeQuantities
-from edrp.formulations.placement.builder import HOPELESS_LIMITS, breaks_limit, change_time, time_unit
+from edrp.formulations.placement.builder import HOPELESS_LIMITS, add_least, breaks_limit, change_time, time_unit
 from edrp.placement.reconfiguration import code_times
 
 
@@ -47,16 +47,7 @@ def _add_same(quantities: RangeQuantities, index: int) -> Linear:
     current_columns = quantities.current_columns(index)
     if current_columns is None:
         return Linear.zero()
-    program, name = quantities.program, quantities.compiled.operators[index]
-    same = program.add_columns(f"same {name}", upper=1.0)
-    rows = np.arange(current_columns.size)
-    program.add_rows(
-        f"same {name}",
-        current_columns.size,
-        [(rows, np.full(current_columns.size, same), 1.0), (rows, current_columns, -1.0)],
-        upper=0.0,
-    )
-    return Linear.of(same)
+    return add_least(quantities.program, f"same {quantities.compiled.operators[index]}", current_columns)
 
 
 def _add_move(quantities: RangeQuantities, index: int, pair: tuple[int, int], downtime: Linear, same: Linear, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,7 +108,7 @@ class ColumnGeneration(Method):
             incumbent=BestPlacement(model.largest_score * (1 + 1e-6) + 1e-6),
             gap=0.5 * options.gap,  # leaves the other half to rounding
             remaining=lambda: patterns.remaining,
-            report=_reporter(options),
+            report=options.tell,
         )
         build_seconds = options.seconds
         interrupted = False
@@ -147,14 +147,6 @@ def _pattern_options(compiled: Compiled, options: Options) -> Options:
     return options.within(min(PATTERN_SECONDS, 0.5 * options.remaining))
 
 
-def _reporter(options: Options) -> Callable[[float | None, float], None]:
-    def report(incumbent: float | None, bound: float) -> None:
-        if options.progress is not None:
-            options.progress(options.seconds, incumbent, bound if np.isfinite(bound) else None)
-
-    return report
-
-
 def _answer(
     problem: LatencyAwareProblem, search: BranchAndPrice, interrupted: bool, build_seconds: float, options: Options
 ) -> Answer:
@@ -168,8 +160,6 @@ def _answer(
     out_of_time = options.remaining <= 0 and bound < search.target
     stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
     if incumbent.counts is None:
-        if bound >= search.target:
-            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
-        return nothing_found(stopped, bound, size, build_seconds)
+        return nothing_found(stopped, bound, size, build_seconds, search.target)
     deployment = search.model.compiled.deployment(incumbent.counts)
     return answer_with_bound(problem, deployment, incumbent.objective - bound, options.gap, stopped, size, build_seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -88,7 +87,7 @@ class Eliminate(Method):
             incumbent=start,
             gap=0.5 * options.gap,  # leaves the other half to rounding
             out_of_time=lambda: options.remaining <= 0,
-            report=_reporter(options),
+            report=options.tell,
             ties=options.gap <= OPTIMALITY_GAP,
         )
         interrupted = False
@@ -121,14 +120,6 @@ def _counts(compiled: Compiled, deployment: Deployment | None) -> Ints | None:
         return None if deployment is None else compiled.counts(deployment)
     except KeyError:
         return None
-
-
-def _reporter(options: Options) -> Any:
-    def report(incumbent: float | None, bound: float) -> None:
-        if options.progress is not None:
-            options.progress(options.seconds, incumbent, bound if np.isfinite(bound) else None)
-
-    return report
 
 
 def roots(model: EliminationModel) -> list[Box]:
@@ -165,9 +156,7 @@ def _answer(
     out_of_time = options.remaining <= 0 and bound < incumbent.objective
     stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
     if incumbent.members is None:
-        if bound >= incumbent.objective:
-            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
-        return nothing_found(stopped, bound, size, build_seconds)
+        return nothing_found(stopped, bound, size, build_seconds, incumbent.objective)
     counts = counts_of(model, incumbent.members)
     # Bounds include the tie terms, which are below anything that counts.
     gap = incumbent.objective - bound

@@ -41,6 +41,11 @@ def path_flow(model: EliminationModel, path: list[int]) -> Floats:
     return flow
 
 
+def even_flow(model: EliminationModel) -> Floats:
+    """Unit flow in equal shares along the covering paths."""
+    return np.asarray(np.mean([path_flow(model, path) for path in covering_paths(model)], axis=0))
+
+
 def flow_paths(model: EliminationModel, flow: Floats) -> dict[tuple[int, ...], float]:
     """Take a flow apart into paths, the widest first, with what each carries."""
     paths: dict[tuple[int, ...], float] = {}

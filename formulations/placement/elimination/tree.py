@@ -18,7 +18,14 @@ from edrp.formulations.placement.elimination.choices import surviving_choices, t
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
 from edrp.formulations.placement.elimination.labels import MAX_COMPLETE, BoxLabelResult, BoxLabelSearch
 from edrp.formulations.placement.elimination.model import EliminationModel
-from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, operator_flow, path_flow
+from edrp.formulations.placement.elimination.paths import (
+    covering_paths,
+    eliminate_by_paths,
+    even_flow,
+    flow_paths,
+    operator_flow,
+    path_flow,
+)
 
 
 def least_latency(model: EliminationModel) -> Floats:
@@ -199,7 +206,7 @@ class BoxTree:
             return
         if root:
             capacity = eliminate_by_paths(model, box, self.reach)
-            box.prices = BoxPrices(_even_flow(model), capacity)
+            box.prices = BoxPrices(even_flow(model), capacity)
             if box.empty():
                 return
         iterations = parameters.iterations if root else parameters.iterations // 3
@@ -263,12 +270,6 @@ class BoxTree:
         self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
         if result.complete and result.complete[0][0] < self.incumbent.objective:
             self.incumbent.objective, self.incumbent.members = result.complete[0]
-
-
-def _even_flow(model: EliminationModel) -> Floats:
-    """Equal shares of the covering paths."""
-    flows = [path_flow(model, path) for path in covering_paths(model)]
-    return np.asarray(np.mean(flows, axis=0))
 
 
 def split(model: EliminationModel, box: Box) -> list[Box]:

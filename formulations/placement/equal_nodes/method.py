@@ -241,13 +241,10 @@ class _EqualNodesSearch:
         return objective
 
     def _report(self) -> None:
-        if self.options.progress is not None:
-            objective = None if self.deployment is None else self.incumbent.objective
-            bound = min(self.bound, self.incumbent.objective)
-            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
+        objective = None if self.deployment is None else self.incumbent.objective
+        self.options.tell(objective, min(self.bound, self.incumbent.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
-        """The answer, with its bound."""
         size = {
             "classes": len(self.quotient.members),
             "states": max([self.states, *(case.states for case in self.cases)]),
@@ -256,9 +253,7 @@ class _EqualNodesSearch:
         }
         bound = self.bound
         if self.deployment is None:
-            if bound >= self.incumbent.objective:
-                return Answer("infeasible", "finished", size=size, build_seconds=self.build_seconds)
-            return nothing_found(stopped, bound, size, self.build_seconds)
+            return nothing_found(stopped, bound, size, self.build_seconds, self.incumbent.objective)
         # Bounds include the tie term, which is below anything that counts.
         gap = self.incumbent.objective - bound
         return answer_with_bound(self.problem, self.deployment, gap, self.options.gap, stopped, size, self.build_seconds)

@@ -177,8 +177,7 @@ class PeakRangeSearch:
         evaluation = self.problem.evaluate(deployment)
         if evaluation.feasible and evaluation.objective < self.objective:
             self.best, self.objective = deployment, evaluation.objective
-            if self.options.progress is not None:
-                self.options.progress(self.options.seconds, self.objective, min(self.bound, self.objective))
+            self.options.tell(self.objective, min(self.bound, self.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"proofs": self.proofs}

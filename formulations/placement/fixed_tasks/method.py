@@ -43,8 +43,7 @@ class FixedTasksMethod(Method):
         constant = compiled.weight["cost"] * given_cost(compiled)
 
         def report() -> None:
-            if options.progress is not None:
-                options.progress(options.seconds, constant + weight * search.value, constant + weight * search.bound)
+            options.tell(constant + weight * search.value, constant + weight * search.bound)
 
         search = PeakInterval(tasks, shared, load_limits(compiled), options, report)
         build_seconds = options.seconds

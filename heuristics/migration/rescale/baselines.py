@@ -17,13 +17,13 @@ from edrp.heuristics.migration.rescale.range_arrays import range_arrays
 from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
     best_answer,
-    deployment_answer,
     evaluated_answer,
     packed_start,
     present_start,
     sequential_starts,
 )
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
+from edrp.heuristics.note_wording import judged_answer
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
@@ -66,7 +66,7 @@ class KeepCurrent(RescaleRule):
         current = arrays.problem.current
         if current is None:
             return Answer("none", "finished", notes=("there is no current deployment to keep",))
-        return deployment_answer(arrays, current, "finished", "the current deployment")
+        return judged_answer(arrays.problem, current, "the current deployment")
 
 
 class RepairRanges(RescaleRule):

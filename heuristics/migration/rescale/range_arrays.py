@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.heuristics.placement.problem_arrays import grouped
 from edrp.heuristics.placement.rule_rows import RuleRows, rule_rows
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.placement.compiled import Compiled
@@ -95,7 +96,9 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
     width = int(max(compiled.max_replicas.max(), 1 if compiled.current is None else compiled.current.sum(axis=1).max()))
     now_number, now_node, now_end = _current(arrays, width)
     model, service, points, x, y = _models(arrays, width)
-    replica_use, tuple_use, stream_use, shared = _shared(arrays)
+    replica_use, tuple_use, shared = arrays.shared_use()
+    names, streams = shared_resources(problem.application), problem.application.streams
+    stream_use = np.array([[stream.usage.get(name, 0.0) for name in names] for stream in streams], float)
     return RangeArrays(
         **_tasks(arrays),
         **_nodes(compiled),
@@ -118,7 +121,7 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         utilisation=problem.utilisation,
         replica_use=replica_use,
         tuple_use=tuple_use,
-        stream_use=stream_use,
+        stream_use=stream_use.reshape(len(streams), len(names)) * compiled.stream_rate[:, None],
         shared=shared,
         weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
         limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
@@ -157,18 +160,18 @@ def _nodes(compiled: Compiled) -> dict[str, Any]:
 
 def _streams(compiled: Compiled) -> dict[str, Any]:
     """Streams, the incoming and adjacent ones of each operator, and delays and prices of links."""
-    size = len(compiled.operators)
-    incoming, incoming_start = _grouped(compiled.stream_target, size)
-    outgoing, outgoing_start = _grouped(compiled.stream_source, size)
-    adjacent = [np.concatenate([_part(incoming, incoming_start, i), _part(outgoing, outgoing_start, i)]) for i in range(size)]
+    size, streams = len(compiled.operators), np.arange(compiled.stream_rate.size)
+    incoming, incoming_start = grouped(compiled.stream_target, streams, size)
+    ends = np.concatenate([compiled.stream_target, compiled.stream_source])
+    adjacent, adjacent_start = grouped(ends, np.tile(streams, 2), size)
     return {
         "source": compiled.stream_source,
         "target": compiled.stream_target,
         "rate": compiled.stream_rate,
         "incoming": incoming,
         "incoming_start": incoming_start,
-        "adjacent": np.concatenate(adjacent),
-        "adjacent_start": np.cumsum([0, *(streams.size for streams in adjacent)]),
+        "adjacent": adjacent,
+        "adjacent_start": adjacent_start,
         "delay": np.where(np.isfinite(compiled.delay), compiled.delay, 1e9),
         "price": compiled.link_cost,
     }
@@ -195,15 +198,6 @@ def _moves(arrays: KeyedArrays) -> dict[str, Any]:
         "synchronisation_time": float(compiled.synchronisation_time),
         "direct_transfer": arrays.problem.transfer == "direct",
     }
-
-
-def _grouped(keys: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Sort positions by key; return them with the start of each group."""
-    return np.argsort(keys, kind="stable"), np.searchsorted(np.sort(keys), np.arange(groups + 1)).astype(np.int64)
-
-
-def _part(members: Ints, starts: Ints, group: int) -> Ints:
-    return members[starts[group] : starts[group + 1]]
 
 
 def _current(arrays: KeyedArrays, width: int) -> tuple[Ints, Ints, Ints]:
@@ -239,21 +233,3 @@ def _models(arrays: KeyedArrays, width: int) -> tuple[Ints, Floats, Ints, Floats
             y += model.latencies
         starts.append(len(x))
     return kind, service, np.array(starts, np.int64), np.array(x, float), np.array(y, float)
-
-
-def _shared(arrays: KeyedArrays) -> tuple[Floats, Floats, Floats, Floats]:
-    """Use of shared resources by replicas, by tuples and by streams (times their rates), and what nodes have."""
-    compiled, problem = arrays.compiled, arrays.problem
-    names = shared_resources(problem.application)
-    operators = [arrays.operator(i) for i in range(len(compiled.operators))]
-    per_replica = [[o.usage[name].per_replica if name in o.usage else 0.0 for name in names] for o in operators]
-    per_tuple = [[o.usage[name].per_tuple if name in o.usage else 0.0 for name in names] for o in operators]
-    streams = [[stream.usage.get(name, 0.0) for name in names] for stream in problem.application.streams]
-    has = [[problem.network.by_name[node].capacity.get(name, np.inf) for name in names] for node in compiled.nodes]
-    q = len(names)
-    return (
-        np.array(per_replica, float).reshape(len(operators), q),
-        np.array(per_tuple, float).reshape(len(operators), q) * compiled.load[:, None],
-        np.array(streams, float).reshape(len(streams), q) * compiled.stream_rate[:, None],
-        np.array(has, float).reshape(len(compiled.nodes), q),
-    )

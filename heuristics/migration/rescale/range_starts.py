@@ -8,7 +8,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend, units_left
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
-from edrp.heuristics.note_wording import listed
+from edrp.heuristics.note_wording import judged_answer
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import KeyedDeployment, even_boundaries
 from edrp.migration.rescale.splits import packed, possible_replicas
@@ -26,15 +26,7 @@ TOLERANCES = (0.05, 0.1, 0.2, 0.4, 0.8, 1e9)
 
 def evaluated_answer(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
     """Build an answer from replicas: feasible if the evaluator confirms it, else none."""
-    return deployment_answer(arrays, arrays.deployment(replicas), stopped, name)
-
-
-def deployment_answer(arrays: KeyedArrays, deployment: KeyedDeployment, stopped: StoppedBecause, name: str) -> Answer:
-    """Build an answer from a deployment by names: feasible if the evaluator confirms it, else none."""
-    evaluation = arrays.problem.evaluate(deployment)
-    if evaluation.feasible:
-        return Answer("feasible", stopped, deployment, evaluation.objective)
-    return Answer("none", stopped, notes=(f"{name} breaks {listed(evaluation.broken)}",))
+    return judged_answer(arrays.problem, arrays.deployment(replicas), name, stopped)
 
 
 def present_start(arrays: KeyedArrays, deployment: KeyedDeployment | None) -> Replicas | None:

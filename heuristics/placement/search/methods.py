@@ -39,8 +39,7 @@ class SearchRun:
         for value in steps:
             if value.violations == 0 and value.objective < self.reported:
                 self.reported = value.objective
-                if self.options.progress is not None:
-                    self.options.progress(self.options.seconds, value.objective, None)
+                self.options.tell(value.objective)
             if passed(until):
                 return "time_limit"
         return "finished"

@@ -21,7 +21,7 @@ from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_ev
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events, flight_table
 from edrp.datasets.traces.trace import TraceSettings
-from edrp.mdp.chain.transition_counts import count_transitions
+from edrp.mdp.chain.transition_matrix import count_transitions
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

@@ -15,14 +15,13 @@ from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
 from edrp.formulations.migration.rescale.decomposition import node_sets as states
-from edrp.formulations.migration.rescale.decomposition.completion import complete
+from edrp.formulations.migration.rescale.decomposition.combining import complete
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
 from edrp.formulations.migration.rescale.decomposition.model import build_bound_model
 from edrp.formulations.migration.rescale.decomposition.node_sets import SHARE_RANGES, node_sets
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
-from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation
-from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
+from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, cheapest_flow, least_prices
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.placement.latency import PolynomialLatency, TableLatency
 

@@ -12,10 +12,9 @@ from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.formulations.placement.column_generation import order as ordering
-from edrp.formulations.placement.column_generation.grid import common_divisor, resource_grid
 from edrp.formulations.placement.column_generation.model import build_model
 from edrp.formulations.placement.column_generation.order import decision_order
-from edrp.formulations.placement.column_generation.pricing import Pricer
+from edrp.formulations.placement.column_generation.pricing import Pricer, common_divisor, resource_grid
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.tree import BranchAndPrice
 from edrp.formulations.placement.column_generation.windows import Window, certificate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 
@@ -65,17 +65,8 @@ class Alternatives:
 
     def chosen(self, at: Ints) -> Alternatives:
         """The selected alternatives, as alternatives of their own."""
-        return Alternatives(
-            cost=self.cost[at],
-            state=self.state[at],
-            counts=self.counts[at],
-            share=self.share[at],
-            leaving=self.leaving[at],
-            arriving=self.arriving[at],
-            moved=self.moved[at],
-            seconds=self.seconds[at],
-            replicas=[self.replicas[k] for k in at.tolist()],
-        )
+        arrays = {field.name: getattr(self, field.name)[at] for field in fields(self) if field.name != "replicas"}
+        return Alternatives(**arrays, replicas=[self.replicas[k] for k in at.tolist()])
 
 
 def smaller_sets(sets: NodeSets, state: int) -> Ints:

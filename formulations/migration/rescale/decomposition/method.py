@@ -14,7 +14,7 @@ from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
 from edrp.formulations.migration.rescale.decomposition.ascent import PriceAscent
-from edrp.formulations.migration.rescale.decomposition.completion import complete
+from edrp.formulations.migration.rescale.decomposition.combining import complete
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
@@ -227,10 +227,7 @@ class _BoundedSearch:
             self.objective, self.decision = objective, deployment
 
     def _report(self) -> None:
-        if self.options.progress is not None:
-            bound = min(self.bound, self.objective)
-            objective = None if self.decision is None else self.objective
-            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
+        self.options.tell(None if self.decision is None else self.objective, min(self.bound, self.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"evaluations": self.evaluations}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from edrp.formulations.migration.rescale.decomposition.layers import KeyedLayer,
 from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets, node_sets
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.splits import possible_replicas
-from edrp.placement.metrics.peak_load import shared_resources
 
 METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
 """Metrics in the order of weights and limits."""
@@ -105,10 +103,8 @@ def build_bound_model(arrays: KeyedArrays) -> BoundModel:
     price = compiled.link_cost * (1 - np.eye(len(compiled.nodes)))
     keyed = [tasks.count > 0 for tasks in arrays.tasks]
     direct = problem.transfer == "direct"
-    names = shared_resources(problem.application)
     described = [arrays.operator(i) for i in operators]
-    use = [[o.usage.get(name) for name in names] for o in described]
-    capacity = [[problem.network.by_name[node].capacity.get(name, np.inf) for name in names] for node in compiled.nodes]
+    replica_use, tuple_use, shared = arrays.shared_use()
     limits = np.array([compiled.limit.get(name, np.inf) for name in METRICS])
     return BoundModel(
         arrays=arrays,
@@ -121,20 +117,15 @@ def build_bound_model(arrays: KeyedArrays) -> BoundModel:
         limits=limits * (1 + 2 * LIMIT_SLACK),
         room=room,
         price=compiled.stream_rate[:, None, None] * price[None],
-        replica_use=_table(use, "per_replica"),
-        tuple_use=_table(use, "per_tuple") * compiled.load[:, None],
-        shared=np.array(capacity, float).reshape(len(compiled.nodes), len(names)),
+        replica_use=replica_use,
+        tuple_use=tuple_use,
+        shared=shared,
         up=1 / (arrays.up_rate if direct else compiled.store_bandwidth),
         down=1 / (arrays.down_rate if direct else compiled.store_bandwidth),
         direct=direct,
         changed_floor=_changed_floor(arrays, direct),
         speeds=np.unique(compiled.speedup),
     )
-
-
-def _table(use: Sequence[Sequence[object]], name: str) -> Floats:
-    rows = [[0.0 if usage is None else float(getattr(usage, name)) for usage in row] for row in use]
-    return np.array(rows, float).reshape(len(use), len(use[0]) if use else 0)
 
 
 def _changed_floor(arrays: KeyedArrays, direct: bool) -> float:
