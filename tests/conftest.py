@@ -1,7 +1,5 @@
 """Shared fixtures: small real instances, each with what it is for, and the command line in this process."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """Certificates of SSM and PMC: every optimum has one that the checker accepts, and no false claim has."""
 
-from __future__ import annotations
-
 import pytest
 
 from edrp import solve

@@ -1,7 +1,5 @@
 """Policies in folders: nothing is lost when a job dies, and nothing wrong is ever opened."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans of rescalings: every byte of the decision moves once, no card is overdriven, few tasks stand still at a time."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """PMC on Spark gives what threads give, to the last bit, and goes on after it was killed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Generated instances: valid, reproducible byte for byte, as varied as their families promise; and `edrp generate`."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The event pipeline on Spark, against the same sums in pandas."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from functools import reduce

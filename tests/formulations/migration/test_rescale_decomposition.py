@@ -1,7 +1,5 @@
 """Bounds of rescalings are never above the optimum, and answers are proven where bounds and answers meet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Policies of enactment: the paper's algorithms against values computed by hand, and actions that can always be done."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The benchmark: what is compared with what, what is loud, what the report says when there is little to say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`edrp benchmark --instances`: a report on a user's own files; and methods that answer fewer instances than others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """A short day under every policy on real clusters of Flink: `make test-flink`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

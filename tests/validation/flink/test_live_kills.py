@@ -1,7 +1,5 @@
 """Processes of live jobs are killed, on real clusters: `make test-flink`."""
 
-from __future__ import annotations
-
 import pytest
 from real_flink import ON_REAL_FLINK
 

@@ -1,7 +1,5 @@
 """Tasks of a job on a real cluster move while it runs, through the death of a node: `make test-flink`."""
 
-from __future__ import annotations
-
 import random
 
 from real_flink import ON_REAL_FLINK

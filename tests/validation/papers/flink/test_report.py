@@ -1,7 +1,5 @@
 """Rows of experiments on clusters of Flink become one report with verdicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Fig. 13: its table, figure and verdicts from rows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
