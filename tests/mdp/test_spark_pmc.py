@@ -100,8 +100,7 @@ def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeyp
 
 
 def test_precompute_on_the_command_line(spark, run, examples, tmp_path):
-    done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy")
-    assert done.code == 0, done.err
+    run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy").ended(0)
     assert load_policy(tmp_path / "policy").costs.states == 58
 
 

@@ -28,23 +28,19 @@ def test_plans_have_as_many_slots_as_published(shared_data: Path) -> None:
     assert slots == {"odrp-def": 13, "odrp-wr": 32, "odrp-opt": 26, "odrp-caps": 27}
 
 
-def test_what_is_no_json_is_refused_with_its_place(tmp_path: Path) -> None:
+QUERIES = ["[]", '{"Q1": 3}', '{"Q1": [{"name": "a"}]}', '{"Q1": [{"name": "a", "parallelism": "b"}]}']
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "text", "right"),
+    [
+        (capsys_queries, "queries_4x8", "no", "must be JSON"),
+        *((capsys_queries, "queries_4x8", text, "must hold queries by name, each a list of") for text in QUERIES),
+        (capsys_plans, "q3_inf_plans", '{"a": {"tasks": []}}', "must hold plans by name, each with input_rate"),
+    ],
+)
+def test_files_of_another_form_are_refused_in_one_line(tmp_path: Path, read, name: str, text: str, right: str) -> None:
     (tmp_path / "capsys").mkdir()
-    (tmp_path / "capsys" / "queries_4x8.json").write_text("no")
-    with pytest.raises(InvalidInstanceError, match=r"queries_4x8\.json.*must be JSON"):
-        capsys_queries(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["[]", '{"Q1": 3}', '{"Q1": [{"name": "a"}]}', '{"Q1": [{"name": "a", "parallelism": "b"}]}'])
-def test_queries_of_another_form_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "capsys").mkdir()
-    (tmp_path / "capsys" / "queries_4x8.json").write_text(text)
-    with pytest.raises(InvalidInstanceError, match=r"queries_4x8\.json.*must hold queries by name, each a list of"):
-        capsys_queries(tmp_path)
-
-
-def test_plans_of_another_form_are_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "capsys").mkdir()
-    (tmp_path / "capsys" / "q3_inf_plans.json").write_text('{"a": {"tasks": []}}')
-    with pytest.raises(InvalidInstanceError, match=r"q3_inf_plans\.json.*must hold plans by name, each with input_rate"):
-        capsys_plans(tmp_path)
+    (tmp_path / "capsys" / f"{name}.json").write_text(text)
+    with pytest.raises(InvalidInstanceError, match=rf"{name}\.json.*{right}"):
+        read(tmp_path)

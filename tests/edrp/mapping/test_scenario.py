@@ -189,20 +189,15 @@ def test_a_hop_cannot_move_before_its_task_begins_but_as_it_begins():
         assert scenario().evaluate(run).broken == broken
 
 
-def test_a_new_route_leads_to_the_end_of_the_old_one():
-    """Which passes b on its way from a to c."""
+@pytest.mark.parametrize(
+    ("hop", "broken"), [(1, "changes[0]: route a → b does not lead from a to c"), (0, "changes[0]: no such task, hop or route")]
+)
+def test_a_new_route_leads_to_the_end_of_the_old_one(hop, broken):
+    """Which passes b on its way from a to c. The component runs on a, where the task comes from: its first hop has no link."""
     first = record(0.0, 10.0, nodes=("a",), routes=(("a",), ("a", "b", "c")))
-    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(1,), route=(0,))
+    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(hop,), route=(0,))
     run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("a", "b"),), changes=changes)
-    assert scenario().evaluate(run).broken == ("changes[0]: route a → b does not lead from a to c",)
-
-
-def test_a_hop_within_a_server_cannot_move():
-    """The component runs on a, where the task comes from: its first hop has no link."""
-    first = record(0.0, 10.0, nodes=("a",), routes=(("a",), ("a", "b", "c")))
-    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(0,), route=(0,))
-    run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("a", "b"),), changes=changes)
-    assert scenario().evaluate(run).broken == ("changes[0]: no such task, hop or route",)
+    assert scenario().evaluate(run).broken == (broken,)
 
 
 def test_uplinks_are_reserved_by_admission():
