@@ -91,8 +91,3 @@ class Migrate:
         path = self.folder / name
         path.write_text(content if isinstance(content, str) else json.dumps(content))
         return path
-
-
-def words(text: str) -> str:
-    """A text whose lines were broken somewhere."""
-    return " ".join(text.split())

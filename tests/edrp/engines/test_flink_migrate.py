@@ -8,7 +8,8 @@ from fake_flink import serving
 from fake_live import FakeLive, FakeLiveOperator
 from hypothesis import given
 from hypothesis import strategies as st
-from migrating import DiedError, LiveClock, Migrate, reader_of, words
+from migrating import DiedError, LiveClock, Migrate, reader_of
+from watching import words
 
 from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator

@@ -3,8 +3,8 @@
 import pytest
 from fake_flink import serving
 from fake_live import FakeLive, FakeLiveOperator
-from migrating import words
 from test_flink_migrate import migration_plan, rescale_plan
+from watching import words
 
 from edrp.engines.flink.migrating.control_log import ControlLog
 
