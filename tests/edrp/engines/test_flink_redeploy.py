@@ -195,15 +195,11 @@ def test_a_signal_in_between_waits_until_the_job_runs_again(watch, redeploy):
 def test_a_watch_that_was_killed_in_between_says_where_the_savepoint_is(watch, redeploy, step):
     """In between, or while it goes back to the old numbers."""
     flink = busy()
-
-    def kill():
-        raise KeyboardInterrupt
-
     if step == "run":
-        flink.before["POST", "/run"] = lambda: setattr(watch.clock, "during", kill) or HANG_UP
+        flink.before["POST", "/run"] = lambda: watch.kill() or HANG_UP
     else:
         flink.runnable = lambda body: counters(body, flink) == 1
-        flink.before["PATCH", ""] = lambda: setattr(watch.clock, "during", kill)
+        flink.before["PATCH", ""] = watch.kill
     assert redeploy(flink).code == 130
     assert watch.steps()[-1] == step
     said = words(redeploy(flink).ended(2).err)

@@ -306,8 +306,7 @@ def test_a_stop_before_the_request_changes_nothing(watch):
     flink = unsure()
     clock = FakeClock(flink)
     flink.before["POST", "/checkpoints"] = lambda: clock.stop("SIGTERM")
-    result = watch(flink, *RESCALE, clock=clock).ended(0)
-    failed(watch, result, "stopped by SIGTERM; nothing was changed")
+    failed(watch, watch(flink, *RESCALE, clock=clock), "stopped by SIGTERM; nothing was changed")
     assert not puts(flink)
 
 
@@ -322,12 +321,8 @@ def test_a_stop_after_the_request_waits_until_it_is_read_back(watch):
 
 def test_a_watch_that_was_killed_in_between_is_said(watch):
     flink = busy()
-
-    def kill():
-        raise KeyboardInterrupt
-
     flink.obeys = lambda replicas: 1  # so that it has to wait
-    flink.before["PUT", "/resource-requirements"] = lambda: setattr(watch.clock, "during", kill)
+    flink.before["PUT", "/resource-requirements"] = watch.kill
     assert watch(flink, *RESCALE).code == 130
     assert watch.steps()[-1] == "requirements"
     result = watch(flink, *RESCALE, "--rounds", 1)
