@@ -1,7 +1,5 @@
 """Shared fixtures: small real instances, each with what it is for, and the command line in this process."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import settings
@@ -57,6 +55,11 @@ class Run:
     code: int
     out: str
     err: str
+
+    def ended(self, code: int) -> Self:
+        """This outcome, of which the exit code is asserted."""
+        assert self.code == code, self.err or self.out
+        return self
 
 
 class PageLinks(HTMLParser):

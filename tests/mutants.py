@@ -7,8 +7,6 @@ into a copy of the checkout, where the part's tests are run. Survivors are looke
 holds a judgement for each known survivor; one that is not there is printed as a row for that table, and the exit code is 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

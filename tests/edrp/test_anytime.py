@@ -1,7 +1,5 @@
 """Ctrl-C, at any moment, keeps the best decision and the best bound of which a run's progress has told."""
 
-from __future__ import annotations
-
 import signal
 from concurrent.futures import ThreadPoolExecutor
 

@@ -109,10 +109,11 @@ def test_there_are_no_import_circles(house):
     assert not house.circles, "\n".join(", ".join(sorted(circle)) for circle in house.circles)
 
 
+@pytest.mark.parametrize("above", [(), ("tests",)], ids=["rooms", "tests mirror them"])
 @pytest.mark.parametrize("room", FOLDERS)
-def test_folders_of_a_room_are_topics(house, room):
-    parts = Path(room).parts
-    inside = {source.path.parts[len(parts)] for source in house.product if source.path.parts[: len(parts)] == parts}
+def test_folders_of_a_room_are_topics(house, room, above):
+    parts = (*above, *Path(room).parts)
+    inside = {source.path.parts[len(parts)] for source in house.sources if source.path.parts[: len(parts)] == parts}
     assert {name for name in inside if not name.endswith(".py")} <= FOLDERS[room]
 
 
@@ -120,13 +121,6 @@ def test_folders_of_a_room_are_topics(house, room):
 def test_hardly_any_file_lies_loose_in_a_room(house, room):
     loose = [s.path.name for s in house.product if s.path.parts[:-1] == (room,) and not s.path.name.startswith("__")]
     assert len(loose) <= MAX_LOOSE, loose
-
-
-@pytest.mark.parametrize("room", FOLDERS)
-def test_tests_mirror_the_rooms(house, room):
-    parts = ("tests", *Path(room).parts)
-    inside = {source.path.parts[len(parts)] for source in house.sources if source.path.parts[: len(parts)] == parts}
-    assert {name for name in inside if not name.endswith(".py")} <= FOLDERS[room]
 
 
 def test_every_floor_has_files(house):

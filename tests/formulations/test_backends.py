@@ -1,7 +1,5 @@
 """Programs of kinds other than placement: every backend finds the optimum of brute force."""
 
-from __future__ import annotations
-
 import pytest
 
 from edrp.backends.base import ProgramResult

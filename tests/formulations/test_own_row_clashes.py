@@ -1,7 +1,5 @@
 """A program that is infeasible because of rows that a user has added: the clashes name those rows."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

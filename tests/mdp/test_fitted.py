@@ -1,7 +1,5 @@
 """Policies beyond enumeration: exact for what they fit, never better than possible, and not used unless they save."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

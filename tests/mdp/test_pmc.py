@@ -1,7 +1,5 @@
 """Projected migration costs: exact against plain value iteration, the same from every engine, and lawful."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 

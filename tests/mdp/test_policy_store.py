@@ -1,7 +1,5 @@
 """Policies in folders: nothing is lost when a job dies, and nothing wrong is ever opened."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -206,8 +204,7 @@ def test_a_limit_shorter_than_a_sweep_is_said_to_lose_it(run, examples, tmp_path
 
 def test_precompute_and_decide_on_the_command_line(run, examples, tmp_path):
     source, folder = examples / "migration_policy.json", tmp_path / "policy"
-    done = run("policy", "precompute", source, "--out", folder, "--threads", "1")
-    assert done.code == 0, done.err
+    done = run("policy", "precompute", source, "--out", folder, "--threads", "1").ended(0)
     assert "sweep 2: costs known to" in done.err
     again = run("policy", "precompute", source, "--out", folder, "--engine", "local")
     assert (again.code, "sweep" in again.err.split("\n", 1)[1]) == (0, False)
@@ -284,9 +281,7 @@ def test_decide_refuses_bad_input(run, examples, tmp_path, arguments, message):
     problem = edrp.load(examples / "migration_policy.json")
     model = PolicyModel.of(problem)
     save_policy(model, iterate(model, Threads(1)), tmp_path)
-    done = run("policy", "decide", tmp_path, *arguments)
-    assert done.code == 2
-    assert message in done.err
+    assert message in run("policy", "decide", tmp_path, *arguments).ended(2).err
 
 
 def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, monkeypatch):

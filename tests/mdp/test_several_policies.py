@@ -1,7 +1,5 @@
 """Policies of several operators: from a job and its load to folders that decide, whoever computes them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """PMC on Spark gives what threads give, to the last bit, and goes on after it was killed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -96,8 +94,7 @@ def test_a_failed_job_says_what_the_workers_lack(spark, model, expected, monkeyp
 
 
 def test_precompute_on_the_command_line(spark, run, examples, tmp_path):
-    done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy")
-    assert done.code == 0, done.err
+    run("policy", "precompute", examples / "migration_policy.json", "--spark", "local[2]", "--out", tmp_path / "policy").ended(0)
     assert load_policy(tmp_path / "policy").costs.states == 58
 
 

@@ -1,7 +1,5 @@
 """Tiny random instances with shared resources, for agreement tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

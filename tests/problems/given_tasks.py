@@ -1,7 +1,5 @@
 """Random tasks with given parallelisms on equal nodes, for agreement tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import edrp

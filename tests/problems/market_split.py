@@ -1,7 +1,5 @@
 """A small program that no solver is through with."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from edrp.core.program import Linear, Program

@@ -1,7 +1,5 @@
 """Production topologies in the form of their file."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

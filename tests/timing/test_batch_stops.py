@@ -1,7 +1,5 @@
 """Batches that are stopped: a method that hangs, kill -9 and Ctrl-C."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A time limit holds while kernels are still to be compiled, and the answer says so."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

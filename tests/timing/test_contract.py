@@ -1,7 +1,5 @@
 """Every registered method stops at its time limit with an honest answer, on the largest problem of its kind's contract."""
 
-from __future__ import annotations
-
 from time import perf_counter
 
 import pytest

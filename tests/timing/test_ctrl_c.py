@@ -1,7 +1,5 @@
 """Ctrl-C on the command line keeps what was found."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Time limits hold within about a second, also where a problem is large or a program is hard."""
 
-from __future__ import annotations
-
 from time import perf_counter
 
 import numpy as np

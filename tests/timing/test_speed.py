@@ -1,7 +1,5 @@
 """What somebody waits for is quick: files that are read, rules on the largest problems, pages, simulated hours."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
 from time import process_time

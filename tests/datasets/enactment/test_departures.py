@@ -1,7 +1,5 @@
 """Departures as a load: scaled, smoothed as said, of the days asked for; and the families made of patterns and departures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The factory of cost-efficient enactment: rates, needs, hosts, arrival patterns; what cannot be is named before a run."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Generated instances: valid, reproducible byte for byte, as varied as their families promise; and `edrp generate`."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -301,9 +299,7 @@ def test_rules_are_for_placements_and_asked_for_by_name():
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_written(arguments, message, run, tmp_path):
-    result = run("generate", *arguments, "--out", tmp_path / "set.jsonl")
-    assert result.code == 2
-    assert message in result.err
+    assert message in run("generate", *arguments, "--out", tmp_path / "set.jsonl").ended(2).err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -358,8 +354,7 @@ def test_a_missing_package_is_said_at_once_with_the_extra_that_brings_it(kind, p
 
 
 def test_families_are_listed_by_kind(run):
-    every = run("generate", "--list")
-    assert every.code == 0
+    every = run("generate", "--list").ended(0)
     rows = [line.split()[:2] for line in every.out.splitlines()[1:]]
     assert rows == [list(family) for family in EVERY_FAMILY]
     one = run("generate", "migration", "--list")

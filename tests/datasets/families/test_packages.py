@@ -1,7 +1,5 @@
 """Families in an environment that has none of the optional packages."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """CAPSys's queries and plans: read as they are, and proven in all stages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Latency coordinates: how exact they are, what they keep of the measurements, and what they refuse."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The test bed of latency-aware placement and the families made of it: the paper's counts, feasible, varied, the same again."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Datasets: the paper's application and network, random ones, and real streams."""
 
-from __future__ import annotations
-
 import sys
 from itertools import permutations
 

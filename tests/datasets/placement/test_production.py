@@ -1,7 +1,5 @@
 """Production topologies as problems, and the search for operators of many replicas that places them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `topohub` does not say of its data: minutes taken for decimals, drawings, and nodes that are left out."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Traces and node counts without Spark: rules, series, settings, and the folder that a trace is kept in."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from dataclasses import replace

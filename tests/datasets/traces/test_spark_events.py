@@ -1,7 +1,5 @@
 """The event pipeline on Spark, against the same sums in pandas."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from functools import reduce
@@ -200,8 +198,7 @@ def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):
     frame.to_parquet(tmp_path / "events.parquet")
     out = tmp_path / "out"
     options = ["--time-column", "at", "--key-column", "user", "--tasks", "16", "--interval", "600", "--low", "2", "--high", "4"]
-    done = run("trace", "prepare", tmp_path / "events.parquet", *options, "--loads", "--out", out)
-    assert done.code == 0, done.err
+    done = run("trace", "prepare", tmp_path / "events.parquet", *options, "--loads", "--out", out).ended(0)
     assert "events/s" in done.out
     settings = TraceSettings(tasks=16, interval=600.0, low=2, high=4)
     expected = twin(spark, frame.rename(columns={"at": "time", "user": "key"}), settings)
@@ -223,9 +220,7 @@ def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):
     ],
 )
 def test_trace_prepare_refuses_bad_input(spark, run, arguments, message):
-    done = run("trace", "prepare", *arguments)
-    assert done.code == 2
-    assert message in done.err
+    assert message in run("trace", "prepare", *arguments).ended(2).err
 
 
 def test_jobs_of_an_interrupted_block_are_cancelled(spark):

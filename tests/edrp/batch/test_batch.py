@@ -207,9 +207,7 @@ def test_two_batches_do_not_write_to_one_folder_at_once(tmp_path):
     ],
 )
 def test_an_unreadable_source_is_refused_before_any_work(run, write, tmp_path, content, name, named):
-    done = run("batch", write(content, name), "-m", "greedy", "--out", tmp_path / "out")
-    assert done.code == 2
-    assert named in done.err
+    assert named in run("batch", write(content, name), "-m", "greedy", "--out", tmp_path / "out").ended(2).err
     assert not (tmp_path / "out").exists()
 
 

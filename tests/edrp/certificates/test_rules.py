@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from rule_documents import CASES
 
 import edrp
 from edrp.certificates import checker
@@ -208,3 +209,18 @@ def test_of_a_rule_in_python_only_a_stated_program_is_proven(monkeypatch):
     assert (solution.status, solution.proof) == ("optimal", "checked certificate")
     assert isinstance(said, checker.Stated)
     assert said.endswith(checker.UNCHECKED)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_optima_within_rules_are_proven_about_a_stated_program_and_their_rules_checked(kind):
+    instance, broken = CASES[kind]
+    problem = edrp.loads(json.dumps(instance))
+    solution = edrp.solve(problem, certify=True)
+    document = checker.parse(json.dumps(solution.to_document()))
+    verdict = checker.check(checker.parse(problem.model_dump_json()), document, solution.certificate.splitlines())
+    assert isinstance(verdict, checker.Stated)
+    assert "was not checked" not in verdict
+    parsed = checker.parse(json.dumps(instance))
+    assert checker.EVALUATE[kind]({**parsed, "rules": []}, broken) < solution.objective
+    with pytest.raises(checker.Refused, match="is broken"):
+        checker.EVALUATE[kind](parsed, broken)

@@ -49,8 +49,7 @@ def raising(error):
 
 
 def test_solve_prints_the_deployment_its_cost_and_the_proof(run, examples):
-    result = run("solve", examples / "word_count.json")
-    assert result.code == 0
+    result = run("solve", examples / "word_count.json").ended(0)
     for text in (
         "optimal: nothing better exists (the solver's word; a certificate makes it a proof)",
         "splitter",
@@ -79,8 +78,7 @@ def test_without_a_terminal_progress_is_told_in_lines(run, examples, tmp_path, m
 
 
 def test_infeasible_instance_exits_3_and_says_what_clashes(run, examples, tmp_path):
-    result = run("solve", examples / "infeasible.json", "-o", tmp_path / "answer.json")
-    assert result.code == 3
+    result = run("solve", examples / "infeasible.json", "-o", tmp_path / "answer.json").ended(3)
     assert "These cannot hold together:" in result.out
     assert "limits.response_time" in result.out
     assert json.loads((tmp_path / "answer.json").read_text())["status"] == "infeasible"
@@ -90,8 +88,7 @@ def test_a_bad_file_does_not_stop_the_others_and_the_gravest_code_counts(run, ex
     bad = tmp_path / "bad.json"
     bad.write_text("{")
     out = tmp_path / "out"
-    result = run("solve", bad, examples / "infeasible.json", examples / "word_count.json", "-o", out)
-    assert result.code == 2
+    result = run("solve", bad, examples / "infeasible.json", examples / "word_count.json", "-o", out).ended(2)
     assert f"{bad}: 1 fault in the input" in result.err
     assert sorted(path.name for path in out.iterdir()) == ["infeasible.json", "word_count.json"]
     assert run("solve", examples / "infeasible.json", examples / "word_count.json").code == 3
@@ -117,20 +114,17 @@ def test_two_instances_that_would_be_written_to_one_file_are_refused(run, exampl
     (tmp_path / "a").mkdir()
     twin = tmp_path / "a" / "word_count.json"
     twin.write_text((examples / "word_count.json").read_text())
-    result = run("solve", examples / "word_count.json", twin, "-o", tmp_path / "out")
-    assert result.code == 2
+    result = run("solve", examples / "word_count.json", twin, "-o", tmp_path / "out").ended(2)
     assert "would overwrite" in result.err
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_does_not_exist_is_said_before_solving(run, examples, tmp_path):
-    result = run("solve", examples / "word_count.json", "-o", tmp_path / "no" / "answer.json")
-    assert result.code == 2
+    result = run("solve", examples / "word_count.json", "-o", tmp_path / "no" / "answer.json").ended(2)
     assert "create it first" in result.err
     plain = tmp_path / "plain"
     plain.write_text("")
-    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-o", plain)
-    assert result.code == 2
+    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-o", plain).ended(2)
     assert "must be a folder" in result.err
 
 
@@ -154,8 +148,7 @@ def test_an_interrupted_method_with_an_incumbent_exits_0(run, examples, fake_met
         return Answer("feasible", "interrupted", found)
 
     fake_method(half)
-    result = run("solve", examples / "word_count.json", "-m", "fake")
-    assert result.code == 0
+    result = run("solve", examples / "word_count.json", "-m", "fake").ended(0)
     assert "stopped by an interrupt: the best found until then, better ones may exist" in result.out
 
 
@@ -200,8 +193,7 @@ def test_a_rule_that_keeps_what_runs_does_not_say_that_it_looked_for_better(run,
 
 def test_an_interrupt_leaves_the_remaining_files_unsolved(run, examples, fake_method):
     fake_method(lambda problem, options: Answer("feasible", "interrupted", solve(problem, "greedy").deployment))
-    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-m", "fake")
-    assert result.code == 130
+    result = run("solve", examples / "word_count.json", examples / "reconfigure.json", "-m", "fake").ended(130)
     assert "word_count.json" in result.out
     assert "reconfigure.json: not solved, interrupted" in result.err
 
@@ -213,8 +205,7 @@ def test_an_interrupted_batch_says_that_the_same_command_goes_on(command, work, 
 
     monkeypatch.setattr(f"edrp.cli.{command}.{work}", stopped)
     instances = ["--instances"] if command == "benchmark" else []
-    result = run(command, *instances, examples / "reconfigure.json", "--out", tmp_path / "rows")
-    assert result.code == 130
+    result = run(command, *instances, examples / "reconfigure.json", "--out", tmp_path / "rows").ended(130)
     assert "interrupted; what is solved is kept in" in result.err
     assert "the same command goes on from there" in result.err
 
@@ -238,8 +229,7 @@ def test_expected_errors_are_messages_without_traceback(run, examples, fake_meth
 
 def test_a_refused_problem_exits_2_before_anything_runs(run, examples, fake_method):
     fake_method(raising(AssertionError("must not run")), refusal="fake cannot do that; highs can")
-    result = run("solve", examples / "word_count.json", "-m", "fake")
-    assert result.code == 2
+    result = run("solve", examples / "word_count.json", "-m", "fake").ended(2)
     assert "fake cannot do that; highs can" in result.err
 
 
@@ -258,11 +248,9 @@ def test_options_reach_the_method(run, examples, fake_method):
 
 @pytest.mark.parametrize("program", ["literal", "restricted", "compact"])
 def test_a_program_is_solved_by_a_backend(run, examples, program):
-    result = run("solve", examples / "reconfigure.json", "--program", program)
-    assert result.code == 0
+    result = run("solve", examples / "reconfigure.json", "--program", program).ended(0)
     assert "highs" in result.out
-    result = run("solve", examples / "reconfigure.json", "--program", program, "-m", "greedy")
-    assert result.code == 2
+    result = run("solve", examples / "reconfigure.json", "--program", program, "-m", "greedy").ended(2)
     assert "goes with a solver backend (highs, scipy, scip, gurobi, cvxpy, pyomo), not with method 'greedy'" in result.err
 
 
@@ -275,8 +263,7 @@ def test_names_with_brackets_are_printed_as_they_are(run, write, document):
 def test_explain_takes_the_solution_that_solve_wrote(run, examples, tmp_path):
     target = tmp_path / "answer.json"
     run("solve", examples / "reconfigure.json", "-o", target)
-    result = run("explain", examples / "reconfigure.json", target)
-    assert result.code == 0
+    result = run("explain", examples / "reconfigure.json", target).ended(0)
     for text in ("Critical path, 0.0237424 s", "reader → splitter", "Cost, 7.39 money/h", "decides the downtime", "98.0 %"):
         assert text in result.out
     assert "Second best: objective 0.155713636, +0.00125" in result.out
@@ -305,8 +292,7 @@ def test_a_solution_of_a_kind_without_an_explanation_of_its_own_is_explained(run
 
 
 def test_schema_without_a_kind_lists_the_kinds_of_documents(run):
-    result = run("schema")
-    assert result.code == 0
+    result = run("schema").ended(0)
     assert {line.split(" ")[0] for line in result.out.splitlines()} >= set(kinds())
     assert "KIND-solution" in result.out
 
@@ -375,8 +361,7 @@ def test_nothing_of_a_help_text_is_lost(name, run, monkeypatch):
 
 def test_every_example_is_valid(run, examples):
     files = sorted(examples.glob("*.json"))
-    result = run("validate", *files)
-    assert result.code == 0
+    result = run("validate", *files).ended(0)
     assert result.out.splitlines() == [f"{file}: valid ({edrp.load(file).kind})" for file in files]
     assert result.err == ""
 
@@ -391,8 +376,7 @@ def test_all_faults_of_invalid_files_are_listed_and_the_others_still_checked(run
     bad = write({**document, "colour": "red", "synchronisation_time": -1})
     result = run(
         "validate", bad, write("{", "broken.json"), write({"kind": "puzzle"}, "puzzle.json"), examples / "word_count.json"
-    )
-    assert result.code == 2
+    ).ended(2)
     assert result.out == f"{examples / 'word_count.json'}: valid (edrp)\n"
     for text in ("2 faults", "colour", "synchronisation_time", "broken.json", "is not JSON", "is no kind of document"):
         assert text in result.err

@@ -25,8 +25,7 @@ def test_names_of_nodes_and_operators(run, write, document, words):
     text = json.dumps(document)
     for part in (document["network"]["nodes"][0], document["application"]["operators"][0]):
         text = text.replace(f'"{part["name"]}"', json.dumps(part["name"] + EVIL))
-    done = run(words[0], write(text), *words[1:])
-    assert done.code == 0, done.err
+    done = run(words[0], write(text), *words[1:]).ended(0)
     assert_harmless(done.out + done.err)
     names = [line for line in done.out.splitlines() if "\\x1b[31m\\x07\\x9b2J\\r\\u202e\\u2066\\u2028\\x7f\\n" in line]
     assert names
@@ -34,8 +33,7 @@ def test_names_of_nodes_and_operators(run, write, document, words):
 
 def test_names_in_errors(run, write, document, tmp_path):
     document[f"colour{EVIL}"] = EVIL
-    broken = run("solve", write(document))
-    assert broken.code == 2
+    broken = run("solve", write(document)).ended(2)
     assert_harmless(broken.err)
     assert_harmless(run("solve", tmp_path / f"none{EVIL}.json").err)
     assert_harmless(run("generate", f"edrp{EVIL}", "--out", tmp_path / "x.jsonl").err)

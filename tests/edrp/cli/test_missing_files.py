@@ -23,8 +23,7 @@ READERS = [
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
 def test_a_file_or_folder_that_does_not_exist_is_said_in_one_line(run, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    result = run(*words)
-    assert result.code == 2
+    result = run(*words).ended(2)
     (line,) = result.err.splitlines()
     assert line.startswith("nothere")
     assert "there is no such file or folder" in line

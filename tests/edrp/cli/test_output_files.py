@@ -34,8 +34,7 @@ ENDINGS = {"solve": ".json", "parquet": ".parquet", "lines": ".jsonl"}
 def test_a_file_that_is_there_stays_unless_it_is_forced(run, instance, tmp_path, command):
     words, path = commands(instance)[command], tmp_path / f"out{ENDINGS[command]}"
     path.write_text("mine")
-    refused = run(*words, path)
-    assert refused.code == 2
+    refused = run(*words, path).ended(2)
     assert refused.err.splitlines() == [f"{path}: exists already; choose another name, or replace it with --force"]
     assert path.read_text() == "mine"
     assert run(*words, path, "--force").code == 0

@@ -45,8 +45,7 @@ def test_roles_say_what_stays_and_moves():
 
 def test_command_prints_steps_and_phases(run, examples, tmp_path):
     path = examples / "migration.json"
-    result = run("plan", path, "--uplink", "1e8", "--max-move-ins", "1")
-    assert result.code == 0
+    result = run("plan", path, "--uplink", "1e8", "--max-move-ins", "1").ended(0)
     assert "step 1: 1 s in 1 phase" in result.out
     assert "4 s in all" in result.out
     run("solve", path, "-o", tmp_path / "solution.json")
@@ -57,23 +56,19 @@ def test_command_prints_steps_and_phases(run, examples, tmp_path):
 def test_command_refuses_what_is_no_migration(run, examples, tmp_path):
     assert run("plan", examples / "word_count.json").code == 2
     run("solve", examples / "word_count.json", "-m", "greedy", "-o", tmp_path / "other.json")
-    result = run("plan", examples / "migration.json", tmp_path / "other.json")
-    assert result.code == 2
+    result = run("plan", examples / "migration.json", tmp_path / "other.json").ended(2)
     assert "must be migration-solution" in result.err
 
 
 def test_command_says_why_nothing_can_be_planned(run, write):
     problem = {"kind": "migration", "work": [1, 9], "state_size": [1, 1], "intervals": [[0, 2]], "nodes": 2, "tolerance": 0.2}
-    result = run("plan", write(problem))
-    assert result.code == 3
-    assert "task 1 alone has work 9" in result.out
+    assert "task 1 alone has work 9" in run("plan", write(problem)).ended(3).out
 
 
 def test_the_plan_of_a_day_leads_through_all_its_deployments(run, examples, tmp_path):
     path = examples / "day.json"
     run("solve", path, "-m", "myopic", "-o", tmp_path / "solution.json")
-    result = run("plan", path, tmp_path / "solution.json", "-o", tmp_path / "plan.json")
-    assert result.code == 0
+    result = run("plan", path, tmp_path / "solution.json", "-o", tmp_path / "plan.json").ended(0)
     assert "4 changes until 24:00: 4 replicas started, 0 bytes of state moved, 0 s of downtime" in result.out
     problem, plan = edrp.load(path), json.loads((tmp_path / "plan.json").read_text())
     solution = edrp.load_solution(tmp_path / "solution.json")
@@ -117,6 +112,5 @@ def test_the_plan_of_a_day_says_what_moves_and_begins_with_what_runs():
 
 
 def test_options_of_transfers_do_not_go_with_a_day(run, examples):
-    result = run("plan", examples / "day.json", "--max-move-ins", "1")
-    assert result.code == 2
+    result = run("plan", examples / "day.json", "--max-move-ins", "1").ended(2)
     assert "goes with migrations and rescalings" in result.err

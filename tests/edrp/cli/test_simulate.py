@@ -32,8 +32,7 @@ def read_rows(file):
 def test_policies_are_compared_by_runs_with_the_same_seeds(run, scenario, mine, tmp_path):
     peak, threshold = policies = ("static-peak-policy", "threshold-policy:upper=2")
     methods = ("-m", peak, "-m", threshold)
-    result = run("simulate", mine, *methods, "--seed", 4, "--seeds", 8, "--jobs", 1, "--out", tmp_path / "out")
-    assert result.code == 0, result.err
+    result = run("simulate", mine, *methods, "--seed", 4, "--seeds", 8, "--jobs", 1, "--out", tmp_path / "out").ended(0)
     assert {file.name for file in (tmp_path / "out").glob("[!.]*")} == {"page.html", "runs.csv", "summary.csv"}
     rows = read_rows(tmp_path / "out" / "runs.csv")
     assert [(row["policy"], row["seed"]) for row in rows[7:9]] == [
@@ -58,8 +57,7 @@ def test_several_scenarios_get_one_seed_each_and_all_policies_are_the_default(ru
     for seed in (3, 4):
         files.append(tmp_path / f"{seed}.json")
         edrp.save(bimodal_scenario(seed=seed, **SMALL), files[-1])
-    result = run("simulate", *files, "--seed", 3, "--jobs", 1, "--out", tmp_path / "out")
-    assert result.code == 0, result.err
+    result = run("simulate", *files, "--seed", 3, "--jobs", 1, "--out", tmp_path / "out").ended(0)
     rows = read_rows(tmp_path / "out" / "runs.csv")
     policies = ("load-balance-mapping", "public-hops-links-mapping", "public-hops-mapping")
     assert [(row["policy"], row["seed"]) for row in rows] == [(name, seed) for name in policies for seed in "34"]
@@ -85,8 +83,7 @@ def test_several_scenarios_get_one_seed_each_and_all_policies_are_the_default(ru
 def test_what_cannot_be_is_refused_before_the_runs(words, place, why, run, mine, examples, monkeypatch):
     monkeypatch.setattr(simulate, "solve", None)
     files = {"MINE": mine, "WORDS": examples / "word_count.json"}
-    result = run("simulate", *(files.get(word, word) for word in words.split()))
-    assert result.code == 2
+    result = run("simulate", *(files.get(word, word) for word in words.split())).ended(2)
     assert place in result.err
     assert why in result.err
     assert result.out == ""

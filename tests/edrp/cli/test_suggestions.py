@@ -32,8 +32,7 @@ MISTYPED = [
 def test_what_was_meant_is_offered(run, examples, tmp_path, monkeypatch, words, meant):
     monkeypatch.chdir(tmp_path)
     places = {"EXAMPLE": examples / "word_count.json", "SCENARIO": examples / "enactment_scenario.json", "FOLDER": examples}
-    result = run(*(places.get(word, word) for word in words.split()))
-    assert result.code == 2
+    result = run(*(places.get(word, word) for word in words.split())).ended(2)
     assert f"did you mean '{meant}'" in " ".join(result.err.replace("│", "").split()).lower()
     assert list(tmp_path.iterdir()) == []
 

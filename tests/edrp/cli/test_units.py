@@ -28,8 +28,7 @@ SHOWN = [
 
 @pytest.mark.parametrize(("words", "shown"), SHOWN)
 def test_tables_name_their_units(run, examples, words, shown):
-    result = run(*(examples / word if word.endswith(".json") else word for word in words.split()))
-    assert result.code == 0, result.err
+    result = run(*(examples / word if word.endswith(".json") else word for word in words.split())).ended(0)
     text = " ".join(result.out.split())
     for part in shown:
         assert part in text

@@ -73,8 +73,7 @@ CURRENT = {"reader": ["edge"], "splitter": ["cloud"], "counter": ["cloud"], "wri
 def refused(run: Callable[..., Any], path: Path, *expected: str) -> None:
     """The file is refused with a message that holds all of `expected`; nothing is written or printed elsewhere."""
     before = sorted(path.parent.iterdir())
-    result = run("solve", path, "-o", path.parent / "solution.json")
-    assert result.code == 2, result.err
+    result = run("solve", path, "-o", path.parent / "solution.json").ended(2)
     for text in (str(path), *expected):
         assert text in result.err, f"{text!r} is not in\n{result.err}"
     assert result.out == ""
@@ -215,8 +214,7 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
     document["current"] = {**CURRENT, "splitter": ["cloud"] * 3, "counter": ["cloud"] * 2}
     document["limits"]["downtime"] = 100.0
     target = write("", "solution.json")
-    result = run("solve", write(document), "-m", "annealing", "-o", target, "--force")
-    assert result.code == 0, result.err
+    run("solve", write(document), "-m", "annealing", "-o", target, "--force").ended(0)
     used = [node for nodes in json.loads(target.read_text())["deployment"].values() for node in nodes]
     assert used.count("cloud") <= 4
 
@@ -268,8 +266,7 @@ def test_too_many_usable_nodes_are_refused_with_the_memory_they_would_need(run, 
         "weights": {"cost": 1},
         "limits": {"cost": 1},
     }
-    tried = run("solve", write(document), "-m", "eliminate")
-    assert tried.code == 2
+    tried = run("solve", write(document), "-m", "eliminate").ended(2)
     assert "tables over the pairs of 30000 nodes need 20.1 GiB" in tried.err
     assert "narrow the operators' candidates, or use greedy" in tried.err
     assert run("solve", write(document)).code == 0, "auto falls back on a rule"

@@ -111,7 +111,6 @@ def test_an_answer_says_that_its_kernels_are_kept_nowhere(homeless, examples, mo
 
 
 def test_compiling_ahead_is_refused_where_nothing_would_be_kept(homeless, run):
-    refused = run("warm-up")
-    assert refused.code == 2
+    refused = run("warm-up").ended(2)
     assert f"{homeless.users}" in refused.err
     assert "NUMBA_CACHE_DIR" in refused.err

@@ -274,12 +274,10 @@ def moving(tmp_path):
 def test_commands_print_each_warning_once_and_refuse_it_if_they_are_strict(run, moving, command):
     name, *options = command.split()
     words = [name, moving, *options] if name == "front" else [name, *options, moving]
-    result = run(*words)
-    assert result.code == 0, result.err
+    result = run(*words).ended(0)
     assert result.err.count(f"warning: {NO_COST}\n") == result.err.count(f"warning: {NO_BANDWIDTH}") == 1
     assert "Warning" not in result.err
-    strict = run(*words, "--strict")
-    assert strict.code == 2
+    strict = run(*words, "--strict").ended(2)
     assert not strict.out
     assert "2 faults in the input" in strict.err
     for place in ("weights.cost ", "weights.downtime "):

@@ -149,8 +149,7 @@ def test_documents_and_solutions_survive_a_file(tmp_path, run):
     problem = cluster(("response_time", 0.05), ("cost", 0.0))
     edrp.save(problem, tmp_path / "cluster.json")
     assert edrp.load(tmp_path / "cluster.json") == problem
-    shown = run("solve", tmp_path / "cluster.json", "-o", tmp_path / "solution.json")
-    assert shown.code == 0
+    shown = run("solve", tmp_path / "cluster.json", "-o", tmp_path / "solution.json").ended(0)
     assert "One after the other" in shown.out
     solution = edrp.load_solution(tmp_path / "solution.json")
     assert [outcome.metric for outcome in solution.stages] == ["response_time", "cost"]

@@ -222,12 +222,10 @@ def test_other_formats_are_refused(capture_file, changes, words):
 
 
 def test_observe_prints_a_capture_and_refuses_other_files(run, tmp_path):
-    result = run("observe", Path(__file__).parents[3] / "examples" / "flink_words.zip")
-    assert result.code == 0, result.err
+    result = run("observe", Path(__file__).parents[3] / "examples" / "flink_words.zip").ended(0)
     assert result.out.startswith("Job words on flink 2.3.0")
     row = next(line.split() for line in result.out.splitlines() if line.startswith("counter"))
     assert row[:4] == ["counter", "2", "300", "90%"]
     (tmp_path / "export.prom").write_text('flink_taskmanager_job_task_numRecordsIn{job_name="x"} 1\n')
-    result = run("observe", tmp_path / "export.prom")
-    assert result.code == 2
+    result = run("observe", tmp_path / "export.prom").ended(2)
     assert "is no capture; write one with `edrp capture flink`" in " ".join(result.err.split())

@@ -93,8 +93,7 @@ def started():
 
 def watch(run, flink, journal, *options):
     limits = ("--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3", "--every", "10", "--rounds", "3")
-    result = run("watch", "flink", "--rest", flink.address, "--journal", journal, *limits, *options)
-    assert result.code == 0, result.err
+    result = run("watch", "flink", "--rest", flink.address, "--journal", journal, *limits, *options).ended(0)
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     steps = [entry["step"] for entry in entries if entry["kind"] == "action"]
     assert steps[-1] == "done", result.out
@@ -238,8 +237,7 @@ def test_reactive_mode_is_seen_before_anything_is_asked_for(run, reactive, tmp_p
     assert "curl" not in (tmp_path / "advice" / "calls.sh").read_text()
     watched = ("--journal", tmp_path / "run.jsonl", "--every", "10", "--rounds", "1")
     limits = ("--apply", "rescale", "--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3")
-    result = run("watch", "flink", "--rest", reactive.address, *watched, *limits)
-    assert result.code == 0, result.err
+    result = run("watch", "flink", "--rest", reactive.address, *watched, *limits).ended(0)
     assert "replicas follow the slots (reactive mode)" in result.out
     assert "requirements" not in [json.loads(line).get("step") for line in (tmp_path / "run.jsonl").read_text().splitlines()]
     reactive.start_node("second", 1)

@@ -330,15 +330,13 @@ def test_operators_with_time_left_have_the_load_that_they_receive():
 
 
 def test_a_cluster_without_a_free_slot_gets_advice_for_the_others(run, tmp_path):
-    result = run("advise", "flink", CAPTURES / "full_cluster.zip")
-    assert result.code == 3, result.err
+    result = run("advise", "flink", CAPTURES / "full_cluster.zip").ended(3)
     words = " ".join(result.out.split())
     assert "counter is 90% busy against 80%, and stays too busy: 2 replicas, the most allowed" in words
     assert re.search(r"^parser +1 +1 +75% +75%", result.out, re.MULTILINE)
     goals = tmp_path / "goals.json"
     goals.write_text(json.dumps({"busy_limit": 0.7, "operators": {"counter": {"max_replicas": 2}}}))
-    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals)
-    assert result.code == 0, result.err
+    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals).ended(0)
     assert re.search(r"^parser +1 +2 +75% +38%", result.out, re.MULTILINE)
     assert "counter is 90% busy against 70%, and stays too busy" in " ".join(result.out.split())
 
@@ -347,8 +345,7 @@ def test_nodes_that_can_be_started_make_room(run, tmp_path):
     """As under native Kubernetes, where a job's TaskManagers have no slot to spare."""
     goals = tmp_path / "goals.json"
     goals.write_text(json.dumps({"added_nodes": 1}))
-    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals, "--out", tmp_path / "advice")
-    assert result.code == 0, result.err
+    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals, "--out", tmp_path / "advice").ended(0)
     assert re.search(r"^counter +2 +3 +90%", result.out, re.MULTILINE)
     assert "repair: what runs breaks busy_limit: counter is 90% busy against 80%;" in " ".join(result.out.split())
     assert re.search(r"needs 3; where .* at least [23]\.", (tmp_path / "advice/flinkdeployment.yaml").read_text())
@@ -383,8 +380,7 @@ def test_where_not_all_have_room_to_grow_some_do():
 
 
 def test_operators_that_have_finished_are_left_out(run):
-    result = run("advise", "flink", CAPTURES / "finished_source.zip")
-    assert result.code == 0, result.err
+    result = run("advise", "flink", CAPTURES / "finished_source.zip").ended(0)
     words = " ".join(result.out.split())
     assert "Source: dimension table has finished and is left out" in words
     assert re.search(r"^counter +2 +3 +90%", result.out, re.MULTILINE)
@@ -460,8 +456,7 @@ def test_a_replica_that_has_finished_before_the_others_stands_still():
 
 
 def test_a_job_without_busy_times_gets_no_verdict(run):
-    result = run("advise", "flink", CAPTURES / "no_busy_time_1_14.zip")
-    assert result.code == 0, result.err
+    result = run("advise", "flink", CAPTURES / "no_busy_time_1_14.zip").ended(0)
     words = " ".join(result.out.split())
     assert re.search(r"^Flat Map -> Sink.* 1 +1 +unknown +unknown .* unknown *$", result.out, re.MULTILINE)
     assert "unknown: of no operator it is known how busy it is" in words

@@ -65,8 +65,7 @@ def workers(migrate: Migrate, number=0):
 
 
 def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(sent):
-    result = sent("--plan", sent.file, "--pace", 10_000)
-    assert result.code == 0, result.err
+    result = sent("--plan", sent.file, "--pace", 10_000).ended(0)
     assert re.search(r"0 +count 4: 0 → 2; count 9: 1 → 2 +2 +2,000 +0.02", result.out)
     assert re.search(r"2 +count 10–11: 1 → 2 +2 +2,000 +0.12", result.out)
     assert "5 tasks in 3 steps, 5,000 bytes, about 0.24 s at 10,000 bytes/s" in result.out
@@ -90,8 +89,7 @@ def test_senders_wait_for_their_pace_after_a_piece_and_so_delay_the_next_task():
 
 
 def test_a_plan_is_sent_and_followed_until_its_tasks_are_where_it_leads(sent):
-    result = sent("--plan", sent.file, "--apply", "--pace", 10_000)
-    assert result.code == 0, result.err
+    result = sent("--plan", sent.file, "--apply", "--pace", 10_000).ended(0)
     assert workers(sent) == AFTER
     assert "is done: 5 tasks in 3 steps" in result.out
     assert [entry["kind"] for entry in sent.entries()] == ["plan", "step", "step", "step", "done"]
@@ -110,9 +108,7 @@ def test_tasks_spread_over_the_key_groups_of_their_worker(sent):
 def test_the_same_command_finds_nothing_to_do_afterwards(sent):
     sent("--plan", sent.file, "--apply")
     before = sent.log.read_text()
-    result = sent("--plan", sent.file, "--apply")
-    assert result.code == 0
-    assert "nothing moves" in result.out
+    assert "nothing moves" in sent("--plan", sent.file, "--apply").ended(0).out
     assert sent.log.read_text() == before
 
 
@@ -128,8 +124,7 @@ def test_over_a_network(sent, monkeypatch):
 @pytest.mark.parametrize("job_after_kill", [None, "cd" * 16])
 def test_a_job_that_restarts_is_waited_for(sent, job_after_kill):
     sent.flink.kills, sent.flink.job_after_kill, sent.flink.checkpoint_every = [3], job_after_kill, 1
-    result = sent("--plan", sent.file, "--apply", "--job", sent.flink.job_id)
-    assert result.code == 0, result.err
+    result = sent("--plan", sent.file, "--apply", "--job", sent.flink.job_id).ended(0)
     assert workers(sent) == AFTER
     kinds = [entry["kind"] for entry in sent.entries()]
     assert kinds.count("interrupted") == kinds.count("running again") == 1
@@ -142,8 +137,7 @@ def test_a_job_that_restarts_is_waited_for(sent, job_after_kill):
 def test_a_job_that_goes_back_to_a_checkpoint_repeats_its_steps(sent):
     sent.flink.kills, sent.flink.checkpoint_every = [3], 100
     sent.flink.follow()
-    result = sent("--plan", sent.file, "--apply")
-    assert result.code == 0, result.err
+    sent("--plan", sent.file, "--apply").ended(0)
     assert workers(sent) == AFTER
     assert [entry["done"] for entry in sent.entries("gone back")] == [0]
     assert [entry["step"] for entry in sent.entries("step")] == [0, 1, 0, 1, 2]
@@ -153,8 +147,7 @@ def test_a_job_that_restarts_after_a_plan_has_not_forgotten_that_it_is_done(sent
     sent("--plan", sent.file, "--apply")
     sent.flink.save()
     sent.flink.kill()
-    result = sent("--plan", sent.plan(migration_plan([(0, 1, 0, 1)]), "next.json"), "--apply")
-    assert result.code == 0, result.err
+    sent("--plan", sent.plan(migration_plan([(0, 1, 0, 1)]), "next.json"), "--apply").ended(0)
     assert workers(sent) == [1, *AFTER[1:]]
 
 
@@ -175,8 +168,7 @@ def test_a_job_that_restarts_when_the_plan_is_done_does_not_confuse_who_follows(
 
     clock.sleep = sleep
     options = ("--abort",) if command == "--abort" else ("--plan", slow.file)
-    result = slow(*options, "--apply", clock=clock)
-    assert result.code == 0, result.err
+    slow(*options, "--apply", clock=clock).ended(0)
     assert workers(slow) == (BEFORE if command == "--abort" else AFTER)
 
 
@@ -184,8 +176,7 @@ def test_a_job_that_does_not_come_back_is_given_up_in_one_line(sent):
     sent.flink.kills = [2]
     clock = LiveClock(sent.flink)
     sent.flink.kill = lambda: setattr(sent.flink, "restarting", 10**6)
-    result = sent("--plan", sent.file, "--apply", clock=clock)
-    assert result.code == 2
+    result = sent("--plan", sent.file, "--apply", clock=clock).ended(2)
     assert len(result.err.strip().splitlines()) == 1
     assert "did not run again within 300 s" in result.err
     assert "run the same command again to follow it" in result.err
@@ -194,8 +185,7 @@ def test_a_job_that_does_not_come_back_is_given_up_in_one_line(sent):
 
 def test_a_step_that_hangs_is_given_up_in_one_line(sent):
     sent.flink.refuses = lambda *move: setattr(sent.flink, "stuck", True) or False
-    result = sent("--plan", sent.file, "--apply")
-    assert result.code == 2
+    result = sent("--plan", sent.file, "--apply").ended(2)
     assert "was not installed within 120 s; is a worker overloaded?" in words(result.err)
 
 
@@ -203,8 +193,7 @@ def test_a_step_that_hangs_is_given_up_in_one_line(sent):
 def test_a_command_that_died_goes_on_when_it_is_run_again(sent, waits):
     die(sent, "--plan", sent.file, waits=waits)
     assert sent.log.read_text()
-    result = sent("--plan", sent.file, "--apply")
-    assert result.code == 0, result.err
+    sent("--plan", sent.file, "--apply").ended(0)
     assert workers(sent) == AFTER
     assert sent.log.read_text().count("plan ") == 1
 
@@ -220,8 +209,7 @@ def test_a_method_goes_on_as_well(migrate):
 
 
 def test_a_stop_ends_the_command_and_not_the_plan(sent):
-    result = sent("--plan", sent.file, "--apply", clock=LiveClock(sent.flink, waits_until_stop=2))
-    assert result.code == 130
+    result = sent("--plan", sent.file, "--apply", clock=LiveClock(sent.flink, waits_until_stop=2)).ended(130)
     assert "stopped by SIGTERM; the job goes on with plan" in words(result.err)
     assert sent("--plan", sent.file, "--apply").code == 0
     assert workers(sent) == AFTER
@@ -232,8 +220,7 @@ def test_a_plan_of_somebody_else_is_named(slow):
     other = slow.plan(migration_plan([(0, 1, 0, 1)]), "other.json")
     before = slow.log.read_text()
     for apply in ((), ("--apply",)):
-        result = slow("--plan", other, *apply)
-        assert result.code == 2
+        result = slow("--plan", other, *apply).ended(2)
         assert re.search(r"plan [0-9a-f]{12} is under way, \d of 3 steps done, sent by process \d+ on ", result.err)
         assert "give that plan again to follow it, or --abort to take it back" in result.err
     assert slow.log.read_text() == before
@@ -244,8 +231,7 @@ def test_a_plan_of_somebody_else_is_named(slow):
 def test_an_aborted_plan_is_taken_back(slow, waits, kills, every):
     slow.flink.kills, slow.flink.checkpoint_every = list(kills), every
     die(slow, "--plan", slow.file, waits=waits)
-    result = slow("--abort", "--apply")
-    assert result.code == 0, result.err
+    slow("--abort", "--apply").ended(0)
     assert workers(slow) == BEFORE
     before = slow.log.read_text()
     slow("--abort", "--apply")
@@ -273,8 +259,7 @@ def test_an_abort_is_shown_before(slow):
 def test_a_job_that_reads_another_log_is_noticed_and_the_plan_aborted(sent, tmp_path):
     other = tmp_path / "other.log"
     other.touch()
-    result = sent("--plan", sent.file, "--apply", "--control", other)
-    assert result.code == 2
+    result = sent("--plan", sent.file, "--apply", "--control", other).ended(2)
     assert "did not take plan" in result.err
     assert f"does the job read {other}? It says {sent.log.as_uri()}" in words(result.err)
     assert "abort " in other.read_text()
@@ -286,8 +271,7 @@ def test_moves_that_the_job_refuses_are_no_success(sent):
         return True
 
     sent.flink.refuses = refuse
-    result = sent("--plan", sent.file, "--apply")
-    assert result.code == 2
+    result = sent("--plan", sent.file, "--apply").ended(2)
     assert "5 tasks are not where it leads: somebody else moved them; plan again" in words(result.err)
 
 
@@ -334,8 +318,7 @@ def test_all_operators_move_at_once_by_a_plan_between_taskmanagers(migrate):
     plan = migrate.plan(
         rescale_plan([("count", [4, 8], "tm-a", "tm-b"), ("join", [0, 1], "tm-a", "tm-c")], [("join", [1, 2], "tm-a", "tm-b/1")])
     )
-    result = migrate("--plan", plan, "--apply")
-    assert result.code == 0, result.err
+    migrate("--plan", plan, "--apply").ended(0)
     assert workers(migrate) == [0, 0, 0, 0, 1, 2, 1, 2]
     assert workers(migrate, 1) == [3, 2, 0, 0]
 
@@ -350,8 +333,7 @@ def test_a_task_goes_to_the_worker_with_the_least_work(migrate):
 
 def test_ssm_balances_measured_work(migrate):
     migrate.flink = FakeLive(log=migrate.log, live=[FakeLiveOperator("count", TASKS, rates=dict.fromkeys(range(6), 500.0))])
-    result = migrate("--method", "ssm", "--workers", 3, "--tolerance", 0.25, "--apply", "--max-move-ins", 1)
-    assert result.code == 0, result.err
+    migrate("--method", "ssm", "--workers", 3, "--tolerance", 0.25, "--apply", "--max-move-ins", 1).ended(0)
     work = [sum(500 if task < 6 else 100 for task in range(TASKS) if workers(migrate)[task] == w) for w in range(3)]
     assert max(work) <= 1.25 * 3600 / 3
     assert sum(now != then for now, then in zip(workers(migrate), BEFORE, strict=True)) == len(migrate.entries("step"))
@@ -382,8 +364,7 @@ def test_only_what_happens_while_loads_are_observed_counts(migrate):
 def test_problem_and_plan_are_written_as_other_commands_read_them(migrate):
     out = migrate.folder / "out"
     shown = migrate("--method", "ssm", "--workers", 3, "--max-move-ins", 1, "-o", out).out
-    solved = migrate.run("solve", out / "problem.json")
-    assert solved.code == 0, solved.err
+    migrate.run("solve", out / "problem.json").ended(0)
     again = migrate.folder / "again.json"
     assert migrate.run("plan", out / "problem.json", out / "solution.json", "-o", again, "--max-move-ins", 1).code == 0
     for plan in (again, out / "plan.json"):
@@ -397,8 +378,7 @@ def test_rescale_plans_all_operators_between_workers_at_once(migrate):
     live[0].table = [live[0].group((0, 1)[task % 2]) for task in range(8)]
     migrate.flink = FakeLive(log=migrate.log, live=live)
     out = migrate.folder / "out"
-    result = migrate("--method", "rescale", "--workers", 3, "--tolerance", 0.2, "--apply", "-o", out)
-    assert result.code == 0, result.err
+    migrate("--method", "rescale", "--workers", 3, "--tolerance", 0.2, "--apply", "-o", out).ended(0)
     counts = [[workers(migrate, number).count(worker) for worker in range(3)] for number in range(2)]
     assert max(counts[0]) == 3
     assert counts[1] == [2, 2, 2]
@@ -406,8 +386,7 @@ def test_rescale_plans_all_operators_between_workers_at_once(migrate):
 
 
 def test_oms_prepares_for_later_numbers_of_workers(migrate):
-    result = migrate("--method", "oms", "--workers", 3, "--then", 2, "--then", 3, "--tolerance", 0.5)
-    assert result.code == 0, result.err
+    result = migrate("--method", "oms", "--workers", 3, "--then", 2, "--then", 3, "--tolerance", 0.5).ended(0)
     assert "dry run" in result.out
     assert "goes with --method oms" in migrate("--method", "ssm", "--then", 2).err
 
@@ -419,8 +398,7 @@ def test_a_stored_policy_decides(migrate):
     file = migrate.plan(problem, "problem.json")
     folder = migrate.folder / "policy"
     assert migrate.run("policy", "precompute", file, "--out", folder, "--threads", 1).code == 0
-    result = migrate("--method", "pmc", "--policy", folder, "--workers", 3, "--apply")
-    assert result.code == 0, result.err
+    migrate("--method", "pmc", "--policy", folder, "--workers", 3, "--apply").ended(0)
     assert max(map(workers(migrate).count, range(3))) <= 1.5 * 12 / 3
     migrate.flink.live[0] = FakeLiveOperator("count", 8)
     assert "is a policy for 12 tasks, and count has 8" in words(migrate("--method", "pmc", "--policy", folder).err)

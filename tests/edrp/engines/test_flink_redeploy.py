@@ -39,8 +39,7 @@ def requests(flink):
 def test_replicas_and_places_change_by_a_savepoint(watch, redeploy):
     flink = busy()
     flink.named("Sink: writer").node = "tm-b"
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    result = redeploy(flink, "--rounds", 2).ended(0)
     assert requests(flink) == ["checkpoints", "stop", "run"]
     body = flink.sent[-1][2]
     assert body["savepointPath"] == "s3://bucket/savepoints/savepoint-1"
@@ -72,8 +71,7 @@ def reasons(watch):
 def test_a_plan_that_is_refused_runs_as_before(watch, redeploy):
     flink = busy()
     flink.before["POST", "/run"] = lambda: 500
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 2).ended(0)
     assert requests(flink) == ["checkpoints", "stop", "run"]  # the second request to run; the first was refused
     assert flink.named("counter").replicas == 1
     assert "the new plan was refused; the job runs as before" in reasons(watch)[0]
@@ -90,8 +88,7 @@ def test_a_plan_that_finds_no_slots_is_given_up_and_the_job_runs_as_before(watch
     """Another job has taken the slots while this one was stopped."""
     flink = busy()
     flink.runnable = lambda body: counters(body, flink) == 1
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    result = redeploy(flink, "--rounds", 2).ended(0)
     assert watch.steps()[-6:] == ["run", "started", "cancelling", "run", "started", "failed"]
     assert [counters(body, flink) for _, path, body in flink.sent if path.endswith("/run")] == [2, 1]
     assert [method for method, _, _ in flink.sent].count("PATCH") == 1
@@ -112,8 +109,7 @@ def test_a_plan_that_ends_at_once_is_given_up_too(watch, redeploy):
         return True
 
     flink.runnable = end
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 2).ended(0)
     assert "the new plan did not run (job 'words' is FAILED" in reasons(watch)[0]
     assert (flink.state, flink.named("counter").replicas) == ("RUNNING", 1)
     assert "PATCH" not in [method for method, _, _ in flink.sent]
@@ -121,32 +117,15 @@ def test_a_plan_that_ends_at_once_is_given_up_too(watch, redeploy):
 
 def test_a_job_that_waits_for_its_old_slots_is_said_to(watch, redeploy):
     flink = busy(runnable=lambda body: False)
-    result = redeploy(flink, "--rounds", 1)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 1).ended(0)
     assert f"({flink.job_id}, from savepoint s3://bucket/savepoints/savepoint-1) was started, and runs once" in reasons(watch)[0]
     assert flink.state == "RUNNING"
-
-
-def test_a_watch_that_was_killed_while_it_went_back_says_how_to_start_the_job(watch, redeploy):
-    flink = busy()
-    flink.runnable = lambda body: counters(body, flink) == 1
-
-    def kill():
-        raise KeyboardInterrupt
-
-    flink.before["PATCH", ""] = lambda: setattr(watch.clock, "during", kill)
-    assert redeploy(flink).code == 130
-    assert watch.steps()[-1] == "cancelling"
-    result = redeploy(flink)
-    assert result.code == 2
-    assert "stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in words(result.err)
 
 
 def test_slots_that_another_job_takes_in_the_meantime_keep_the_job_running(watch, redeploy):
     flink = busy()
     flink.before["POST", "/checkpoints"] = lambda: flink.taken.update({"tm-a": 7, "tm-b": 8})
-    result = redeploy(flink, "--rounds", 1)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 1).ended(0)
     assert "the plan needs 2 slots; the job has 1, and 0 are free; start TaskManagers; nothing was changed" in reasons(watch)[0]
     assert requests(flink) == ["checkpoints"]
 
@@ -160,8 +139,7 @@ def test_a_job_that_started_without_an_answer_is_found(watch, redeploy):
         return HANG_UP
 
     flink.before["POST", "/run"] = run_silently
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 2).ended(0)
     assert watch.steps()[-2:] == ["read back", "done"]
     assert watch.steps().count("run") == 1
 
@@ -169,12 +147,10 @@ def test_a_job_that_started_without_an_answer_is_found(watch, redeploy):
 def test_a_job_that_does_not_start_again_is_never_forgotten(watch, redeploy):
     flink = busy()
     flink.before["POST", "/run"] = lambda: HANG_UP
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 2
+    result = redeploy(flink, "--rounds", 2).ended(2)
     assert "stopped with savepoint s3://bucket/savepoints/savepoint-1" in words(result.err)
     assert "curl -sS -X POST" in words(result.err)
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 2
+    result = redeploy(flink, "--rounds", 2).ended(2)
     assert "'words' was stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in words(result.err)
 
 
@@ -185,8 +161,7 @@ def test_a_savepoint_that_fails_leaves_the_job_alone(watch, redeploy):
             return failure if path == self.savepoint else super().answer(path)
 
     flink = busy(kind_of=Failing)
-    result = redeploy(flink, "--rounds", 2)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 2).ended(0)
     assert "the savepoint failed (CheckpointException)" in reasons(watch)[0]
     assert "run" not in requests(flink)
 
@@ -210,31 +185,30 @@ def test_a_signal_in_between_waits_until_the_job_runs_again(watch, redeploy):
     flink = busy()
     clock = FakeClock(flink)
     flink.before["POST", "/stop"] = lambda: clock.stop("SIGTERM")
-    result = redeploy(flink, clock=clock)
-    assert result.code == 0, result.err
+    result = redeploy(flink, clock=clock).ended(0)
     assert watch.steps()[-1] == "done"
     assert flink.state == "RUNNING"
     assert "Stopped (SIGTERM) after 1 observations" in result.out
 
 
-def test_a_watch_that_was_killed_in_between_says_where_the_savepoint_is(watch, redeploy):
+@pytest.mark.parametrize("step", ["run", "cancelling"])
+def test_a_watch_that_was_killed_in_between_says_where_the_savepoint_is(watch, redeploy, step):
+    """In between, or while it goes back to the old numbers."""
     flink = busy()
-
-    def kill():
-        raise KeyboardInterrupt
-
-    flink.before["POST", "/run"] = lambda: setattr(watch.clock, "during", kill) or HANG_UP
+    if step == "run":
+        flink.before["POST", "/run"] = lambda: watch.kill() or HANG_UP
+    else:
+        flink.runnable = lambda body: counters(body, flink) == 1
+        flink.before["PATCH", ""] = watch.kill
     assert redeploy(flink).code == 130
-    assert watch.steps()[-1] == "run"
-    result = redeploy(flink)
-    assert result.code == 2
-    assert "stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in words(result.err)
+    assert watch.steps()[-1] == step
+    said = words(redeploy(flink).ended(2).err)
+    assert "stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in said
 
 
 def test_a_cluster_that_runs_other_numbers_is_said_and_left_alone(watch, redeploy):
     flink = busy(obeys=lambda replicas: 1)
-    result = redeploy(flink, "--rounds", 1)
-    assert result.code == 0, result.err
+    redeploy(flink, "--rounds", 1).ended(0)
     assert "operator counter was to run 2 on tm-a, and runs 1 on tm-a" in reasons(watch)[0]
 
 
@@ -284,7 +258,5 @@ NEEDS = [((), "--program JAR_ID"), (("--program", JAR), "--savepoints FOLDER")]
 @pytest.mark.parametrize(("options", "missing"), NEEDS, ids=[missing for _, missing in NEEDS])
 def test_nothing_is_stopped_that_could_not_be_started(watch, options, missing):
     flink = busy()
-    result = watch(flink, "--apply", "redeploy", *LIMITS, *options)
-    assert result.code == 2
-    assert missing in words(result.err)
+    assert missing in words(watch(flink, "--apply", "redeploy", *LIMITS, *options).ended(2).err)
     assert not flink.asked

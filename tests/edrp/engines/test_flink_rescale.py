@@ -23,8 +23,7 @@ def requests(flink):
 def test_a_rescale_is_followed_by_a_checkpoint_and_read_back(watch):
     """One before it would not count: Flink waits for the next, and then replays all since the last."""
     flink = busy()
-    result = watch(flink, *RESCALE, "--rounds", 2)
-    assert result.code == 0, result.err
+    result = watch(flink, *RESCALE, "--rounds", 2).ended(0)
     assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
     assert flink.sent[0][2][flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
     assert watch.steps() == ["begin", "requirements", "checkpoint", "read back", "done"]
@@ -56,8 +55,7 @@ def failed(watch, result, *said):
 def test_checkpoints_are_triggered_until_one_counts(watch):
     """Slots come late, or Flink waits after the rescale before: then what came before is no use."""
     flink = busy(slots_after=3.0)
-    result = watch(flink, *RESCALE, "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *RESCALE, "--rounds", 1).ended(0)
     assert watch.steps()[-1] == "done"
     assert 2 < requests(flink).count(("POST", "checkpoints")) < 8
     assert flink.replayed == [pytest.approx(0.5)]
@@ -73,24 +71,21 @@ def test_other_jobs_of_the_cluster_do_not_tell_whether_this_one_is_rescaled(watc
             return found
 
     flink = Shared(offered=lambda seconds: 180.0)
-    result = watch(flink, *RESCALE, "--job", flink.job_id, "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *RESCALE, "--job", flink.job_id, "--rounds", 1).ended(0)
     assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
 
 
 def test_numbers_that_change_places_are_seen_by_operator(watch):
     """As many replicas in all as before: the sum, which is told at once, does not show it."""
     flink = busy(operators=word_count(parser={"replicas": 2}))
-    result = watch(flink, *RESCALE, "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *RESCALE, "--rounds", 1).ended(0)
     assert [flink.named(name).replicas for name in ("parser", "counter")] == [1, 2]
     assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
 
 
 def test_checkpoints_that_fail_leave_the_rescale_to_flink_and_are_said(watch):
     flink = busy(failing=True)
-    result = watch(flink, *RESCALE, "--rounds", 1)
-    assert result.code == 0, result.err
+    result = watch(flink, *RESCALE, "--rounds", 1).ended(0)
     assert watch.steps()[-1] == "done"
     assert flink.replayed[0] > flink.max_delay
     assert "the checkpoint failed (CheckpointException)" in words(result.out)
@@ -104,8 +99,7 @@ def unsure(**changes):
 
 def test_after_a_checkpoint_that_failed_one_has_to_succeed_first(watch):
     flink = unsure()
-    result = watch(flink, *RESCALE, "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *RESCALE, "--rounds", 1).ended(0)
     assert requests(flink) == [("POST", "checkpoints"), ("PUT", "resource-requirements"), ("POST", "checkpoints")]
     assert watch.steps()[-1] == "done"
 
@@ -169,9 +163,7 @@ def test_a_job_that_vanishes_while_it_is_changed_ends_the_watch(watch):
         return 404
 
     flink.before["PUT", "/resource-requirements"] = vanish
-    result = watch(flink, *RESCALE, "--rounds", 3)
-    assert result.code == 2
-    assert "the job has vanished" in words(result.err)
+    assert "the job has vanished" in words(watch(flink, *RESCALE, "--rounds", 3).ended(2).err)
     assert watch.steps()[-1] == "failed"
 
 
@@ -205,8 +197,7 @@ def test_a_throughput_that_stays_below_is_rolled_back_once(watch):
         flink.named("counter").service_rate = 60.0 if replicas["counter"] > 1 else 200.0
 
     flink.rescale = slow_down
-    result = watch(flink, *RESCALE, "--rounds", 8)
-    assert result.code == 0, result.err
+    result = watch(flink, *RESCALE, "--rounds", 8).ended(0)
     assert puts(flink)[:2] == [2, 1]
     below = [entry["below"] for entry in watch.entries("outcome")]
     assert below[:2] == [True, True]
@@ -256,8 +247,7 @@ def test_floor_and_ceiling_hold(watch):
     assert puts(flink) in ([], [3])
     flink = busy(offered=lambda seconds: 300.0)
     clock = FakeClock(flink, start=1.8e9)
-    result = watch(flink, "--apply", "rescale", *LIMITS[:4], "--replicas", "1:1", "--rounds", 1, clock=clock)
-    assert result.code == 0
+    result = watch(flink, "--apply", "rescale", *LIMITS[:4], "--replicas", "1:1", "--rounds", 1, clock=clock).ended(0)
     assert "raise max_replicas" in words(result.out)
     assert not flink.sent
 
@@ -292,8 +282,7 @@ def test_reactive_mode_is_said_before_anything_is_asked_for(watch):
     flink = busy()
     flink.instead["/config"] = {"flink-version": "2.3.0", "features": {"web-rescale": False}}
     flink.instead["/jobmanager/config"] = [{"key": "scheduler-mode", "value": "reactive"}]
-    result = watch(flink, *RESCALE, "--rounds", 1)
-    assert result.code == 0, result.err
+    result = watch(flink, *RESCALE, "--rounds", 1).ended(0)
     assert "replicas follow the slots (reactive mode)" in words(result.out)
     assert "Flink refuses to be asked for others" in words(result.out)
     assert not flink.sent
@@ -309,9 +298,7 @@ def test_counters_that_run_back_are_no_rates(watch):
             return answer
 
     flink = Back(offered=lambda seconds: 180.0 if seconds > 60 else 100.0)
-    result = watch(flink, *RESCALE, "--rounds", 2)
-    assert result.code == 0, result.err
-    assert "ran back without a restart" in words(result.out)
+    assert "ran back without a restart" in words(watch(flink, *RESCALE, "--rounds", 2).ended(0).out)
     assert not flink.sent
 
 
@@ -319,9 +306,7 @@ def test_a_stop_before_the_request_changes_nothing(watch):
     flink = unsure()
     clock = FakeClock(flink)
     flink.before["POST", "/checkpoints"] = lambda: clock.stop("SIGTERM")
-    result = watch(flink, *RESCALE, clock=clock)
-    assert result.code == 0, result.err
-    failed(watch, result, "stopped by SIGTERM; nothing was changed")
+    failed(watch, watch(flink, *RESCALE, clock=clock), "stopped by SIGTERM; nothing was changed")
     assert not puts(flink)
 
 
@@ -329,20 +314,15 @@ def test_a_stop_after_the_request_waits_until_it_is_read_back(watch):
     flink = busy()
     clock = FakeClock(flink)
     flink.before["PUT", "/resource-requirements"] = lambda: clock.stop("SIGINT")
-    result = watch(flink, *RESCALE, clock=clock)
-    assert result.code == 0, result.err
+    result = watch(flink, *RESCALE, clock=clock).ended(0)
     assert watch.steps()[-2:] == ["read back", "done"]
     assert "Stopped (SIGINT) after 1 observations" in result.out
 
 
 def test_a_watch_that_was_killed_in_between_is_said(watch):
     flink = busy()
-
-    def kill():
-        raise KeyboardInterrupt
-
     flink.obeys = lambda replicas: 1  # so that it has to wait
-    flink.before["PUT", "/resource-requirements"] = lambda: setattr(watch.clock, "during", kill)
+    flink.before["PUT", "/resource-requirements"] = watch.kill
     assert watch(flink, *RESCALE).code == 130
     assert watch.steps()[-1] == "requirements"
     result = watch(flink, *RESCALE, "--rounds", 1)

@@ -16,8 +16,7 @@ from edrp.engines.watch_journal import WatchJournal
 
 def test_a_dry_run_advises_and_changes_nothing(watch):
     flink = FakeEngine(offered=lambda seconds: 100 + seconds / 2)
-    result = watch(flink, "--rounds", 3)
-    assert result.code == 0, result.err
+    result = watch(flink, "--rounds", 3).ended(0)
     assert "dry run, nothing is changed" in result.out
     assert "1: 125.097 tuples/s" in result.out
     assert "counter 1 → 2 (46% busy" in result.out
@@ -86,8 +85,7 @@ def test_the_journal_of_another_job_is_refused(watch):
 
     watch(FakeEngine(), "--rounds", 1)
     other = Other()
-    result = watch(other, "--rounds", 1, "--job", JOB, clock=FakeClock(other, start=1.8e9))
-    assert result.code == 2
+    result = watch(other, "--rounds", 1, "--job", JOB, clock=FakeClock(other, start=1.8e9)).ended(2)
     assert "the journal is of job 'words', and this is 'clicks'" in words(result.err)
 
 
@@ -96,17 +94,14 @@ def test_a_line_that_was_cut_off_is_dropped_and_said(watch):
     watch(flink, "--rounds", 1)
     whole = watch.journal.read_bytes()
     watch.journal.write_bytes(whole[:-20])
-    result = watch(flink, "--rounds", 1)
-    assert result.code == 0
-    assert "last line was cut off" in words(result.err)
+    assert "last line was cut off" in words(watch(flink, "--rounds", 1).ended(0).err)
     assert len(watch.entries("observation")) == 2
 
 
 def test_a_damaged_line_is_refused(watch):
     watch(FakeEngine(), "--rounds", 1)
     watch.journal.write_bytes(watch.journal.read_bytes().replace(b"125", b"126").replace(b"keep", b"move"))
-    result = watch(FakeEngine(), "--rounds", 1)
-    assert result.code == 2
+    result = watch(FakeEngine(), "--rounds", 1).ended(2)
     assert "line 3 is damaged" in words(result.err)
     assert "name a new journal" in words(result.err)
 
@@ -127,8 +122,7 @@ def test_two_watches_do_not_share_a_journal(watch):
 def test_a_clock_that_runs_back_is_said(watch):
     flink = FakeEngine()
     watch(flink, "--rounds", 1)
-    result = watch(flink, "--rounds", 1, clock=FakeClock(flink, start=1_600_000_000.0))
-    assert result.code == 2
+    result = watch(flink, "--rounds", 1, clock=FakeClock(flink, start=1_600_000_000.0)).ended(2)
     assert "ahead of this clock" in words(result.err)
 
 
@@ -140,8 +134,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said[0] for _, said in REFUSED])
 def test_what_cannot_be_watched_is_said_in_one_line(watch, changes, said):
-    result = watch(FakeEngine(**changes), "--rounds", 1)
-    assert result.code == 2
+    result = watch(FakeEngine(**changes), "--rounds", 1).ended(2)
     assert len(result.err.strip().splitlines()) == 1
     assert all(word in words(result.err) for word in said)
 
@@ -157,16 +150,13 @@ NEEDS = [
 @pytest.mark.parametrize(("options", "missing"), NEEDS, ids=[missing for _, missing in NEEDS])
 def test_nothing_is_applied_without_limits(watch, options, missing):
     flink = FakeEngine()
-    result = watch(flink, "--apply", "rescale", *options)
-    assert result.code == 2
-    assert missing in words(result.err)
+    assert missing in words(watch(flink, "--apply", "rescale", *options).ended(2).err)
     assert not flink.asked
 
 
 def test_every_operator_that_may_change_needs_a_floor_and_a_ceiling(watch):
     limits = ("--apply", "rescale", "--max-downtime", "2", "--cooldown", "60", "--rounds", "1")
-    result = watch(FakeEngine(), *limits, "--replicas", "counter=1:4")
-    assert result.code == 2
+    result = watch(FakeEngine(), *limits, "--replicas", "counter=1:4").ended(2)
     assert "operator parser: has no floor and ceiling" in words(result.err)
     operators = word_count(parser={"name": "it's; parser"}, counter={"inputs": (("it's; parser", "HASH"),)})
     named = FakeClock(FakeEngine(operators), start=1.75e9)
@@ -180,8 +170,7 @@ def test_every_operator_that_may_change_needs_a_floor_and_a_ceiling(watch):
 
 def test_another_machine_needs_to_be_allowed(run, tmp_path):
     address = "http://jobmanager.invalid:8081"
-    result = run("watch", "flink", "--rest", address, "--journal", tmp_path / "run.jsonl", *RESCALE)
-    assert result.code == 2
+    result = run("watch", "flink", "--rest", address, "--journal", tmp_path / "run.jsonl", *RESCALE).ended(2)
     assert "--allow-remote" in words(result.err)
     result = run("watch", "flink", "--rest", address, "--journal", tmp_path / "run.jsonl", *RESCALE, "--allow-remote")
     assert "cannot be reached" in words(result.err)
@@ -196,9 +185,7 @@ def test_what_fails_in_between_is_tried_again(watch):
         flink.instead = {ROOT: 503} if 90 < flink.seconds < 120 else {}
 
     clock.during = fail
-    result = watch(flink, "--rounds", 3, clock=clock)
-    assert result.code == 0, result.err
-    assert "HTTP 503" in words(result.out)
+    assert "HTTP 503" in words(watch(flink, "--rounds", 3, clock=clock).ended(0).out)
     assert [entry["kind"] for entry in watch.entries()].count("error") == 1
     assert len(watch.entries("observation")) == 2
 
@@ -207,9 +194,7 @@ def test_a_job_that_vanishes_ends_the_watch(watch):
     flink = FakeEngine()
     clock = FakeClock(flink)
     clock.during = lambda: flink.instead.update({ROOT: 404} if flink.seconds > 90 else {})
-    result = watch(flink, "--rounds", 5, clock=clock)
-    assert result.code == 2
-    assert "vanished" in words(result.err)
+    assert "vanished" in words(watch(flink, "--rounds", 5, clock=clock).ended(2).err)
     assert watch.entries()[-1]["kind"] == "error"
 
 
@@ -232,8 +217,7 @@ def test_signals_end_the_watch_with_a_whole_journal(watch, number):
                 if flink.seconds > 90:
                     os.kill(os.getpid(), number)
 
-    result = watch(flink, clock=Clock())
-    assert result.code == 0, result.err
+    result = watch(flink, clock=Clock()).ended(0)
     assert f"Stopped ({signal.Signals(number).name}) after 1 observations" in result.out
     assert watch.entries()[-1]["kind"] == "stop"
 

@@ -47,8 +47,7 @@ def engine(hour, rate=day_rate, **changes):
 
 def test_it_changes_in_the_night_before_the_morning(watch, history):
     flink = engine(5.87)
-    result = watched(watch, history(), flink, 5.87, "--late-price", 1, rounds=5)
-    assert result.code == 0, result.err
+    result = watched(watch, history(), flink, 5.87, "--late-price", 1, rounds=5).ended(0)
     assert "wait: counter 1 → 2 is planned for 06:00; a change now costs" in result.out
     assert "change: counter 1 → 2 is best until 17:" in result.out, result.out
     begin, done = (entry for entry in watch.entries("action") if entry["step"] in ("begin", "done"))
@@ -165,14 +164,12 @@ REFUSED = [
 def test_options_that_do_not_fit_are_refused(watch, history, options, said):
     path = history(rows=[(START - 2 * STEP, 60.0), (START - STEP, 60.0)])
     flink = engine(0)
-    result = watch(flink, *(path if option == "HISTORY" else option for option in options))
-    assert result.code == 2
+    result = watch(flink, *(path if option == "HISTORY" else option for option in options)).ended(2)
     assert said in words(result.err)
     assert not flink.asked
 
 
 def test_a_history_of_the_future_is_refused(watch, history):
     flink = engine(0)
-    result = watch(flink, "--decide", "day", "--history", history(), clock=FakeClock(flink, start=START - 86400))
-    assert result.code == 2
+    result = watch(flink, "--decide", "day", "--history", history(), clock=FakeClock(flink, start=START - 86400)).ended(2)
     assert "ahead of this clock" in words(result.err)

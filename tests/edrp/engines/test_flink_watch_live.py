@@ -39,8 +39,7 @@ def busiest_over_mean(flink):
 
 def test_an_uneven_operator_is_balanced_while_it_runs(watch, cluster):
     flink = cluster(rate=230.0)
-    result = watch(flink, *LIVE, "--rounds", 3)
-    assert result.code == 0, result.err
+    result = watch(flink, *LIVE, "--rounds", 3).ended(0)
     assert busiest_over_mean(flink) <= 1.2
     assert re.search(r"tasks? of count move", words(result.out)), result.out
     advice = watch.entries("advice")[0]
@@ -64,8 +63,7 @@ def test_what_was_predicted_of_the_balance_comes_true(watch, cluster):
 
 def test_too_much_for_two_workers_is_given_to_three(watch, cluster):
     flink = cluster(weights=(1.0,) * 12, rate=350.0)
-    result = watch(flink, *LIVE, "--rounds", 1)
-    assert result.code == 0, result.err
+    result = watch(flink, *LIVE, "--rounds", 1).ended(0)
     assert sorted(flink.count.workers.count(worker) for worker in range(3)) == [4, 4, 4]
     assert watch.entries("advice")[0]["changes"] == {"count": [2, 3]}
     assert "applying: done" in result.out
@@ -74,23 +72,20 @@ def test_too_much_for_two_workers_is_given_to_three(watch, cluster):
 
 def test_a_worker_too_many_gives_its_tasks_away(watch, cluster):
     flink = cluster(weights=(1.0,) * 12, rate=100.0)
-    result = watch(flink, *LIVE, "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *LIVE, "--rounds", 1).ended(0)
     assert len(set(flink.count.workers)) == 1
 
 
 @pytest.mark.parametrize(("bounds", "workers"), [("count=1:2", 2), ("count=1:9", 3)])
 def test_no_more_workers_than_the_bounds_and_the_job_allow(watch, cluster, bounds, workers):
     flink = cluster(weights=(1.0,) * 12, rate=390.0)
-    result = watch(flink, "--apply", "live", *LIMITS[:4], "--replicas", bounds, "--rounds", 2)
-    assert result.code == 0, result.err
+    watch(flink, "--apply", "live", *LIMITS[:4], "--replicas", bounds, "--rounds", 2).ended(0)
     assert len(set(flink.count.workers)) == workers
 
 
 def test_a_balanced_operator_is_left_alone(watch, cluster):
     flink = cluster(weights=(1.0,) * 12, rate=230.0)
-    result = watch(flink, *LIVE, "--rounds", 2)
-    assert result.code == 0, result.err
+    watch(flink, *LIVE, "--rounds", 2).ended(0)
     assert flink.log.read_text() == ""
     assert [entry["wanted"] for entry in watch.entries("advice")] == [False, False]
 
@@ -98,8 +93,7 @@ def test_a_balanced_operator_is_left_alone(watch, cluster):
 def test_a_task_that_no_plan_divides_is_named_and_stays(watch, cluster):
     """One task has nearly everything to do: no move helps."""
     flink = cluster(weights=(20.0, *[0.1] * 11), rate=180.0)
-    result = watch(flink, *LIVE, "--rounds", 1)
-    assert result.code == 0, result.err
+    result = watch(flink, *LIVE, "--rounds", 1).ended(0)
     assert flink.log.read_text() == ""
     assert watch.entries("advice")[0]["verdict"] == "stuck"
     assert "busy_limit: the busiest worker of count is" in words(result.out)
@@ -136,9 +130,7 @@ def test_what_speaks_against_moves_is_said_and_nothing_is_sent(watch, cluster, p
     flink = cluster(rate=230.0)
     prepare(flink)
     before = flink.log.read_bytes() if flink.log.exists() else b""
-    result = watch(flink, *LIVE, "--pace", 10_000_000, "--rounds", 1)
-    assert result.code == 0, result.err
-    assert why in words(result.out)
+    assert why in words(watch(flink, *LIVE, "--pace", 10_000_000, "--rounds", 1).ended(0).out)
     assert watch.entries("action") == []
     assert (flink.log.read_bytes() if flink.log.exists() else b"") == before
 
@@ -148,9 +140,7 @@ def test_a_job_without_live_operators_is_refused(watch, tmp_path):
     log.touch()
     flink = FakeLive(log=log)
     flink.metrics = lambda: {flink.key(operator.name): {} for operator in flink.operators}
-    result = watch(flink, *LIVE, "--rounds", 1)
-    assert result.code == 2
-    assert "has no live operator" in words(result.err)
+    assert "has no live operator" in words(watch(flink, *LIVE, "--rounds", 1).ended(2).err)
 
 
 def test_limits_of_a_watch_hold(watch, cluster):
@@ -202,8 +192,7 @@ def test_an_operator_without_a_plan_does_not_keep_others_from_theirs(watch, tmp_
     log.touch()
     operators = [FakeLiveOperator("count", 12), FakeLiveOperator("join", 2, rates={0: 700_000.0, 1: 1000.0})]
     flink = FakeBalance(log=log, live=operators, weights=HEAVY, rate=230.0)
-    result = watch(flink, "--apply", "live", *LIMITS[:4], "--replicas", "1:2", "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, "--apply", "live", *LIMITS[:4], "--replicas", "1:2", "--rounds", 1).ended(0)
     (advice,) = watch.entries("advice")
     assert set(advice["moved_tasks"]) == {"count"}
     assert any(why.startswith("join on 2 workers: there is no such plan") for why in advice["broken"])
@@ -211,17 +200,14 @@ def test_an_operator_without_a_plan_does_not_keep_others_from_theirs(watch, tmp_
 
 
 def test_options_of_moves_need_their_mode(watch, cluster):
-    result = watch(cluster(), "--pace", 1000, "--rounds", 1)
-    assert result.code == 2
-    assert "goes with --apply live" in words(result.err)
+    assert "goes with --apply live" in words(watch(cluster(), "--pace", 1000, "--rounds", 1).ended(2).err)
 
 
 def test_tasks_that_are_no_neighbours_move_as_well(watch, cluster):
     flink = cluster(rate=230.0)
     flink.count.table = [flink.count.group(int(task not in (0, 1, 2, 5))) for task in range(12)]
     before = busiest_over_mean(flink)
-    result = watch(flink, *LIVE, "--rounds", 1)
-    assert result.code == 0, result.err
+    result = watch(flink, *LIVE, "--rounds", 1).ended(0)
     assert busiest_over_mean(flink) <= 1.2 < before, result.out
 
 
@@ -230,8 +216,7 @@ def test_operators_that_are_not_live_keep_their_replicas(watch, cluster):
     _, router, count = flink.operators
     flink.operators.insert(2, FakeOperator("parser", service_rate=240.0, inputs=((router.name, "REBALANCE"),)))
     count.inputs = (("parser", "HASH"),)
-    result = watch(flink, *LIVE, "--replicas", "parser=1:4", "--rounds", 1)
-    assert result.code == 0, result.err
+    watch(flink, *LIVE, "--replicas", "parser=1:4", "--rounds", 1).ended(0)
     (advice,) = watch.entries("advice")
     assert "busy_limit: parser is" in " ".join(advice["broken"])
     assert advice["changes"] == {}
@@ -242,8 +227,7 @@ def test_operators_that_are_not_live_keep_their_replicas(watch, cluster):
 def test_a_plan_that_the_job_does_not_carry_out_is_a_failure_and_the_watch_goes_on(watch, cluster):
     flink = cluster(rate=230.0)
     flink.refuses = lambda *move: True
-    result = watch(flink, *LIVE, "--rounds", 2)
-    assert result.code == 0, result.err
+    result = watch(flink, *LIVE, "--rounds", 2).ended(0)
     assert "applying failed: " in words(result.out)
     assert "somebody else moved them" in words(result.out)
     assert [entry["round"] for entry in watch.entries("observation")] == [1, 2]

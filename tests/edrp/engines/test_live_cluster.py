@@ -82,8 +82,7 @@ def test_a_watch_balances_a_real_job(run, tmp_path):
     with LocalFlink(NODES) as flink:
         start_job(flink, tmp_path / "cluster", rate=450.0)
         limits = ("--max-downtime", 60, "--cooldown", 600, "--replicas", "1:3", "--every", 10, "--rounds", 3)
-        result = run("watch", "flink", "--rest", flink.address, "--journal", journal, "--apply", "live", *limits)
-        assert result.code == 0, result.err
+        result = run("watch", "flink", "--rest", flink.address, "--journal", journal, "--apply", "live", *limits).ended(0)
         operators = LiveReader(flink.address, None, SystemClock()).discover().operators
     steps = [entry["step"] for line in journal.read_bytes().splitlines() if "step" in (entry := read_sealed_line(line, FORMAT))]
     assert steps[-1] == "done", result.out

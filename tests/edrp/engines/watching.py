@@ -36,6 +36,15 @@ class Watch:
         entries = [read_sealed_line(line, FORMAT) for line in lines]
         return [entry for entry in entries if kind in (None, entry["kind"])]
 
+    def kill(self) -> None:
+        """Let the command be killed while it waits next."""
+
+        def killed() -> None:
+            raise KeyboardInterrupt
+
+        assert self.clock
+        self.clock.during = killed
+
     def steps(self) -> list[str]:
         """Steps of all changes."""
         return [entry["step"] for entry in self.entries("action")]

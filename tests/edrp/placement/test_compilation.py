@@ -31,16 +31,19 @@ def compiled(monkeypatch) -> Counter:
     return counts
 
 
-@pytest.mark.parametrize("method", ["auto", "eliminate", "highs", "annealing", "greedy", "iterated-local-search"])
-def test_a_deployment_problem_is_compiled_once_in_a_solve(method, compiled):
-    problem = random_problem(FEASIBLE)
-    edrp.solve(problem, method)
-    assert compiled == {id(problem): 1}
+PLACING = ["auto", "eliminate", "highs", "annealing", "greedy", "iterated-local-search"]
+LATENCY_AWARE = ["auto", "column-generation", "highs", "iterated-local-search"]
 
 
-@pytest.mark.parametrize("method", ["auto", "column-generation", "highs", "iterated-local-search"])
-def test_a_latency_aware_problem_is_compiled_once_in_a_solve(method, compiled):
-    problem = random_latency_aware_problem(3)
+@pytest.mark.parametrize(
+    ("draw", "seed", "method"),
+    [
+        *((random_problem, FEASIBLE, method) for method in PLACING),
+        *((random_latency_aware_problem, 3, method) for method in LATENCY_AWARE),
+    ],
+)
+def test_a_problem_is_compiled_once_in_a_solve(draw, seed, method, compiled):
+    problem = draw(seed)
     edrp.solve(problem, method)
     assert compiled == {id(problem): 1}
 

@@ -69,6 +69,11 @@ def written_out(problem: EdrpProblem) -> EdrpProblem:
     return problem.replace(network=listed)
 
 
+def one_stream(network: Network) -> EdrpProblem:
+    application = {"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]}
+    return EdrpProblem(application=application, network=network, weights={"cost": 1.0}, limits={"cost": 1.0})
+
+
 def test_listed_links_come_first_then_what_holds_for_the_zones() -> None:
     network = Network(**ZONED)
     assert (network.delay("a1", "b1"), network.delay("b1", "a1")) == (0.5, 0.5)
@@ -84,12 +89,7 @@ def test_without_a_class_pairs_have_no_link() -> None:
     assert network.link("a2", "b1") is None
     assert network.delay("a2", "b1") == float("inf")
     with pytest.raises(InvalidInstanceError, match=r"no link joins a1 with b2, stray1, stray2; .* but stream x → y may need"):
-        EdrpProblem(
-            application={"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]},
-            network=network,
-            weights={"cost": 1.0},
-            limits={"cost": 1.0},
-        )
+        one_stream(network)
 
 
 def test_links_of_one_zone_need_zones() -> None:
@@ -279,12 +279,7 @@ def test_pairs_without_a_route_are_all_named() -> None:
     links = [{"source": "a", "target": "b", "delay": 1.0}, {"source": "c", "target": "d", "delay": 1.0}]
     network = Network(nodes=[{"name": name} for name in "abcd"], links=links, routed=True)
     with pytest.raises(InvalidInstanceError, match=r"no route joins a, b with c, d, but stream x → y may need one; add links or"):
-        EdrpProblem(
-            application={"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]},
-            network=network,
-            weights={"cost": 1.0},
-            limits={"cost": 1.0},
-        )
+        one_stream(network)
 
 
 def test_zones_describe_no_links_of_a_routed_network() -> None:

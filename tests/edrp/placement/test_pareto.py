@@ -57,8 +57,7 @@ def test_fronts_of_what_is_no_pair_of_metrics_are_refused(metrics, said):
 
 
 def test_the_command_shows_the_front(run, examples):
-    shown = run("front", examples / "contention.json", "cost", "peak_load")
-    assert shown.code == 0
+    shown = run("front", examples / "contention.json", "cost", "peak_load").ended(0)
     assert "Complete: no other deployment" in shown.out
     assert run("front", examples / "word_count.json", "cost", "peak_load").code == 2
     assert "of kind 'migration'" in run("front", examples / "migration.json", "cost", "peak_load").err

@@ -119,6 +119,5 @@ def test_lines_come_also_while_the_job_is_silent(impatient, monkeypatch):
 def test_a_batch_says_in_a_log_how_far_it_is(run, examples, tmp_path, impatient):
     for name in ("word_count", "reconfigure"):
         (tmp_path / f"{name}.json").write_text((examples / f"{name}.json").read_text())
-    result = run("batch", tmp_path, "-m", "greedy", "-j", "1", "-o", tmp_path / "out")
-    assert result.code == 0
+    result = run("batch", tmp_path, "-m", "greedy", "-j", "1", "-o", tmp_path / "out").ended(0)
     assert "solving: 2 of 2 done, 0 failed, 0 running" in result.err

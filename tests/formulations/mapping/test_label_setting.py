@@ -1,7 +1,5 @@
 """Exact mapping: label setting, the program and enumeration agree; bounds are bounds; stopping, refusals, limits met exactly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Certificates of `label-setting`: cheapest maps are certified, and no false claim has a certificate."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Links shared among flows: the program against brute force, the greedy rule and its compiled kernel, bad input."""
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import pairwise
 from typing import Any

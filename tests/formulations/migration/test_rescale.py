@@ -1,7 +1,5 @@
 """The program over ranges finds what brute force finds, and says which limits clash."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

@@ -1,7 +1,5 @@
 """What the rest of a split costs at least, which prunes the listing of alternatives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rules in the exact methods for rescalings: the program over ranges, bounds, and why nothing is feasible."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

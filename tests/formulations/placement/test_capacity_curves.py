@@ -1,7 +1,5 @@
 """Service rates that fall with the number of replicas: every method takes them, and exact ones agree with brute force."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

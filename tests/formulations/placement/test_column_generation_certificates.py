@@ -1,7 +1,5 @@
 """Certificates of `column-generation`: the checker's patterns prove the problem itself, and no false claim passes."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

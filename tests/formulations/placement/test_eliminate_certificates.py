@@ -1,7 +1,5 @@
 """Certificates of `eliminate`: optima are certified, and no false claim has a certificate."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Bounds of `eliminate` hold for every deployment of small problems, not only for optima: none within the cutoff is lost."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels of `eliminate`, here interpreted, on problems of a few hundred deployments: it proves what enumeration finds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proofs over classes of equal nodes equal brute force and the other proofs, and stay valid when they are stopped."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 from itertools import combinations, product

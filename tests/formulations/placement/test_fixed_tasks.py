@@ -1,7 +1,5 @@
 """Given tasks on equal nodes: peak loads are those of an enumeration and of HiGHS, and what cannot be proven has a true bound."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Patterns of given tasks: those that an enumeration finds, and of placements by patterns the best one."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Patterns at given prices: the best of all, bounds that hold however few labels go on, and what some operators alone tell."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

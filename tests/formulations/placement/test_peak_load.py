@@ -1,7 +1,5 @@
 """Peak loads in programs and searches: both faces agree, optima are those of an enumeration, other methods refuse by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from contention import random_contention

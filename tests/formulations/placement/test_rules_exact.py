@@ -1,7 +1,5 @@
 """Exact methods honour rules: optimum and infeasibility are those of an enumeration, by every method and by `auto`."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

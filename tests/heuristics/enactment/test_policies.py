@@ -1,7 +1,5 @@
 """Policies of enactment: the paper's algorithms against values computed by hand, and actions that can always be done."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -177,24 +175,20 @@ def test_nothing_is_scaled_down_in_vain() -> None:
     assert acts(BtuPolicy(BtuParameters()), short) == ["lease host-3 of type small", "place big on host-3"]
 
 
-def test_what_was_scaled_up_is_not_scaled_down_for_a_while() -> None:
-    policy = BtuPolicy(BtuParameters(shared_cooldown=False))
-    a, b = (OperatorState(operator(name)) for name in "ab")
-    late_a, late_b = (replace(monitored, queue=100, durations=LATE) for monitored in (a, b))
-    assert acts(policy, make_state(host("h", {"a": 2, "b": 1}), time=60.0, a=late_a, b=b)) == ["place a on h"]
-    full = host("h", {"a": 3, "b": 1})
-    assert acts(policy, make_state(full, time=180.0, a=a, b=late_b))[0] == "lease host-2 of type small"
-    assert acts(policy, make_state(full, time=240.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
-
-
-def test_any_scale_up_delays_every_scale_down() -> None:
-    policy = BtuPolicy(BtuParameters())
-    a, b = (OperatorState(operator(name)) for name in "ab")
-    late_b = replace(b, queue=100, durations=LATE)
-    assert acts(policy, make_state(host("h", {"a": 2, "b": 1}), time=60.0, a=a, b=late_b)) == ["place b on h"]
-    full = host("h", {"a": 2, "b": 2})
-    assert acts(policy, make_state(full, time=120.0, a=a, b=late_b))[0] == "lease host-2 of type small"
-    assert acts(policy, make_state(full, time=300.0, a=a, b=late_b)) == ["remove a from h", "place b on h"]
+@pytest.mark.parametrize(
+    ("shared", "grown", "full", "soon", "later"),
+    [(False, "a", {"a": 3, "b": 1}, 180.0, 240.0), (True, "b", {"a": 2, "b": 2}, 120.0, 300.0)],
+    ids=["of what was scaled up", "of every operator"],
+)
+def test_a_scale_up_delays_scale_downs_for_a_while(shared: bool, grown: str, full: dict, soon: float, later: float) -> None:
+    policy = BtuPolicy(BtuParameters(shared_cooldown=shared))
+    calm = {name: OperatorState(operator(name)) for name in "ab"}
+    late = {name: replace(monitored, queue=100, durations=LATE) for name, monitored in calm.items()}
+    first = make_state(host("h", {"a": 2, "b": 1}), time=60.0, **{**calm, grown: late[grown]})
+    assert acts(policy, first) == [f"place {grown} on h"]
+    now = {"a": calm["a"], "b": late["b"]}
+    assert acts(policy, make_state(host("h", full), time=soon, **now))[0] == "lease host-2 of type small"
+    assert acts(policy, make_state(host("h", full), time=later, **now)) == ["remove a from h", "place b on h"]
 
 
 def test_the_host_type_that_serves_the_operator_cheapest_is_leased_within_its_limit() -> None:

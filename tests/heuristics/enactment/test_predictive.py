@@ -1,7 +1,5 @@
 """The predictive policy: what it learns, what it decides, and that both hold where nothing is as in the paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

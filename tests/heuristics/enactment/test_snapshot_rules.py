@@ -1,7 +1,5 @@
 """First-fit decreasing and host selection for snapshots of enactment: by hand, against brute force, and where limits bind."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

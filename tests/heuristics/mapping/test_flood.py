@@ -1,7 +1,5 @@
 """The compiled mapping protocol: what its methods find, prove and count; limits, public network and final choice by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The search for replicas, ranges and nodes, and the baselines that it is compared with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rules in the search over key ranges and in its baselines: none returns a deployment that breaks one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The baselines: each rule does what it says, refuses honestly, and reads its parameters with care."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """CAPS keeps its own rule, finds a placement where there is one, and is never better than what `fixed-tasks` proves."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search over counts per operator and node: its bookkeeping, its moves, and what it finds."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, islice, product
 from typing import Any
 

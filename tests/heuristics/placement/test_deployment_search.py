@@ -1,7 +1,5 @@
 """Hill climbing, ant system, hybrid and iterated local search on EDRP problems: moves, replicas more, replicas fewer."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Searches on clusters begin with what is good over classes of equal nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Storm's resource-aware scheduler: small cases worked out by hand, and a plain twin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules of problems: searches and baselines never return a broken one, and a start that breaks one is repaired."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hill climbing, ant system, hybrid and iterated local search on latency-aware problems."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A day of 120 periods of jobs whose capacity was measured by number of replicas, on a cluster with slots and without names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The benchmark: what is compared with what, what is loud, what the report says when there is little to say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -424,16 +422,13 @@ def test_suites_hold_readable_instances_and_registered_methods():
     ],
 )
 def test_bad_input_is_refused_before_any_work(arguments, says, run, tmp_path):
-    result = run("benchmark", *arguments, "--out", tmp_path / "out")
-    assert result.code == 2
-    assert says in result.err
+    assert says in run("benchmark", *arguments, "--out", tmp_path / "out").ended(2).err
     assert not (tmp_path / "out").exists()
 
 
 def test_missing_package_of_the_tables_is_named_before_any_work(monkeypatch, run, tmp_path):
     monkeypatch.setattr(page, "find_spec", lambda name: None if name == "pandas" else object())
-    result = run("benchmark", "--suite", "smoke", "--out", tmp_path / "out")
-    assert result.code == 2
+    result = run("benchmark", "--suite", "smoke", "--out", tmp_path / "out").ended(2)
     assert 'pip install "edrp[report]"' in result.err
     assert not (tmp_path / "out").exists()
     with pytest.raises(BackendUnavailableError):
@@ -483,8 +478,7 @@ def test_command_ends_with_1_when_a_proven_optimum_is_beaten(monkeypatch, run, t
     problems = {f"layered-{seed}": application(seed) for seed in (1, 2)}
     suite = Suite("lies", "two applications", lambda data: problems.items(), ("liar", "highs"))
     monkeypatch.setattr(registry, "SUITES", (suite,))
-    result = run("benchmark", "--suite", "lies", "--jobs", 1, "--out", tmp_path)
-    assert result.code == 1
+    result = run("benchmark", "--suite", "lies", "--jobs", 1, "--out", tmp_path).ended(1)
     assert "defect: liar on layered-" in result.err
     assert "is beaten: highs" in result.err
     assert "Defect:" in words_of(tmp_path / "report.html")

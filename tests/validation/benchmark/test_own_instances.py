@@ -1,7 +1,5 @@
 """`edrp benchmark --instances`: a report on a user's own files; and methods that answer fewer instances than others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -69,8 +67,7 @@ def test_the_automatic_choice_is_among_the_methods_of_every_suite():
 def test_the_command_reports_on_own_files(examples, run, tmp_path):
     files = [examples / "word_count.json", examples / "mapping.json"]
     chosen = ["--method", "auto", "--method", "highs", "--method", "random"]
-    result = run("benchmark", "--instances", *files, *chosen, "--jobs", 1, "--out", tmp_path / "out")
-    assert result.code == 0, result.err
+    result = run("benchmark", "--instances", *files, *chosen, "--jobs", 1, "--out", tmp_path / "out").ended(0)
     assert "kind edrp" in result.out
     assert "kind mapping" in result.out
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")
@@ -122,9 +119,7 @@ def test_what_cannot_be_benchmarked_is_refused_before_any_work(arguments, says, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("none")
-    result = run("benchmark", *arguments, "--out", "out")
-    assert result.code == 2
-    assert says in result.err
+    assert says in run("benchmark", *arguments, "--out", "out").ended(2).err
     assert not (tmp_path / "out").exists()
 
 

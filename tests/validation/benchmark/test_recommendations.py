@@ -1,7 +1,5 @@
 """Which method a benchmark recommends when: what follows from its rows, what is tied, and what is too little to say."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """The live library with faults in it: patches of its sources, compiled into jars of their own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Days of load on clusters of Flink: the day, the policies that control a job, and what is measured of them."""
 
-from __future__ import annotations
-
 import sys
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A short day under every policy on real clusters of Flink: `make test-flink`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -19,8 +17,7 @@ pytestmark = ON_REAL_FLINK
 
 def test_a_short_day_is_run_and_reported(run, tmp_path):
     write_taxi_stream(tmp_path, days=12)  # with days before the one that is drawn
-    result = run("reproduce", "flink", "--data", tmp_path, "--seconds", "40", "-o", tmp_path / "out")
-    assert result.code == 0, result.err
+    run("reproduce", "flink", "--data", tmp_path, "--seconds", "40", "-o", tmp_path / "out").ended(0)
     rows = {row["policy"]: row for row in read_rows([tmp_path / "out" / "rows.jsonl"]).control}
     assert set(rows) == {"static peak", "autoscaler", "watch"}
     assert rows["static peak"]["rescales"] == 0

@@ -1,7 +1,5 @@
 """Timers, times to live, Flink's own rescale and savepoints next to moves, on real clusters: `make test-flink`."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Faults in the live library are caught, each by what makes it matter, and the library stands all of that: `make test-flink`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

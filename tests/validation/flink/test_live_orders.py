@@ -1,7 +1,5 @@
 """Orders of moves: the same tasks in each, in steps that keep what they promise."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

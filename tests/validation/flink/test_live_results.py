@@ -1,7 +1,5 @@
 """What the writer has seen becomes latencies, silences and missing tuples; turns of experiments are complete."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """One change in each way, one order and one burst on real clusters of Flink: `make test-flink`."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

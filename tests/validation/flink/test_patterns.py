@@ -1,7 +1,5 @@
 """The job of frequent patterns without a cluster: its stream, its results, and the reference that counts everything."""
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import combinations
 

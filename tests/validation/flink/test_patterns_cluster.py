@@ -1,7 +1,5 @@
 """The job of frequent patterns on a real cluster of Flink, with moves going on: `make test-flink`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

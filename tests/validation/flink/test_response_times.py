@@ -1,7 +1,5 @@
 """What measures response times after migrations, without a cluster: cells, plans, moves and delays."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fuzzer: what it draws, what it notices, and that a campaign can be stopped and continued."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

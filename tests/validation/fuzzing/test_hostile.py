@@ -1,7 +1,5 @@
 """Inputs that broke the package once, found by mutation: each gets an answer or a clear refusal, by every method of its kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from pathlib import Path

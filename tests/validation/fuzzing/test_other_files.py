@@ -1,7 +1,5 @@
 """Files that users hand in beside instances, mutated: solution documents and certificates get an answer or a refusal."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

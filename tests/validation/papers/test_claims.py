@@ -1,7 +1,5 @@
 """Claims of papers that are written as data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from edrp.report.estimates import Estimate

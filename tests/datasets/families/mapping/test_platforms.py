@@ -1,7 +1,5 @@
 """Platforms and networks of bi-modal networks: what the paper prints of them, pairs of runs, and what cannot be."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import networkx as nx

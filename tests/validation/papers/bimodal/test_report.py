@@ -1,7 +1,5 @@
 """Figs. 7 to 9 of bi-modal networks: statistics, verdicts, what is run, and the page."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """CAPSys side by side: queries and plans of a small folder of the same form, placed, judged and written."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

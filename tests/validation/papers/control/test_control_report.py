@@ -1,7 +1,5 @@
 """Policies on traced days: what they know, what they cost next to the bound, and the report of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

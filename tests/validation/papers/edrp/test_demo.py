@@ -1,7 +1,5 @@
 """The main job, shortened to a few steps and decided by the fastest method there is."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """The hour of EDRP, section 7.2, on ANSNET."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """S-EDRP on a small cluster: EDRP, section 7.3."""
 
-from __future__ import annotations
-
 import io
 import re
 

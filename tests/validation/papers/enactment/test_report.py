@@ -1,7 +1,5 @@
 """Tables 3 to 6 of cost-efficient enactment: the paper's figures, ours beside them, and the verdicts."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import cache

@@ -1,7 +1,5 @@
 """Rows of experiments on clusters of Flink become one report with verdicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -99,8 +97,7 @@ def test_placements_are_ranked_and_the_optimum_is_compared(files):
 
 
 def test_one_command_makes_them_a_report(run, files, tmp_path):
-    result = run("reproduce", "flink", *files, "-o", tmp_path / "out")
-    assert result.code == 0, result.err
+    result = run("reproduce", "flink", *files, "-o", tmp_path / "out").ended(0)
     assert "Load of the machine while days were measured: 1.0 to 6.0." in result.out
     page = (tmp_path / "out" / "report.html").read_text()
     assert all(heading in page for heading in ("Predictions", "Control", "Places"))
@@ -110,8 +107,7 @@ def test_one_command_makes_them_a_report(run, files, tmp_path):
 
 
 def test_experiments_without_rows_are_left_out(run, files):
-    result = run("reproduce", "flink", files[2])
-    assert result.code == 0, result.err
+    result = run("reproduce", "flink", files[2]).ended(0)
     assert "Placements over three sites" in result.out
     assert "autoscaler" not in result.out
 

@@ -1,7 +1,5 @@
 """The table of production topologies, and the bounds that it compares with."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from math import inf

@@ -1,7 +1,5 @@
 """Rows of live migrations become one report with verdicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -149,9 +147,7 @@ def test_orders_of_magnitude_are_judged_in_the_minute_of_the_change():
 
 
 def test_one_command_makes_them_a_report(run, file, tmp_path):
-    result = run("reproduce", "live", file, "-o", tmp_path / "out")
-    assert result.code == 0, result.err
-    assert "Of 12 statements" in result.out
+    assert "Of 12 statements" in run("reproduce", "live", file, "-o", tmp_path / "out").ended(0).out
     page = (tmp_path / "out" / "report.html").read_text()
     assert all(heading in page for heading in ("Against Flink", "What the plan is worth", "At rest", "Fig. 15"))
     assert (tmp_path / "out" / "fig15-live-migration.svg").exists()

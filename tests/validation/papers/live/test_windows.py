@@ -1,7 +1,5 @@
 """Fig. 13: its table, figure and verdicts from rows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -96,9 +94,7 @@ def test_the_figure_has_curves_of_all_methods_but_storm(tmp_path, monkeypatch):
 def test_one_command_makes_them_a_report_and_runs_of_other_scales_are_not_compared(run, tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    result = run("reproduce", "live", file, "-o", tmp_path / "out")
-    assert result.code == 0, result.err
-    assert "Of 8 statements" in result.out
+    assert "Of 8 statements" in run("reproduce", "live", file, "-o", tmp_path / "out").ended(0).out
     assert (tmp_path / "out" / "fig13-response-times.svg").exists()
     assert (tmp_path / "out" / "windows.csv").read_text().count("\n") == 57
     file.write_text("".join(json.dumps(row | {"seconds": 5.0 + row["round"]}) + "\n" for row in rows()))

@@ -1,7 +1,5 @@
 """Timelines of runs agree with the metrics of the runs."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

@@ -1,7 +1,5 @@
 """The mapping protocol of agents: against the compiled flood, over orders of delivery, and with tasks that race."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The fluid job against a simulation in small steps, and the clairvoyant bound against all courses there are."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

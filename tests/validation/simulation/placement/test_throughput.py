@@ -1,7 +1,5 @@
 """Throughput and latency of placements, against hand calculation and queueing theory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
