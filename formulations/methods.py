@@ -14,9 +14,9 @@ from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.core.arguments import check_arguments
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Method, Options, alternative
 from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import MAX_EXPLANATION, NO_REASON, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
@@ -82,7 +82,11 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
     name = next(iter(kind.formulations)) if program is None else program
     if name not in kind.formulations:
         raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}{suggestion(name, kind.formulations)}")
-    formulation: Formulation = kind.builder(name)(problem, name)
+    try:
+        formulation: Formulation = kind.builder(name)(problem, name)
+    except ProblemTooLargeError as error:
+        remedy = error.remedy or alternative(problem, "", error.instead or None)
+        raise ProblemTooLargeError(error.why, remedy) from None
     return formulation
 
 
@@ -190,8 +194,17 @@ METHODS = (
 
 
 def allowed_by(formulation: Formulation) -> Callable[[Floats], bool]:
-    """Whether the evaluator finds no limit broken by the decision of a point, however little it exceeds it."""
-    return lambda values: not formulation.problem.evaluate(formulation.decode(values)).broken
+    """Whether the evaluator finds no limit broken by the decision of a point, however little it exceeds it.
+
+    What contradicts itself passes, so that it is reported.
+    """
+    problem = formulation.problem
+
+    def allowed(values: Floats) -> bool:
+        decision = formulation.decode(values)
+        return not problem.evaluate(decision).broken or bool(problem.inconsistency(decision))
+
+    return allowed
 
 
 SOLVER_OPTIONS = [field.name for field in fields(SolverOptions) if field.name not in ("work_limit", "start", "allowed")]

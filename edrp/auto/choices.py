@@ -159,7 +159,7 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     try:
         compiled = compile_problem(problem)
         if _is_small(problem, compiled):
-            return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem), rule_first=False)
+            return helped_out(problem, get_method("highs", problem.kind).resolve(problem), *_plain_rules(problem), rule_first=False)
         columns = estimated_columns(compiled)
         if on_clusters := _on_clusters(problem, compiled):
             return _portfolio(problem, columns, on_clusters, lambda: _on_any_nodes(problem, compiled))
@@ -175,7 +175,7 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
         return _searches(problem)
     columns = estimated_columns(compile_problem(problem))
     if columns <= SMALL_PROGRAM:
-        return helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem), rule_first=False)
+        return helped_out(problem, get_method("highs", problem.kind).resolve(problem), *_plain_rules(problem), rule_first=False)
     generation = get_method("column-generation", problem.kind)
     return _portfolio(problem, columns, [generation] if generation.refusal(problem) is None else [])
 
@@ -252,7 +252,7 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
     if columns <= SMALL_RANGES:
-        return helped_out(problem, highs, *plain)
+        return helped_out(problem, highs.resolve(problem), *plain)
     first = PortfolioStage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
     bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:

@@ -56,7 +56,6 @@ class Portfolio(Method):
     """
 
     name = "portfolio"
-    exact = True
     summary = "several methods in turn"
 
     def __init__(
@@ -68,6 +67,7 @@ class Portfolio(Method):
         rule_first: bool = True,
     ) -> None:
         self.first, self.rules, self.further, self.rule_first = tuple(stages), tuple(rules), further, rule_first
+        self.exact = any(stage.method.exact for stage in stages)
         self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
 
     @cached_property
@@ -164,7 +164,7 @@ def helped_out(problem: Any, method: Method, *rules: Method, columns: float = in
 
     These are rules, and HiGHS where kernels were not compiled. It also has the first turn if its program has few columns.
     """
-    stages = [PortfolioStage(method.resolve(problem), 1.0)]
+    stages = [PortfolioStage(method, 1.0)]
     if method.name == "highs":
         return Portfolio(stages, rules, rule_first=rule_first)
 

@@ -23,6 +23,7 @@ from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, ProblemTooL
 from edrp.core.files import read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
+from edrp.core.methods import alternative
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
@@ -195,7 +196,7 @@ def _model(source: Path) -> PolicyModel:
             say(errors(), f"{source}: {clash}", "red")
         raise typer.Exit(ExitCode.INFEASIBLE)
     if model.size.memory > memory_limit():
-        raise ProblemTooLargeError(too_many_states(model))
+        raise ProblemTooLargeError(too_many_states(model), alternative(problem, "pmc"))
     return model
 
 

@@ -354,7 +354,7 @@ def test_size_of_the_compact_program_is_known_before_it_is_built(seed: int) -> N
 
 
 def test_exact_search_says_how_many_configurations_are_too_many() -> None:
-    with pytest.raises(UnsupportedProblemError, match=r"reader has more than 10\^\d+ configurations.*annealing"):
+    with pytest.raises(UnsupportedProblemError, match=r"reader has more than 10\^\d+ configurations.*; use highs"):
         edrp.solve(copies(2000, 1000), "eliminate")
 
 
