@@ -149,6 +149,11 @@ def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
     return columns <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
 
 
+def _highs(problem: Any) -> Method:
+    """HiGHS once it was asked whether it takes the problem."""
+    return get_method("highs", problem.kind).resolve(problem)
+
+
 def choose_for_edrp(problem: EdrpProblem) -> Method:
     """`highs` for small programs, `equal-nodes` or `fixed-tasks` for clusters, else `eliminate`; each helps the others out.
 
@@ -159,7 +164,7 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     try:
         compiled = compile_problem(problem)
         if _is_small(problem, compiled):
-            return helped_out(problem, get_method("highs", problem.kind).resolve(problem), *_plain_rules(problem), rule_first=False)
+            return helped_out(problem, _highs(problem), *_plain_rules(problem), rule_first=False)
         columns = estimated_columns(compiled)
         if on_clusters := _on_clusters(problem, compiled):
             return _portfolio(problem, columns, on_clusters, lambda: _on_any_nodes(problem, compiled))
@@ -175,7 +180,7 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
         return _searches(problem)
     columns = estimated_columns(compile_problem(problem))
     if columns <= SMALL_PROGRAM:
-        return helped_out(problem, get_method("highs", problem.kind).resolve(problem), *_plain_rules(problem), rule_first=False)
+        return helped_out(problem, _highs(problem), *_plain_rules(problem), rule_first=False)
     generation = get_method("column-generation", problem.kind)
     return _portfolio(problem, columns, [generation] if generation.refusal(problem) is None else [])
 
@@ -269,12 +274,12 @@ def choose_for_snapshot(problem: EnactmentProblem) -> Method:
     """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
     needed, rule = sum(problem.minimum_instances.values()), get_method("first-fit-decreasing", problem.kind)
     small = needed <= MAX_PROVEN_CONTAINERS
-    return helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
+    return helped_out(problem, _highs(problem), rule) if small else rule.resolve(problem)
 
 
 def choose_for_leasing(problem: LeasingProblem) -> Method:
     """`highs`; under a limit `first-fit-leases` answers where it has nothing in time."""
-    return helped_out(problem, get_method("highs", problem.kind), get_method("first-fit-leases", problem.kind))
+    return helped_out(problem, _highs(problem), get_method("first-fit-leases", problem.kind))
 
 
 MAX_FLOWS_ON_ARCS = 200_000
