@@ -224,7 +224,7 @@ def _portfolio(
         return (search, *turns, PortfolioStage(first, 1.0))
 
     before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
-    program = [] if first.name == "highs" else program_first(problem, columns)
+    program = [] if first.name in ("highs", "fixed-tasks") else program_first(problem, columns)
     stages = [*_first_rule(problem), *program, PortfolioStage(first, before, FIRST_PROOF)]
     repairs = first.name == "highs" and len(problem.rules) > 0  # of what a simple method breaks need kernels, the program none
     return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST and not repairs)

@@ -163,7 +163,7 @@ def solved_exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, sc
             point = result.values[: arrays.objective.size]
             covers = exceeded_covers(arrays, point)
             if not covers and settings.allowed is not None and not settings.allowed(point):
-                covers = point_cover(arrays, point)
+                covers = exceeded_covers(arrays, point, implied=True) or point_cover(arrays, point)
                 if not covers:
                     break
             if not covers:

@@ -18,6 +18,9 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Arrays
 from edrp.core.tolerances import LIMIT_SLACK, SOLVER_GRID
 
+IMPLICATION_ROUNDS = 3
+"""Number of times that bounds of columns are passed on from row to row."""
+
 MAX_ROUNDS = 1000
 """Maximum number of times that a program is solved again; each cuts off another cover of a row."""
 
@@ -66,8 +69,10 @@ class Cover:
     end: Floats
 
 
-def exceeded_covers(arrays: Arrays, point: Floats) -> list[Cover]:
-    """Minimal covers of all rows of integer columns that a point exceeds, and of all rows that are alike, as of equal nodes.
+def exceeded_covers(arrays: Arrays, point: Floats, *, implied: bool = False) -> list[Cover]:
+    """Minimal covers of all rows that the integer columns of a point exceed, and of all rows that are alike, as of equal nodes.
+
+    Columns that may be fractions are taken at the bound that leaves most; `implied`: also at bounds that short rows imply.
 
     Examples
     --------
@@ -82,16 +87,37 @@ def exceeded_covers(arrays: Arrays, point: Floats) -> list[Cover]:
     filled = np.flatnonzero(np.diff(matrix.indptr))
     if not arrays.integer.any() or not filled.size:
         return []
-    point = np.where(arrays.integer, np.round(point), point)
-    terms, starts = matrix.data * point[matrix.indices], matrix.indptr[filled]
-    whole = np.logical_and.reduceat(arrays.integer[matrix.indices], starts)
-    total, largest = np.add.reduceat(terms, starts), np.maximum.reduceat(np.abs(terms), starts)
-    covers: list[Cover] = []
+    starts, covers = matrix.indptr[filled], list[Cover]()
+    lower, upper = _implied_bounds(arrays) if implied else (arrays.lower, arrays.upper)
     for sign, limits in ((1.0, arrays.row_upper[filled]), (-1.0, -arrays.row_lower[filled])):
+        bound = np.where(sign * matrix.data > 0, lower[matrix.indices], upper[matrix.indices])
+        whole = arrays.integer[matrix.indices]
+        terms = sign * matrix.data * np.where(whole, np.round(point[matrix.indices]), bound)
+        total, largest = np.add.reduceat(terms, starts), np.maximum.reduceat(np.abs(terms), starts)
         size = np.where(np.isfinite(limits), np.maximum(np.abs(limits), largest), 0.0)
-        for k in np.flatnonzero(whole & (sign * total - limits > LIMIT_SLACK * size)):
-            covers += _covers(arrays, point, int(filled[k]), sign, float(limits[k]), float(size[k]))
+        with np.errstate(invalid="ignore"):
+            exceeded = np.logical_or.reduceat(whole, starts) & (total - limits > LIMIT_SLACK * size)
+        for k in np.flatnonzero(exceeded & np.isfinite(largest)):
+            part = slice(starts[k], matrix.indptr[filled[k] + 1])
+            rest = float(limits[k] - terms[part][~whole[part]].sum())
+            covers += _covers(arrays, point, int(filled[k]), sign, rest, float(size[k]))
     return covers
+
+
+def _implied_bounds(arrays: Arrays) -> tuple[Floats, Floats]:
+    """Bounds of columns, and those of continuous ones that rows of at most two of them imply, as limits on metrics do."""
+    matrix, lower, upper = arrays.matrix, arrays.lower.copy(), arrays.upper.copy()
+    parts = [slice(*matrix.indptr[row : row + 2]) for row in range(matrix.shape[0])]
+    for _ in range(IMPLICATION_ROUNDS):
+        for row in np.flatnonzero((np.diff(matrix.indptr) > 0) & (np.diff(matrix.indptr) <= 2)).tolist():
+            columns, weights = matrix.indices[parts[row]], matrix.data[parts[row]]
+            if not arrays.integer[columns].any():
+                least, most = np.sort(weights * [lower[columns], upper[columns]], axis=0)
+                others = (least[::-1], most[::-1]) if columns.size == 2 else (0.0, 0.0)
+                ends = (arrays.row_lower[row] - others[1]) / weights, (arrays.row_upper[row] - others[0]) / weights
+                lower[columns] = np.maximum(lower[columns], np.minimum(*ends))
+                upper[columns] = np.minimum(upper[columns], np.maximum(*ends))
+    return lower, upper
 
 
 def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
@@ -116,7 +142,9 @@ def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
 def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, size: float) -> Iterator[Cover]:
     """The minimal cover of a row that a point exceeds, in this row and in all rows like it."""
     columns, weights = _row(arrays, row)
-    weights = sign * weights
+    whole = arrays.integer[columns]
+    columns, weights = columns[whole], sign * weights[whole]
+    point = np.round(point)
     first = np.where(weights > 0, arrays.lower[columns], arrays.upper[columns])
     last = np.where(weights > 0, arrays.upper[columns], arrays.lower[columns])
     room = limit - math.fsum((weights * first).tolist()) + LIMIT_SLACK * size
@@ -130,7 +158,7 @@ def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, 
     reach = first + np.sign(weights) * np.floor(room / np.abs(weights))
     end = np.where(np.isfinite(last), last, reach)
     for other, alike in _rows_alike(arrays, row):
-        yield Cover(other, sign, alike[keep], np.sign(weights[keep]), point[columns[keep]], end[keep])
+        yield Cover(other, sign, alike[whole][keep], np.sign(weights[keep]), point[columns[keep]], end[keep])
 
 
 def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:

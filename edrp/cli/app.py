@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "explain:explain_file",
-        "Explain a deployment or those of a sequence: critical path, cost, changes, limits, rules, and the distance to rivals.",
+        "Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost.",
     ),
     "explore": Command(
         "explore:explore_file", "Write a page for the browser that shows a problem and its solution; it needs no network."

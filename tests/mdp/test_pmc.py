@@ -268,7 +268,7 @@ def test_more_partitions_than_memory_holds_are_refused_by_name_of_what_can():
         transitions=[[0, 1], [1, 0]],
         discount=0.8,
     )
-    with pytest.raises(edrp.errors.UnsupportedProblemError, match=r"partitions of 64 tasks would take .* GiB.*'fitted'"):
+    with pytest.raises(edrp.errors.UnsupportedProblemError, match=r"partitions of 64 tasks would take .* GiB.*use fitted"):
         edrp.solve(problem, "pmc")
 
 

@@ -76,7 +76,7 @@ def test_one_that_cannot_be_computed_is_said_and_stops_no_other(models, tmp_path
     done = {one.name: one for one in precompute_policies({**models, "tight": tight, "large": large}, Threads(1), tmp_path)}
     assert "no partition keeps a tolerance of 0.1 for 2 nodes" in done["tight"].fault
     assert "holds notes.txt and no policy" in done["op 7"].fault
-    assert "fitted" in done["large"].fault
+    assert "lower the tolerance" in done["large"].fault
     assert [name for name, one in done.items() if one.finished] == ["op 14", "op 10"]
     assert not any(one.finished for one in done.values() if one.fault)
 

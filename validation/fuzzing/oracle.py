@@ -168,7 +168,7 @@ def _read_back(solution: Solution) -> None:
 
 def _names_another(problem: Problem, refusal: str) -> bool:
     """Whether a refusal names a method that takes the problem, or says that none does."""
-    named = re.search(r"; use ([\w-]+)", refusal)
+    named = re.search(r"(?:;|, or) use ([\w-]+)", refusal)
     return get_method(named[1], problem.kind).refusal(problem) is None if named else "no method takes" in refusal
 
 

@@ -147,7 +147,7 @@ def test_not_even_force_writes_over_an_input(run, examples, tmp_path, words):
 
 
 def test_a_certificate_that_cannot_be_written_does_not_cost_the_solution(run, instance, tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise UnwritableError("answer.cert", "cannot be written: No space left on device")
 
     monkeypatch.setattr("edrp.cli.solve.write_certificate", refuse)
