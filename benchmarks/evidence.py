@@ -27,20 +27,24 @@ ROWS = [[cell.strip() for cell in row.split("|")] for row in TABLE]
 
 
 def example(name, **changes):
+    """An example of the repository with some fields changed."""
     return edrp.load(HOME / f"examples/{name}.json").replace(**changes)
 
 
 def forbidden(operator, node, **fields):
+    """The rule that keeps an operator off a node."""
     return [{"rule": "forbidden", "name": "away", "operators": [operator], "nodes": [node], **fields}]
 
 
 def latency_aware(family="continuum", size=3, **rule):
+    """A latency-aware placement of a family, with a rule about its first two operators."""
     problem = all_families()["latency-aware"][family].make(size, np.random.default_rng(1))
     names = [operator.name for operator in problem.application.operators]
     return problem.replace(rules=[{"name": "one", "operators": names[:2], **rule}] if rule else [])
 
 
 def with_availability():
+    """The first example with nodes that fail, a weight and a limit of availability."""
     document = json.loads((HOME / "examples/word_count.json").read_text())
     for node in document["network"]["nodes"]:
         node["availability"] = 0.99
@@ -63,12 +67,14 @@ class OneNode:
 
 
 def with_python_rule():
+    """The first example with a rule in Python."""
     edrp.register_rule("one-node", OneNode, replace=True)
     rule = {"rule": "python", "name": "one", "type": "one-node", "parameters": {"operator": "splitter"}}
     return example("word_count", rules=[rule])
 
 
 def rescaling(**fields):
+    """A check problem of kind `rescale`, with a rule if it has fields."""
     problem = get_kind("rescale").check_problems().feasible()["seed 1"]
     operator, node = problem.application.operators[0].name, problem.network.nodes[0].name
     return problem.replace(rules=forbidden(operator, node, **fields) if fields else [])
@@ -118,6 +124,7 @@ PROBLEMS = {
 
 
 def apart_components(problem):
+    """The problem with its first two components on different servers."""
     names = [component.name for component in problem.task.components]
     return problem.replace(rules=[{"rule": "apart", "name": "two", "components": names[:2]}])
 
