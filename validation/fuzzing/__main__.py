@@ -41,7 +41,7 @@ def pairs(
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same problems.")] = 0,
     work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method and way.")] = 2.0,
     feature: Annotated[
-        str, typer.Option(help="Feature or way that all pairs have, such as 'narrow capacity'; default: any.")
+        str, typer.Option(help="Feature that comes alone, such as 'narrow capacity', under every method; default: pairs.")
     ] = "",
 ) -> None:
     """Let features meet in pairs, in every kind of problem, and compare answers with all decisions of tiny problems."""

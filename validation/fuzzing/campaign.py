@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase
 from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
-from edrp.validation.fuzzing.pairs import pair_case, pairs
+from edrp.validation.fuzzing.pairs import alone, pair_case, pairs
 
 HANGING, WAITING = 300.0, 3000.0
 """Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
@@ -47,7 +47,7 @@ class Campaign:
     files : further documents to begin with.
     work_limit : units of work for each method.
     pairs : whether cases are those of pairs of features.
-    feature : the one that all pairs have, "" for all pairs.
+    feature : one that comes alone, in all kinds that have it, under all methods by name; "" for pairs.
     chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
         kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
@@ -132,7 +132,7 @@ def run_chunk(
 def _draw(campaign: Campaign, number: int, count: int, take: Callable[[Case], None]) -> None:
     """Draw the cases of a chunk."""
     if campaign.pairs:
-        among = tuple(pair for pair in pairs() if campaign.feature in ("", *pair))
+        among = alone(campaign.feature) if campaign.feature else pairs()
         for place in range(count):
             take(pair_case(number * campaign.chunk + place, campaign.seed, campaign.work_limit, among))
         return

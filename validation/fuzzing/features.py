@@ -78,7 +78,8 @@ def one_node(document: Document, random: Random) -> None:
     document.update({"host_types": document["host_types"][:1]} if "host_types" in document else {})
     if "network" in document:
         document["network"] |= {"nodes": document["network"]["nodes"][:1], "links": []}
-        document.get("task", {}).update(dict.fromkeys(("source", "delivery"), document["network"]["nodes"][0]["name"]))
+        name = document["network"]["nodes"][0]["name"]
+        document.get("task", {}).update(source=name, delivery=name)
     for operator in _operators(document):
         operator["candidates"] = None
     document.update({field: None for field in ("current", "initial") if isinstance(document.get(field), dict)})
@@ -149,21 +150,28 @@ def cyclic(document: Document, random: Random) -> None:
 
 
 def narrow_capacity(document: Document, random: Random) -> None:
-    """Let up to three needs together exceed a capacity by 1e-12 to 1e-6 of it, or just meet it, in numbers of any size."""
+    """Let up to three needs, or some tasks, exceed a capacity by 1e-12 to 1e-6 of it, or just meet it, in numbers of any size."""
+    excess = float(random.choice([0.0, -1.0, 1.0, 1.0])) * 10.0 ** float(random.uniform(-12, -6))
     network = document.get("network", {})
     homes = [*network.get("nodes", ()), *document.get("host_types", ())]
     parts, flows = document.get("task", {}).get("components", ()), document.get("flows", ())
     sides = ((_operators(document), homes, "resources"), (parts, homes, "capacity"), (flows, network.get("links", ()), "rate"))
     for needing, offering, field in sides:
-        needs, rooms = _amounts(needing, field), _amounts(offering, "bandwidth" if field == "rate" else field)
-        if needs and rooms:
-            scale = 10.0 ** float(random.uniform(0, 12))
+        needs = _amounts(needing, field)
+        rooms = _amounts(offering, "bandwidth" if field == "rate" else field) if needs else []
+        if rooms:
+            scale = 10.0 ** float(random.uniform(0, 12)) / max(holder[name] for holder, name in (*needs, *rooms))
             for holder, name in (*needs, *rooms):
+                holder.pop("total_capacity", None)
                 holder[name] = float(f"{holder[name] * scale:.6g}")
             chosen = random.permutation(len(needs))[: int(random.integers(1, 4))]
-            excess = float(random.choice([0.0, -1.0, 1.0, 1.0])) * 10.0 ** float(random.uniform(-12, -6))
             holder, name = rooms[int(random.integers(len(rooms)))]
             holder[name] = math.fsum(needs[place][0][needs[place][1]] for place in chosen) / (1 + excess)
+    if (work := np.array(document.get("work", 0.0))).any():
+        first, end = np.sort(random.permutation(work.shape[-1] + 1)[:2])
+        held = work[..., first:end].sum(axis=-1) * np.array(document["nodes"]) / np.maximum(work.sum(axis=-1), 1e-300)
+        tolerance = np.maximum(held / (1 + excess) - 1, 0.0)
+        document |= {"work": (10.0 ** random.uniform(0, 12) * work).tolist(), "tolerance": tolerance.tolist()}
 
 
 def _amounts(holders: Iterable[Document], field: str) -> list[tuple[Document, str]]:
@@ -210,16 +218,17 @@ def _add_placement_rule(document: Document, random: Random, penalty: float | Non
     document |= {"network": ruled["network"], "rules": [*document.get("rules", ()), rule]}
 
 
-WITH_OPERATORS = (*DRAWS, *TINY)
+WITH_OPERATORS = (*DRAWS, *(kind for kind in TINY if kind != "link-allocation"))
+PARTITIONED = ("migration", "migration-sequence", "migration-policy")
 FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
-    "one operator": (one_operator, WITH_OPERATORS),
+    "one operator": (one_operator, (*DRAWS, *TINY)),
     "one node": (one_node, WITH_OPERATORS),
-    "zero rates": (zero_rates, (*WITH_OPERATORS, "migration", "migration-sequence", "migration-policy")),
+    "zero rates": (zero_rates, (*WITH_OPERATORS, *PARTITIONED)),
     "no resources": (no_resources, tuple(DRAWS)),
     "peak load": (peak_load, ("edrp", *OVER_TIME, "rescale")),
     "routed network": (routed_network, tuple(DRAWS)),
     "cyclic": (cyclic, ("latency-aware",)),
-    "narrow capacity": (narrow_capacity, WITH_OPERATORS),
+    "narrow capacity": (narrow_capacity, (*DRAWS, *TINY, *PARTITIONED)),
     "scenarios": (scenarios, ("rescale",)),
     "priorities": (priorities, ("edrp",)),
     "current deployment": (current_deployment, tuple(DRAWS)),

@@ -23,8 +23,8 @@ DRAWS_OF_A_PAIR = 20
 PROGRAMS = ("cvxpy", "gurobi", "pyomo", "scip", "scipy")
 """Backends of which one is asked next to HiGHS and the methods of our own."""
 
-Pair = tuple[str, str, str]
-"""A kind, and two features or ways."""
+Pair = tuple[str, ...]
+"""A kind, and two features or ways, or one."""
 
 
 @cache
@@ -36,6 +36,11 @@ def pairs(without: tuple[str, ...] = ()) -> tuple[Pair, ...]:
     )
 
 
+def alone(part: str) -> tuple[Pair, ...]:
+    """A feature or way without another one, for every kind that has it."""
+    return tuple((kind, part) for kind in {**FEATURES, **WAYS}[part][1])
+
+
 def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...] | None = None) -> Case:
     """The case of a number: one of the pair whose turn it is, or of the next one that a document can have.
 
@@ -43,10 +48,10 @@ def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...]
     'edrp: one operator × one node'
     """
     turns = pairs() if among is None else among
-    while True:
-        kind, *parts = turns[number % len(turns)]
+    for turn in range(number, number + len(turns)):
+        kind, *parts = turns[turn % len(turns)]
         for draw in range(DRAWS_OF_A_PAIR):
-            random = np.random.default_rng([seed, number, draw])
+            random = np.random.default_rng([seed, turn, draw])
             document = base_document(kind, int(random.integers(2**20)))
             try:
                 for name in parts:
@@ -57,12 +62,14 @@ def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...]
             except InvalidInstanceError:
                 continue
             ways = tuple(name for name in parts if name in WAYS)
-            return Case(text, _methods(kind, random), work_limit, pair=f"{kind}: {' × '.join(parts)}", ways=ways)
-        number += 1
+            return Case(text, _methods(kind, parts, random), work_limit, pair=f"{kind}: {' × '.join(parts)}", ways=ways)
+    raise ValueError(f"no document can have any of {len(turns)} pairs")
 
 
-def _methods(kind: str, random: np.random.Generator) -> tuple[str, ...]:
-    """`auto`, all exact methods of our own, HiGHS, another backend and a method that proves nothing."""
+def _methods(kind: str, parts: list[str], random: np.random.Generator) -> tuple[str, ...]:
+    """`auto`, exact methods of our own, HiGHS, another backend and a method that proves nothing; all methods for one feature."""
+    if len(parts) == 1:
+        return ("auto", *methods_for(kind))
     exact, others = methods_for(kind, exact=True), methods_for(kind, exact=False)
     programs = [name for name in exact if name in PROGRAMS and name in methods(kind)]
     some = [str(random.choice(names)) for names in (programs, others) if names]

@@ -86,10 +86,7 @@ WAYS: dict[str, tuple[Way, tuple[str, ...]]] = {
     "n_jobs": (lambda problem, file, limit: _batch(problem, limit, n_jobs=2), tuple(kinds())),
     "Spark": (lambda problem, file, limit: _batch(problem, limit, spark=_session()), tuple(kinds())),
     "certificate": (_certificate, tuple(kinds())),
-    "explain": (
-        lambda problem, file, limit: _command("explain", file, "--work-limit", limit),
-        tuple(name for name, kind in kinds().items() if kind.has("explain")),
-    ),
+    "explain": (lambda problem, file, limit: _command("explain", file, "--work-limit", limit), tuple(kinds())),
     "explore": (
         lambda problem, file, limit: _command("explore", file, "--out", file.with_name("page.html"), "--work-limit", limit),
         tuple(kinds()),

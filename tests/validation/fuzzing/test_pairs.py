@@ -11,11 +11,11 @@ from edrp.core.solution import Answer
 from edrp.validation.fuzzing.campaign import Campaign, run_chunk
 from edrp.validation.fuzzing.features import FEATURES
 from edrp.validation.fuzzing.oracle import Case, Find, judge
-from edrp.validation.fuzzing.pairs import pair_case, pairs
+from edrp.validation.fuzzing.pairs import alone, pair_case, pairs
 from edrp.validation.fuzzing.ways import WAYS
 
 STARTS_PROCESSES = ("n_jobs", "Spark")
-SAMPLE = range(0, 670, 61)
+SAMPLE = range(0, 732, 61)
 """Every 61st pair; the others are for `make fuzz`."""
 
 
@@ -68,6 +68,16 @@ def test_a_sample_of_pairs_holds(number):
     assert not verdict.finds, verdict.finds[0].reason
 
 
+@pytest.mark.parametrize("kind", [kind for kind, _ in alone("narrow capacity")])
+def test_all_methods_mean_the_same_by_a_limit(kind):
+    assert not judge(pair_case(0, 5, 0.05, ((kind, "narrow capacity"),))).finds
+
+
+@pytest.mark.parametrize("feature", list(FEATURES))
+def test_every_kind_that_has_a_feature_can_be_drawn_with_it(feature):
+    assert all(pair_case(0, 0, 1.0, (one,)).pair == ": ".join(one) for one in alone(feature))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", STARTS_PROCESSES)
 def test_batches_of_pairs_hold(way):
@@ -92,7 +102,7 @@ def test_a_campaign_of_pairs_writes_what_it_finds_as_others_do(monkeypatch, tmp_
     campaign = Campaign(tmp_path, work_limit=0.5, pairs=True)
     campaign.finds.mkdir()
     monkeypatch.setattr(type(methods()["greedy"]), "run", lambda self, problem, options: 1 / 0)
-    monkeypatch.setattr("edrp.validation.fuzzing.pairs._methods", lambda kind, random: ("greedy",))
+    monkeypatch.setattr("edrp.validation.fuzzing.pairs._methods", lambda kind, parts, random: ("greedy",))
     result = run_chunk(campaign, 0, 1)
     assert result["pairs"]
     assert result["cases"] == 1
