@@ -224,7 +224,8 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
         options = replace(options, presolve=False)
     solver = _SilentHighs()
     _configure(solver, options)
-    hand_over(solver, arrays)
+    if not hand_over(solver, arrays):
+        return ProgramResult("none", "error", None, None, None, 0.0, ("HiGHS refuses the numbers of the program",))
     if options.start is not None:
         _set_start(solver, arrays, options.start)
     solver.HandleUserInterrupt = True
@@ -311,8 +312,8 @@ def run_counted(solver: Any) -> None:
     spend(PASSED_WORK * size + ITERATION_WORK * size * max(0, solver.getInfo().simplex_iteration_count))
 
 
-def hand_over(solver: Any, arrays: Arrays) -> None:
-    """Give HiGHS a program, all arrays at once."""
+def hand_over(solver: Any, arrays: Arrays) -> bool:
+    """Give HiGHS a program, all arrays at once; false where a number is too large for it."""
     matrix = arrays.matrix
     rows, columns = matrix.shape
     status = solver.passModel(
@@ -332,8 +333,7 @@ def hand_over(solver: Any, arrays: Arrays) -> None:
         matrix.data,
         arrays.integer.astype(np.int32),
     )
-    if status == highspy.HighsStatus.kError:
-        raise RuntimeError("HiGHS refuses the program")
+    return bool(status != highspy.HighsStatus.kError)
 
 
 def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:

@@ -300,7 +300,8 @@ def _solver(arrays: Arrays, *, objective: bool) -> Any:
     """HiGHS with the program without integrality, ready for changes of bounds."""
     solver = new_solver(**SETTINGS)
     relaxed = replace(arrays, integer=np.zeros_like(arrays.integer))
-    hand_over(solver, relaxed if objective else replace(relaxed, objective=np.zeros_like(arrays.objective)))
+    if not hand_over(solver, relaxed if objective else replace(relaxed, objective=np.zeros_like(arrays.objective))):
+        raise NotClosedError("HiGHS refuses the numbers of the program")
     return solver
 
 

@@ -64,7 +64,8 @@ def _relaxed_duals(program: Program) -> Floats | None:
     if iterations < program.rows:  # the simplex method takes about one for each row
         return None
     solver = new_solver(simplex_iteration_limit=int(min(MAX_ITERATIONS, iterations)))
-    hand_over(solver, replace(arrays, integer=np.zeros_like(arrays.integer)))
+    if not hand_over(solver, replace(arrays, integer=np.zeros_like(arrays.integer))):
+        return None
     solver.run()
     solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return np.asarray(solver.getSolution().row_dual, dtype=np.float64) if solved else None

@@ -81,7 +81,8 @@ class LinkAllocationFormulation(Formulation):
         for flow, arc in zip(self.flow[taken].tolist(), self.arc[taken].tolist(), strict=True):
             ends[flow].append((int(self.network.source[arc]), int(self.network.target[arc])))
         dedicated = values[program["dedicated"]] > 0.5
-        rates = public_rates(np.where(dedicated, 0.0, values[program["public"]]), self.flows, self.network)
+        shares = public_room(self.flows, self.network) * values[program["public"]]
+        rates = public_rates(np.where(dedicated, 0.0, shares), self.flows, self.network)
         allocations = []
         for index, flow in enumerate(self.problem.flows):
             route = None
@@ -97,10 +98,10 @@ class LinkAllocationFormulation(Formulation):
         columns = dict(zip(zip(self.flow.tolist(), self.arc.tolist(), strict=True), program["arc"].tolist(), strict=True))
         index = {name: position for position, name in enumerate(self.network.names)}
         numbers = arc_numbers(self.network)
-        start = np.zeros(program.columns)
+        start, room = np.zeros(program.columns), public_room(self.flows, self.network)
         for position, flow in enumerate(self.problem.flows):
             each = by_flow[flow.name]
-            start[program["public"][position]] = each.public_rate / flow.rate
+            start[program["public"][position]] = each.public_rate / flow.rate / (room[position] or 1.0)
             start[program["dedicated"][position]] = each.route is not None
             for u, v in pairwise(each.route or ()):
                 column = columns.get((position, numbers[index[u], index[v]]))
@@ -117,6 +118,14 @@ class LinkAllocationFormulation(Formulation):
     def tie_breaks(self) -> tuple[Linear, ...]:
         """Prefer few links among optimal solutions."""
         return (Linear.of(self.program["arc"]),)
+
+
+def public_room(flows: FlowArrays, network: NetworkArrays) -> Floats:
+    """The share of each flow that its up- and downlink take at most, shape (F,): the unit of its column `public`.
+
+    A share far below a solver's tolerance would else go with a route for nothing.
+    """
+    return np.minimum(1.0, np.minimum(network.uplink[flows.source], network.downlink[flows.target]) / flows.rate)
 
 
 def public_rates(share: Floats, flows: FlowArrays, network: NetworkArrays) -> list[float]:
@@ -154,7 +163,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     _add_rate_rows(built, network, flows, flow, arc)
     value, forwarding = flows.price * flows.rate, problem.forwarding_price * flows.rate
     objective = Linear.of(dedicated, -value, constant=float(value.sum()))
-    objective += Linear.of(public, -problem.public_share * value)
+    objective += Linear.of(public, -problem.public_share * value * public_room(flows, network))
     # The first link of a route is free: no forwarding is taken off again, which could be far more than a flow is worth.
     objective += Linear.of(arcs, np.where(network.source[arc] == flows.source[flow], 0.0, forwarding[flow]))
     built.minimise(objective)
@@ -218,5 +227,5 @@ def _add_rate_rows(program: Program, network: NetworkArrays, flows: FlowArrays, 
         limited = np.flatnonzero(np.isfinite(limits[ends]))
         used, rows = np.unique(ends[limited], return_inverse=True)
         scale = np.where(limits[used] > 0, limits[used], 1.0)
-        entries = [(rows, program["public"][limited], flows.rate[limited] / scale[rows])]
+        entries = [(rows, program["public"][limited], (public_room(flows, network) * flows.rate)[limited] / scale[rows])]
         program.add_rows(name, used.size, entries, upper=limits[used] / scale)

@@ -34,7 +34,7 @@ from edrp.core.problem import derived
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer, Proof, resolution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
-from edrp.formulations.mapping.link_allocation import public_rates
+from edrp.formulations.mapping.link_allocation import public_rates, public_room
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits
 
@@ -193,7 +193,8 @@ def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> R
     program.add_rows("network", len(flows), [(of_flow, columns, 1.0)], lower=kept, upper=1.0)
     _add_limits(program, choices, flows, routes)
     gains = [_gain(problem, problem.flows[index], len(route)) for index, route in routes]
-    gains += [_gain(problem, problem.flows[index], 0) for index in flows]
+    room = public_room(choices.flows, choices.network)
+    gains += [_gain(problem, problem.flows[index], 0) * room[index] for index in flows]
     program.minimise(Linear.of(columns, -np.array(gains), constant=_lost(problem, choices)))
     return RouteProgram(program, flows, routes)
 
@@ -219,6 +220,7 @@ def _add_limits(program: Program, choices: RouteChoices, flows: list[int], route
     These hold no more routes over an arc than there is room for, were they all of the smallest rates.
     """
     flow, rate = choices.flows, choices.flows.rate.tolist()
+    parts = [1.0] * len(routes) + public_room(flow, choices.network)[flows].tolist()
     takers: dict[Resource, list[tuple[int, int]]] = {resource: [] for resource in choices.limits}
     uses = [([*pairwise(route)], index) for index, route in routes]
     uses += [([(UPLINK, int(flow.source[index])), (DOWNLINK, int(flow.target[index]))], index) for index in flows]
@@ -230,7 +232,7 @@ def _add_limits(program: Program, choices: RouteChoices, flows: list[int], route
     counts: list[float] = []
     for row, (resource, pairs) in enumerate(takers.items()):
         limit = choices.limits[resource] or 1.0  # of nothing, shares of one are as good
-        entries += [(row, column, rate[index] / limit) for index, column in pairs]
+        entries += [(row, column, rate[index] * parts[column] / limit) for index, column in pairs]
         if resource[0] >= 0:
             room = limit * (1 + LIMIT_SLACK / 2)
             smallest = accumulate(sorted(rate[index] for index in {index for index, _ in pairs}))
@@ -290,24 +292,24 @@ def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | 
     def tolerance(target: float) -> float:
         return SAME_VALUE if target == inf else max(options.gap * abs(target), resolution(target)) / 2
 
-    start = None
+    tree = None
     if program.columns:
-        tree = Closing(program.arrays(), inf, tolerance)
         try:
+            tree = Closing(program.arrays(), inf, tolerance)
             with deadline(now() + TREE_WORK):
                 tree.run()
             if tree.point is None:
                 return ProgramResult("infeasible", "finished", None, None, None, 0.0), None
             return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better, 0.0), None
         except (OutOfTimeError, NotClosedError):
-            start = tree.point
+            pass  # HiGHS goes on
     result = solve_program(
         program,
         work_limit=None if options.limit == inf else options.remaining,
         gap=options.gap,
         threads=options.threads,
         seed=options.seed,
-        start=start,
+        start=None if tree is None else tree.point,
     )
     return result, "solver's word"
 
@@ -317,9 +319,10 @@ def _allocations(
 ) -> tuple[FlowAllocation, ...]:
     """Read routes, and rates on the public network."""
     names, shares = choices.network.names, np.ones(len(choices.decided))
+    room = public_room(choices.flows, choices.network)
     taken: list[Servers | None] = [own[0] if own else None for own in choices.routes]
     for index, share in zip(chosen.flows, values[chosen.program["public"]].tolist(), strict=True):
-        taken[index], shares[index] = None, share
+        taken[index], shares[index] = None, share * room[index]
     for (index, route), value in zip(chosen.routes, values[chosen.program["route"]].tolist(), strict=True):
         if value > 0.5:
             taken[index] = route

@@ -63,7 +63,8 @@ def border_multipliers(
     solver = new_solver(solver="ipm", run_crossover="off")
     if (seconds := seconds_for_solver()) is not None:
         solver.setOptionValue("time_limit", seconds)
-    hand_over(solver, program)
+    if not hand_over(solver, program):
+        return None
     in_fresh_thread(solver.run, solver.cancelSolve)
     columns = sum(estimated_columns(period) for period in periods)
     spend(PASSED_WORK * program.size + INTERIOR_POINT_WORK * columns * max(1, solver.getInfo().ipm_iteration_count))
