@@ -10,6 +10,7 @@ from edrp.core.methods import methods
 from edrp.core.problem import Evaluation
 from edrp.core.solution import resolution
 from edrp.core.solve import solve
+from edrp.placement.policy import DeploymentPolicy
 from edrp.placement.rules.base import Rule
 from edrp.report.tables import Table
 
@@ -21,7 +22,7 @@ class RuleState:
     Attributes
     ----------
     rule : as the problem states it, with its name, sentence and reason.
-    violation : in the unit of the rule; 0 where it is met.
+    violation : in the unit of the rule, of a policy's worst deployment; 0 where it is met.
     gain : by how much the best deployment that was found without the rule is better than the one explained; None where none was
         looked for.
     proven : whether the optima with and without the rule are proven; if both are, `gain` is what the rule costs.
@@ -82,7 +83,8 @@ def rule_states(
     name = method.partition(":")[0].partition(" ")[0]
     rules = getattr(problem, "rules", ())
     for rule in rules:
-        state = RuleState(rule, rule.evaluate(problem, decision) if isinstance(rule, Rule) else 0.0)
+        held = decision.deployments if isinstance(decision, DeploymentPolicy) else (decision,)
+        state = RuleState(rule, max(rule.evaluate(problem, each) for each in held) if isinstance(rule, Rule) else 0.0)
         if evaluation.feasible and not problem.stage_count and work_limit > 0:
             without = problem.replace(rules=tuple(other for other in rules if other is not rule))
             chosen = name if name in methods(problem.kind) else "auto"
