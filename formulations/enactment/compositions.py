@@ -15,7 +15,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, SUM_ROUNDING
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -107,7 +107,7 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, spare, strict=True)),
                  default=float(lengths @ gains))  # fmt: skip
     cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(max_counts).sum())
-    return max(start - gained, cheapest)
+    return max(start - gained - SUM_ROUNDING * (start + gained), cheapest)
 
 
 def _gain(lengths: Floats, gains: Floats, needs: Floats, amount: float) -> float:
