@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numpy as np
-
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import LIMIT_SLACK
 
@@ -36,15 +34,6 @@ def exceeds(amount: float, limit: float) -> bool:
     (False, True)
     """
     return bool(amount > with_rounding(limit))
-
-
-def fitting(room: Floats, amount: Floats | float) -> Floats:
-    """How many times a positive amount fits into a room, as whole numbers.
-
-    >>> fitting(np.array([0.3, 0.299999]), 0.1)
-    array([3., 2.])
-    """
-    return np.asarray(np.floor(with_rounding(room / amount)))
 
 
 def digits_apart(amount: float, limit: float) -> tuple[str, str]:

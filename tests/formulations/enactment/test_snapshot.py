@@ -162,3 +162,19 @@ def test_full_hosts_of_the_factory_are_proven_at_once() -> None:
         formulation.compositions.bounds[0], rel=1e-8
     )
     assert solve_formulation(formulation, start=formulation.current).status == "optimal"
+
+
+def test_a_penalty_a_billion_times_as_large_hides_no_hosts() -> None:
+    needs = {"a": {"cpu": 1e6, "memory": 0.0}, "b": {"cpu": 3e6, "memory": 4366440.0}}
+    work = {"processing_duration": 1e-6, "external_rate": 3e5}
+    operators = [{"name": name, "resources": resources, **work} for name, resources in needs.items()]
+    operators[0] |= {"occupancy": 0.2, "max_instances": 2}
+    rooms = {"x": {"cpu": 3e6, "memory": 4366439.991260011}, "y": {"cpu": 6e6, "memory": 13099300.0}}
+    problem = EnactmentProblem(
+        application={"operators": operators, "streams": [{"source": "a", "target": "b"}]},
+        host_types=[{"name": name, "resources": r, "price": 0.0, "limit": 1, "billing_time": 600.0} for name, r in rooms.items()],
+        weights={"host_cost": 1.0, "free_resources": 1.0, "violations": 1000.0},
+        **{"utilisation": 1.0, "penalty": 5e4, "queues": {"a": 13.0}, "horizon": 2e-6},
+    )
+    objective, _ = brute_force_enactment(problem)
+    assert solved(problem).objective == pytest.approx(objective, rel=1e-9)

@@ -369,3 +369,12 @@ def test_flows_of_many_routes_are_left_to_the_program_over_arcs(monkeypatch: pyt
     with pytest.raises(UnsupportedProblemError, match="use highs"):
         edrp.solve(problem, "route-selection")
     assert edrp.solve(problem).method == "auto: highs (paths program)"
+
+
+@pytest.mark.parametrize("method", ["auto", "highs", "scipy", "scip", "route-selection"])
+@pytest.mark.parametrize("uplink", [0.007, 5e-05, 0.0])
+def test_a_share_far_below_a_tolerance_is_no_reward_beside_a_route(method, uplink):
+    problem = square([flow("f", "ab", 549924000.0, 8.0), flow("g", "ab", 185196e6, 8.0)], 185196e6, uplink, links=[("a", "b")])
+    solution = edrp.solve(problem, method)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(549924000.0 * 8.0 - 0.5 * 8.0 * uplink, rel=1e-9)

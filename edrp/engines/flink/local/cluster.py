@@ -155,13 +155,6 @@ class LocalFlink:
         newest = max(complete, key=lambda path: path.stat().st_mtime_ns, default=None)
         return None if newest is None else newest.parent.as_uri()
 
-    def set_delay(self, first: str, second: str, seconds: float) -> None:
-        """Change the delay between two nodes, for what is sent from now on; needs `delays` from the start."""
-        if self._proxies is None:
-            raise EngineError("delays", "this cluster was started without; give delays={} to change them later")
-        self._proxies.delays.pop((second, first), None)
-        self._proxies.delays[first, second] = seconds
-
     @property
     def address(self) -> str:
         """Address of the REST API."""
