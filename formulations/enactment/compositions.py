@@ -107,6 +107,7 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, spare, strict=True)),
                  default=float(lengths @ gains))  # fmt: skip
     cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(max_counts).sum())
+    # With a large penalty both are far larger than their difference, and so is its rounding.
     return max(start - gained - SUM_ROUNDING * (start + gained), cheapest)
 
 

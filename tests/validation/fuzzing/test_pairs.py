@@ -78,6 +78,11 @@ def test_every_kind_that_has_a_feature_can_be_drawn_with_it(feature):
     assert all(pair_case(0, 0, 1.0, (one,)).pair == ": ".join(one) for one in alone(feature))
 
 
+@pytest.mark.parametrize("rule", ["hard rule", "soft rule"])
+def test_policies_with_rules_are_explained(rule):
+    assert not judge(pair_case(1, 5, 0.2, (("edrp-policy", rule, "explain"),))).finds
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", STARTS_PROCESSES)
 def test_batches_of_pairs_hold(way):
