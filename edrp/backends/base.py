@@ -48,7 +48,13 @@ HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
 """HiGHS's settings for a second run on a program that a solver calls infeasible: default tolerances, and nothing presolved."""
 
 ROOT_WORK, NODE_WORK = 1e-6, 8e-9
-"""Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
+"""Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`: the least."""
+
+COUNTERS = "mip_node_count", "simplex_iteration_count"
+"""What HiGHS counts of a search."""
+
+SEARCH_WORK, ITERATION_WORK = 2e-5, 6e-9
+"""Units of work of a whole search per column, row and nonzero, and for each of its iterations of the simplex method."""
 
 MAX_NODES = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
@@ -226,6 +232,8 @@ class NodeBrake:
         Columns, rows and nonzeros of the program.
     units
         Units of work that are left.
+    node_work
+        Units of work for a node per `hardness`.
 
     Attributes
     ----------
@@ -238,14 +246,18 @@ class NodeBrake:
         When the root alone, which nothing stops, would take more.
     """
 
-    def __init__(self, size: int, units: float) -> None:
-        self._root, self._node = ROOT_WORK * size, NODE_WORK * hardness(size)
+    def __init__(self, size: int, units: float, node_work: float = NODE_WORK) -> None:
+        self._size, self._root, self._node = size, ROOT_WORK * size, node_work * hardness(size)
         need_root(self._root, units)
         self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + (units - self._root) / self._node))
 
-    def release(self, nodes: int | None) -> bool:
-        """Count the work of a run that has looked at so many nodes; whether it ended because there were as many as it may."""
-        spend(self._root + self._node * max(0, (nodes or 0) - 1))
+    def release(self, nodes: int | None, iterations: int | None = None) -> bool:
+        """Count the work of a run by its nodes, and by its iterations where they are known, of which most may belong to the root.
+
+        Returns whether the run ended because it looked at as many nodes as it may.
+        """
+        by_iterations = self._size * (SEARCH_WORK + ITERATION_WORK * max(0, iterations or 0))
+        spend(max(self._root + self._node * max(0, (nodes or 0) - 1), 0.0 if iterations is None else by_iterations))
         return self.nodes is not None and (nodes or 0) >= self.nodes
 
 

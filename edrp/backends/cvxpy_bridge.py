@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
+    COUNTERS,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -78,7 +79,7 @@ class CvxpyBackend:
             except cvxpy.error.SolverError:
                 native = "solver_error"
         seconds = perf_counter() - started
-        brake.release(_nodes(model))
+        brake.release(*(getattr(_statistics(model), name, None) for name in COUNTERS))
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
         values = None if columns.value is None or not _has_point(model) else np.asarray(columns.value, float)
@@ -127,10 +128,6 @@ def _has_point(model: Any) -> bool:
 def _only_presolved(model: Any) -> bool:
     statistics = _statistics(model)
     return statistics is not None and only_presolved(statistics)
-
-
-def _nodes(model: Any) -> int | None:
-    return getattr(_statistics(model), "mip_node_count", None)
 
 
 def _bound(model: Any, arrays: Arrays) -> float | None:

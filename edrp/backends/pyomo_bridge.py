@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
+    COUNTERS,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -102,7 +103,8 @@ class PyomoBackend:
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
         model, answer = in_fresh_thread(work, patience=inf)
         seconds = perf_counter() - started
-        braked = brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
+        info = solver._solver_model.getInfo() if self.solver == "highs" else None
+        braked = brake.release(*(getattr(info, name, None) for name in COUNTERS))
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
         if braked and stopped == "iteration_limit":
             stopped = "time_limit"

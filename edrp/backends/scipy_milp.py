@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
+    NODE_WORK,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -38,6 +39,8 @@ LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
 "unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
+SCIPY_NODE_WORK = 4 * NODE_WORK
+"""Units of work of a node per hardness: SciPy tells no iterations, of which nodes of placements take many."""
 
 MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
@@ -86,13 +89,13 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     program = {"integrality": arrays.integer.astype(int), "bounds": bounds, "constraints": rows}
-    brake = NodeBrake(arrays.size, end_for_solver(options) - now())
+    brake = NodeBrake(arrays.size, end_for_solver(options) - now(), SCIPY_NODE_WORK)
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
     if (seconds := seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = run_milp(scale * arrays.objective, settings, options.threads, **program)
-    if brake.release(getattr(answer, "mip_node_count", None)) and answer.status == OTHER:
+    if brake.release(getattr(answer, "mip_node_count", None), iterations=0) and answer.status == OTHER:
         answer.status = LIMIT
     if answer.status == OTHER and "unbounded or infeasible" in answer.message:
         answer.status = UNBOUNDED
