@@ -195,7 +195,9 @@ def write_benchmark(
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
     comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
     title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
-    settings = {**settings, "evaluated once more": _evaluated(kinds)}
+    unchecked = ", ".join(unchecked_kinds(kinds))
+    but = f" but those of kind {unchecked}: their solutions offer no `decision`" if unchecked else ""
+    settings = {**settings, "evaluated once more": f"all answers{but}"}
     with filling(out, force=force) as folder:
         write_tables(folder, runs, comparisons)
         if drawn := not missing_for_page():
@@ -231,15 +233,6 @@ def missing_for_page() -> str:
     except BackendUnavailableError as error:
         return str(error)
     return ""
-
-
-def _evaluated(kinds: Sequence[str]) -> str:
-    unchecked = unchecked_kinds(kinds)
-    return (
-        f"all answers but those of kind {', '.join(unchecked)}: their solutions offer no `decision`"
-        if unchecked
-        else "all answers"
-    )
 
 
 def _rows_of_choices(rows: pa.Table, choices: Sequence[Choice], seeds: Sequence[int]) -> pa.Table:
