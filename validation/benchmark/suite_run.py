@@ -147,7 +147,7 @@ def solve_suite(
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))
     if folder is None or not folder.exists():
-        warm_up(choices, {_kind(instance) for instance in instances.values()})
+        warm_up(choices, {stated_kind(one) if isinstance(one, str) else one.kind for one in instances.values()})
     where = {"spark": tried["spark"]} if "spark" in tried else {"n_jobs": tried.get("n_jobs")}
     names = [choice.method for choice in choices]
     solved = solve_batch(instances, names, out=folder, seed=seeds, progress=progress, **limits, **where)
@@ -220,10 +220,6 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
             method = methods()[choice.name]
             if kind in method.kinds and type(method).__module__.startswith("edrp."):
                 solve_task(Task(instance, Choice(choice.method, choice.name, {}), 0))
-
-
-def _kind(instance: Problem | str) -> str:
-    return stated_kind(instance) if isinstance(instance, str) else instance.kind
 
 
 def missing_for_page() -> str:
