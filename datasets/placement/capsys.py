@@ -239,6 +239,6 @@ def _problem(query: list[Fields], workers: int, slots: int) -> EdrpProblem:
     ]
     capacity = {name: total for name, total in zip(RESOURCES, totals, strict=True) if total}
     priorities = [{"metric": f"peak_loads.{name}", "slack": 0.0} for name in capacity]
-    # Streams are given in MB/s, not in records: a tuple stands for a megabyte.
     nodes = _workers(workers, slots, capacity)
+    # Streams are given in MB/s, not in records: a tuple stands for a megabyte.
     return _built(query, operators, lambda rate: {"rate": rate, "usage": {"network": 1.0}}, nodes, 0.0, priorities)
