@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -83,9 +84,7 @@ def time_statements(rows: Sequence[PolicyRow], precomputed: Sequence[Precomputed
     times = [row.seconds for row in precomputed]
     found = f"{min(times):.1f} to {max(times):.1f} s for up to {max(row.partitions for row in precomputed)} partitions"
     yield claim("the pre-computation takes hundreds of minutes", min(times) >= 100 * MINUTES, found)
-    curves: Curves = {}
-    for row in precomputed:
-        curves.setdefault(row.series, []).append((row.tolerance, row.seconds))
+    curves = _curves(precomputed, None, "tolerance", lambda row: row.seconds)
     yield _monotone("the pre-computation takes longer with growing τ", curves, " s", rising=True)
 
 
@@ -210,10 +209,10 @@ def _gaps(rows: Sequence[PolicyRow], policy: str) -> Curves:
     return gaps
 
 
-def _curves(rows: Sequence[PolicyRow], policy: str, quantity: str, value: Callable[[PolicyRow], float]) -> Curves:
+def _curves(rows: Sequence[Any], policy: str | None, quantity: str, value: Callable[[Any], float]) -> Curves:
     curves: Curves = {}
     for row in rows:
-        if row.policy == policy:
+        if policy is None or row.policy == policy:
             curves.setdefault(row.series, []).append((getattr(row, quantity), value(row)))
     return curves
 
