@@ -84,7 +84,7 @@ def refuse_place(target: Path, *, replace: bool = True) -> None:
 def _write_parquet(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> int:
     rows, count = iter(instances), 0
     with parquet.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
-        while group := [{"id": identifier, "instance": _text(problem)} for identifier, problem in islice(rows, ROWS_PER_GROUP)]:
+        while group := [{"id": name, "instance": problem.model_dump_json()} for name, problem in islice(rows, ROWS_PER_GROUP)]:
             writer.write_table(pyarrow.Table.from_pylist(group, SCHEMA))
             count += len(group)
     return count
@@ -92,19 +92,16 @@ def _write_parquet(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> 
 
 def _write_lines(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> int:
     count = 0
-    for identifier, problem in instances:
-        file.write(json.dumps({"id": identifier, "instance": _text(problem)}, ensure_ascii=False).encode() + b"\n")
+    for name, problem in instances:
+        row = {"id": name, "instance": problem.model_dump_json()}
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         count += 1
     return count
 
 
 def _write_folder(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
     count = 0
-    for identifier, problem in instances:
-        save(problem, path / f"{identifier}.json")
+    for name, problem in instances:
+        save(problem, path / f"{name}.json")
         count += 1
     return count
-
-
-def _text(problem: Problem) -> str:
-    return problem.model_dump_json()

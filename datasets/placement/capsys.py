@@ -19,6 +19,7 @@ from edrp.core.tolerances import TASK_QUOTA_SLACK
 from edrp.datasets.traces.data_folder import data_file
 from edrp.placement.edrp import EdrpProblem
 
+Fields = dict[str, Any]
 Result = TypeVar("Result")
 
 QUERIES_FILE, PLANS_FILE = "capsys/queries_4x8.json", "capsys/q3_inf_plans.json"
@@ -96,7 +97,7 @@ def capsys_queries(
         The file is missing or of another form.
     """
 
-    def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
+    def problems(content: Fields) -> dict[str, EdrpProblem]:
         return {name: _problem(_scaled(query, scale), workers, slots) for name, query in content.items()}
 
     return _read(QUERIES_FILE, data, QUERIES_FORMAT, problems)
@@ -125,7 +126,7 @@ def inference_problem(
     return _read(QUERIES_FILE, data, QUERIES_FORMAT, lambda queries: _inference(queries, rate, speedup, cores))
 
 
-def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int) -> EdrpProblem:
+def _inference(queries: Fields, rate: float, speedup: float, cores: int) -> EdrpProblem:
     if INFERENCE_QUERY not in queries:
         raise InvalidInstanceError([Fault(QUERIES_FILE, ", ".join(queries), f"must hold query {INFERENCE_QUERY}")])
     query = queries[INFERENCE_QUERY]
@@ -143,24 +144,9 @@ def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int)
                 "usage": {"compute": {"per_tuple": compute}},
             }
         )
-    streams = [
-        {
-            "source": operator["name"],
-            "target": target,
-            "partitioning": operator["ships"].lower(),
-            "usage": {"network": operator["network_mb_per_s"] * operator["parallelism"] / PROFILE_RATE},
-        }
-        for operator in query
-        for target in operator["to"]
-    ]
-    capacity = {"compute": 1000.0 * cores, "network": BANDWIDTH}
-    return EdrpProblem.model_validate(
-        {
-            "application": {"operators": operators, "streams": streams},
-            "network": {"nodes": _workers(CAPSYS_WORKERS, CAPSYS_SLOTS, capacity), "between_zones": {"delay": DELAY}},
-            "priorities": [{"metric": "cost"}, {"metric": "response_time"}],
-        }
-    )
+    nodes = _workers(CAPSYS_WORKERS, CAPSYS_SLOTS, {"compute": 1000.0 * cores, "network": BANDWIDTH})
+    priorities = [{"metric": "cost"}, {"metric": "response_time"}]
+    return _built(query, operators, lambda rate: {"usage": {"network": rate / PROFILE_RATE}}, nodes, DELAY, priorities)
 
 
 def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
@@ -188,7 +174,7 @@ def _read(name: str, data: str | Path | None, form: str, make: Callable[[Any], R
         raise InvalidInstanceError([Fault(str(path), "", why)]) from error
 
 
-def _plans(content: dict[str, Any]) -> dict[str, MeasuredPlan]:
+def _plans(content: Fields) -> dict[str, MeasuredPlan]:
     plans = {}
     for name, plan in content.items():
         tasks: dict[str, Counter[str]] = {}
@@ -198,7 +184,7 @@ def _plans(content: dict[str, Any]) -> dict[str, MeasuredPlan]:
     return plans
 
 
-def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+def _scaled(query: list[Fields], scale: float) -> list[Fields]:
     """Scale the number of tasks of a query: at least one of each operator, the rest by largest remainders."""
     quotas = [operator["parallelism"] * scale for operator in query]
     numbers = [max(1, int(quota)) for quota in quotas]
@@ -208,14 +194,36 @@ def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
     return [{**operator, "parallelism": number} for operator, number in zip(query, numbers, strict=True)]
 
 
-def _workers(workers: int, slots: int, capacity: dict[str, float]) -> list[dict[str, Any]]:
+def _workers(workers: int, slots: int, capacity: dict[str, float]) -> list[Fields]:
     return [{"name": f"tm{u}", "resources": slots, "capacity": capacity} for u in range(workers)]
 
 
-def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProblem:
+def _built(
+    query: list[Fields],
+    operators: list[Fields],
+    carried: Callable[[float], Fields],
+    nodes: list[Fields],
+    delay: float,
+    priorities: list[Fields],
+) -> EdrpProblem:
+    """Build a problem; `carried` tells of a stream of so many MB/s how much it carries and uses."""
+    streams = [
+        {
+            "source": operator["name"],
+            "target": target,
+            "partitioning": operator["ships"].lower(),
+            **carried(operator["network_mb_per_s"] * operator["parallelism"]),
+        }
+        for operator in query
+        for target in operator["to"]
+    ]
+    application, network = {"operators": operators, "streams": streams}, {"nodes": nodes, "between_zones": {"delay": delay}}
+    return EdrpProblem.model_validate({"application": application, "network": network, "priorities": priorities})
+
+
+def _problem(query: list[Fields], workers: int, slots: int) -> EdrpProblem:
     """Build a problem in which a node's capacity of each resource is the use of the whole query."""
     totals = [sum(operator[field] * operator["parallelism"] for operator in query) for field in FIELDS]
-    used = [name for name, total in zip(RESOURCES, totals, strict=True) if total]
     operators = [
         {
             "name": operator["name"],
@@ -229,23 +237,8 @@ def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProbl
         }
         for operator in query
     ]
-    # Streams are given in MB/s, not in records: a tuple stands for a megabyte.
-    streams = [
-        {
-            "source": operator["name"],
-            "target": target,
-            "rate": operator["network_mb_per_s"] * operator["parallelism"],
-            "partitioning": operator["ships"].lower(),
-            "usage": {"network": 1.0},
-        }
-        for operator in query
-        for target in operator["to"]
-    ]
     capacity = {name: total for name, total in zip(RESOURCES, totals, strict=True) if total}
-    return EdrpProblem.model_validate(
-        {
-            "application": {"operators": operators, "streams": streams},
-            "network": {"nodes": _workers(workers, slots, capacity), "between_zones": {"delay": 0.0}},
-            "priorities": [{"metric": f"peak_loads.{name}", "slack": 0.0} for name in used],
-        }
-    )
+    priorities = [{"metric": f"peak_loads.{name}", "slack": 0.0} for name in capacity]
+    nodes = _workers(workers, slots, capacity)
+    # Streams are given in MB/s, not in records: a tuple stands for a megabyte.
+    return _built(query, operators, lambda rate: {"rate": rate, "usage": {"network": 1.0}}, nodes, 0.0, priorities)

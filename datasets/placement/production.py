@@ -107,7 +107,8 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
     described = _application(topology)
     rates = {(stream["source"], stream["target"]): stream["rate"] for stream in described["streams"]}
     in_flight = sum(rate or 0.0 for rate in rates.values()) * BETWEEN_RACKS_DELAY
-    steps = max(1, _longest_path(rates))
+    graph = nx.DiGraph(rates.keys())
+    steps = max(1, int(nx.dag_longest_path_length(graph)) if nx.is_directed_acyclic_graph(graph) else len(rates))
     for operator in described["operators"]:
         operator["min_replicas"] = operator["max_replicas"] = operator.pop("instances")
     return {
@@ -206,8 +207,3 @@ def _network(topology: str) -> dict[str, Any]:
             [Fault("id", topology, f"names no known cluster{suggestion(topology.partition('/')[0], CLUSTERS)}")]
         )
     return network_document(CLUSTERS[cluster])
-
-
-def _longest_path(pairs: dict[tuple[str, str], float | None]) -> int:
-    graph = nx.DiGraph(pairs.keys())
-    return int(nx.dag_longest_path_length(graph)) if nx.is_directed_acyclic_graph(graph) else len(pairs)

@@ -94,12 +94,14 @@ def _summed_up(
     transitions = _transitions(transition_table(loads, first, first + intervals - 1, measure, rule))
     tell("work by task")
     window = first + intervals - int(np.ceil(settings.window / settings.interval))
-    by_task = _dense(task_loads(loads, window), "task", settings.tasks)
+    by_task = _dense(task_loads(loads, window).toPandas(), "task", settings.tasks)
     kept_loads = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
     keys = None
+    state_size = by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each
     if settings.state == "keys":
         tell("distinct keys by task")
-        keys = _dense(distinct_keys(events, settings.tasks), "task", settings.tasks)["keys"].astype(np.int64)
+        keys = _dense(distinct_keys(events, settings.tasks).toPandas(), "task", settings.tasks)["keys"].astype(np.int64)
+        state_size = np.multiply(keys, settings.bytes_each, dtype=np.float64)
     return Trace(
         settings=settings,
         first=first,
@@ -107,9 +109,7 @@ def _summed_up(
         bytes=sums.get("bytes"),
         node_counts=rule(sums[measure]),
         work=by_task[measure],
-        state_size=_state_of_window(settings, by_task)
-        if keys is None
-        else np.multiply(keys, settings.bytes_each, dtype=np.float64),
+        state_size=state_size,
         keys=keys,
         transitions=transitions,
         malformed=malformed,
@@ -134,11 +134,7 @@ def _by_interval(loads: DataFrame) -> tuple[int, IntervalSums, dict[str, int]]:
             "give times in seconds, lengthen the interval, or leave out wrong times"
         )
         raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
-    sums = {}
-    for name in ("events", "bytes"):
-        if name in frame:
-            sums[name] = np.zeros(last - first + 1)
-            sums[name][index - first] = frame[name].to_numpy(np.float64)
+    sums = _dense(frame.drop(columns="task"), "interval", last - first + 1, first)
     return first, sums, malformed
 
 
@@ -167,13 +163,12 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
     raise InvalidInstanceError(faults)
 
 
-def _dense(table: DataFrame, index: str, size: int) -> IntervalSums:
-    """Convert columns of a small table into arrays over all values of `index`; 0 where a value has no row."""
-    frame: Any = table.toPandas()
+def _dense(frame: Any, index: str, size: int, first: int = 0) -> IntervalSums:
+    """Convert columns of a small table into arrays over all values of `index` from `first` on; 0 where a value has no row."""
     dense = {}
     for name in frame.columns.drop(index):
         dense[name] = np.zeros(size)
-        dense[name][frame[index].to_numpy(np.int64)] = frame[name].to_numpy(np.float64)
+        dense[name][frame[index].to_numpy(np.int64) - first] = frame[name].to_numpy(np.float64)
     return dense
 
 
@@ -191,7 +186,3 @@ def _transitions(table: DataFrame) -> TransitionCounts:
     counts = np.zeros((node_counts.size, node_counts.size), np.int64)
     counts[np.searchsorted(node_counts, source), np.searchsorted(node_counts, target)] = frame["count"].to_numpy(np.int64)
     return TransitionCounts(tuple(int(count) for count in node_counts), counts)
-
-
-def _state_of_window(settings: TraceSettings, by_task: IntervalSums) -> Floats:
-    return by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each

@@ -47,12 +47,6 @@ class KeyedStream:
         first, last = np.searchsorted(self.time, [start, end])
         return KeyedStream(self.time[first:last] - start, self.key[first:last], self.names)
 
-    def to_frame(self) -> Any:
-        """Convert the stream into a `pandas.DataFrame` with the columns `time` (s) and `key`."""
-        import pandas
-
-        return pandas.DataFrame({"time": self.time, "key": pandas.Categorical.from_codes(self.key, list(self.names))})
-
 
 def flights(key: FlightKey = "route") -> KeyedStream:
     """Load all 336,776 departures of 2013 by scheduled local time, with a key each.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from edrp.core.wording import enumerated
 from edrp.report.formatting import NONE
 
 GLUE = "\N{NO-BREAK SPACE}"
@@ -74,5 +75,4 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('`a`', '`a`, `b` and `c`')
     """
-    quoted = [f"`{name}`" for name in names]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    return enumerated([f"`{name}`" for name in names], len(names))

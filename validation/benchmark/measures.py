@@ -55,7 +55,10 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     runs["trace"] = rows["trace"].to_pylist()
     kinds = runs.dropna(subset=["kind"]).groupby("id")["kind"].first()
     runs["kind"] = runs["id"].map(kinds).astype(object).where(lambda known: known.notna(), UNREADABLE)
-    taken = [_takes(method, kind) for method, kind in zip(runs["method"], runs["kind"], strict=True)]
+    taken = [
+        (registered := methods().get(method.partition(":")[0])) is None or kind in (UNREADABLE, *registered.kinds)
+        for method, kind in zip(runs["method"], runs["kind"], strict=True)
+    ]
     runs = runs[np.array(taken, dtype=bool)].copy()
     runs["family"] = [family_name(name) for name in runs["id"]]
     for name in ("objective", "bound", "build_seconds", "solve_seconds"):
@@ -144,11 +147,13 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     lines = {}
     for method, method_runs in runs.groupby("method"):
         answers = instances.loc[method] if method in instances.index.get_level_values("method") else instances.iloc[:0]
+        gaps = answers.loc[[name for name in answers.index if name in common], "gap"].dropna()
+        worst = method_runs[method_runs["id"].isin(common)]["gap"].max()
         lines[method] = {
             **_line(method_runs, answers),
             "possible": possible,
             "common": len(common),
-            **_common_gaps(method_runs, answers, common),
+            **{f"common_{name}": value for name, value in {**_gaps(gaps), "worst_gap": worst}.items()},
         }
     summary = pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
     order = ["answered", "solved", "mean_gap", "median_seconds"]
@@ -158,14 +163,6 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 def answered_fewer(summary: pd.DataFrame) -> pd.Series:
     """Whether a method answered fewer instances than another one, by method."""
     return summary["answered"] < summary["answered"].max()
-
-
-def _common_gaps(method_runs: pd.DataFrame, answers: pd.DataFrame, common: frozenset[str]) -> dict[str, float]:
-    gaps = _gaps(answers.loc[[name for name in answers.index if name in common], "gap"].dropna())
-    return {
-        f"common_{name}": value
-        for name, value in {**gaps, "worst_gap": method_runs[method_runs["id"].isin(common)]["gap"].max()}.items()
-    }
 
 
 def _gaps(gaps: pd.Series) -> dict[str, float]:
@@ -253,8 +250,3 @@ def family_name(name: str) -> str:
     ('edrp-diamond-ans', 'cluster01/Topology', '7')
     """
     return re.sub(r"(^|[-_/ .])\d+(?=[-_/ .]|$)|\d+$", "", name).lstrip("-_/ .") or name
-
-
-def _takes(method: str, kind: str) -> bool:
-    registered = methods().get(method.partition(":")[0])
-    return registered is None or kind == UNREADABLE or kind in registered.kinds

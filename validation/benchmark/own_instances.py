@@ -54,7 +54,8 @@ def own_suite(paths: Sequence[str | Path]) -> Suite:
 def instances_suite(source: Any, origin: str) -> Suite:
     """A suite of the instances of anything that `read_instances` takes; the origin is part of its summary."""
     instances = read_instances(source)
-    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or _methods(kind))
+    kinds = dict.fromkeys(stated_kind(instance.text) for instance in instances)  # unreadable instances have none
+    chosen = dict.fromkeys(name for kind in kinds for name in KIND_METHODS.get(kind) or _methods(kind))
     pairs = [(instance.id, instance.text) for instance in instances]
     return Suite("own instances", f"instances from {origin}", lambda data: pairs, tuple(chosen) or ("auto",))
 
@@ -77,11 +78,6 @@ def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instanc
 def _place(path: Path) -> str:
     """The name of a folder or of a table; of an instance file that of its folder."""
     return path.resolve().parent.name if path.suffix == ".json" and not path.is_dir() else path.resolve().stem
-
-
-def _kinds(instances: Iterable[Instance]) -> list[str]:
-    """Kinds in the order in which they come first; unreadable instances have none."""
-    return [kind for kind in dict.fromkeys(stated_kind(instance.text) for instance in instances) if kind]
 
 
 def stated_kind(text: str) -> str:

@@ -99,7 +99,8 @@ def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
 
 
 def _disagreements(row: Mapping[str, Any], problem: Problem) -> Iterable[str]:
-    evaluation = problem.evaluate(_decision(row["solution"]))
+    kind = json.loads(row["solution"])["kind"].removesuffix(SOLUTION)
+    evaluation = problem.evaluate(get_kind(kind).solution.model_validate_json(row["solution"]).decision)
     if evaluation.broken:
         yield f"claimed {row['status']}, but evaluated once more it breaks {'; '.join(evaluation.broken)}"
     if row["objective"] is None or abs(evaluation.objective - row["objective"]) > _slack(evaluation.objective):
@@ -119,11 +120,6 @@ def unchecked_kinds(kinds: Iterable[str]) -> list[str]:
     known = all_kinds()
     documents = {name: known[name].solution if name in known else Solution for name in kinds}
     return [name for name, document in documents.items() if document.decision is Solution.decision]
-
-
-def _decision(document: str) -> Any:
-    kind = json.loads(document)["kind"].removesuffix(SOLUTION)
-    return get_kind(kind).solution.model_validate_json(document).decision
 
 
 def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:

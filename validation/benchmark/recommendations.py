@@ -9,6 +9,7 @@ import pandas as pd
 
 from edrp.core.errors import numbered
 from edrp.core.tolerances import EQUAL_GAPS
+from edrp.core.wording import enumerated
 from edrp.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
 from edrp.validation.benchmark.formatting import duration, listed, percent
 from edrp.validation.benchmark.measures import by_instance
@@ -60,7 +61,8 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
             needs.setdefault(names, []).append(need)
             alike.setdefault(names, []).extend(name for name in similar if name not in alike.get(names, []))
     sentences = [
-        f"Kind {kind}: use `{name}` when {_either(case)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
+        f"Kind {kind}: use `{name}` when {enumerated(case, last='or')}: "
+        f"{_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
         for name, case in needs.items()
     ]
     return sentences if chosen[PROOF][0] else [*sentences, f"Kind {kind}: no method proved an optimum."]
@@ -85,15 +87,6 @@ def _fastest(summary: pd.DataFrame, share: float) -> str:
     """The method with the least median time of those that answer at least this share of what any answers."""
     able = summary[summary["answered"] >= share * summary["answered"].max()]["median_seconds"].dropna()
     return "" if able.empty else str(able.idxmin())
-
-
-def _either(needs: Sequence[str]) -> str:
-    """Needs joined as in a sentence.
-
-    >>> _either(["a", "b", "c"])
-    'a, b or c'
-    """
-    return " or ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
 
 
 def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:

@@ -29,10 +29,11 @@ def kind_section(comparison: KindComparison, runs: pd.DataFrame) -> Section:
     order = [str(name) for name in summary.index]
     styles = charts.Styles(order)
     exact = [name for name in order if (known := methods().get(name.partition(":")[0])) is not None and known.exact]
+    times = charts.time_boxes(runs, order, styles) if by_instance(runs)["seconds"].notna().any() else None
     parts = [
         _quality(runs, summary, order, styles),
         *_families(runs, order),
-        _times(runs, summary, order, styles),
+        _part("Time", (sentences.time_sentence(summary),), times, [time_table(summary)]),
         *_profiles(runs, order, styles),
         _over_time(runs, order, styles),
         _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, [test_table(tests)] if tests else ()),
@@ -87,11 +88,6 @@ def _families(runs: pd.DataFrame, order: Sequence[str]) -> list[Section]:
     has, ties = ("has", "") if len(names) == 1 else ("have", ", ties counted for each")
     sentence = f"{listed(names)} {has} the least mean gap in {highest} of {len(families)} families{ties}."
     return [_part("Which method wins where", (sentence,), None, [family_table(families, order)])]
-
-
-def _times(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
-    figure = charts.time_boxes(runs, order, styles) if by_instance(runs)["seconds"].notna().any() else None
-    return _part("Time", (sentences.time_sentence(summary),), figure, [time_table(summary)])
 
 
 def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> list[Section]:

@@ -147,7 +147,7 @@ def solve_suite(
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))
     if folder is None or not folder.exists():
-        warm_up(choices, {_kind(instance) for instance in instances.values()})
+        warm_up(choices, {stated_kind(one) if isinstance(one, str) else one.kind for one in instances.values()})
     where = {"spark": tried["spark"]} if "spark" in tried else {"n_jobs": tried.get("n_jobs")}
     names = [choice.method for choice in choices]
     solved = solve_batch(instances, names, out=folder, seed=seeds, progress=progress, **limits, **where)
@@ -195,7 +195,9 @@ def write_benchmark(
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
     comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
     title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
-    settings = {**settings, "evaluated once more": _evaluated(kinds)}
+    unchecked = ", ".join(unchecked_kinds(kinds))
+    but = f" but those of kind {unchecked}: their solutions offer no `decision`" if unchecked else ""
+    settings = {**settings, "evaluated once more": f"all answers{but}"}
     with filling(out, force=force) as folder:
         write_tables(folder, runs, comparisons)
         if drawn := not missing_for_page():
@@ -220,10 +222,6 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
                 solve_task(Task(instance, Choice(choice.method, choice.name, {}), 0))
 
 
-def _kind(instance: Problem | str) -> str:
-    return stated_kind(instance) if isinstance(instance, str) else instance.kind
-
-
 def missing_for_page() -> str:
     """Which package the page lacks, and how to install it; empty where it lacks none."""
     try:
@@ -231,15 +229,6 @@ def missing_for_page() -> str:
     except BackendUnavailableError as error:
         return str(error)
     return ""
-
-
-def _evaluated(kinds: Sequence[str]) -> str:
-    unchecked = unchecked_kinds(kinds)
-    return (
-        f"all answers but those of kind {', '.join(unchecked)}: their solutions offer no `decision`"
-        if unchecked
-        else "all answers"
-    )
 
 
 def _rows_of_choices(rows: pa.Table, choices: Sequence[Choice], seeds: Sequence[int]) -> pa.Table:

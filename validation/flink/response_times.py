@@ -228,23 +228,14 @@ class Measurement:
 
         return begin, wait_until(look, PATIENCE, "has not installed a step", "the job")
 
-    def restart(self, workers: int, seconds: float) -> int:
-        """Stop with a savepoint, wait while states pass links, and start with so many workers: when that began."""
-        begin = now_ms()
-        self.run.restart(replace(self.run.settings, workers=workers), seconds)
-        return begin
-
     def responses(self, begin: int) -> Row:
         """Wait for all results that are due within the time, and measure them."""
         end = begin + round(1000 * self._settings.seconds)
         time.sleep(max(0.0, (end - now_ms()) / 1000))
-
-        def look() -> bool | None:
-            return True if any(result.due >= end for result in self.run.results()) else None
-
-        wait_until(look, PATIENCE, "has not caught up", "the job")
+        results = self.run.results
+        wait_until(lambda: any(one.due >= end for one in results()) or None, PATIENCE, "has not caught up", "the job")
         time.sleep(0.2)  # of all workers
-        return response_row(list(self.run.results()), begin, self._settings.seconds)
+        return response_row(list(results()), begin, self._settings.seconds)
 
 
 def measure(settings: ResponseSettings, rounds: int, done: Collection[Migration], tell: Tell) -> Iterator[Row]:
@@ -310,7 +301,9 @@ def _measure_restart(
     job = replace(settings.job, mode="plain", groups=settings.job.tasks, workers=before)
     plain = Measurement(flink, settings, cell.window, job)
     seconds = sum(float(np.bincount(workers, loads.size).max()) for workers in ends) / settings.link
-    row = _row(cell, shared, plain.responses(plain.restart(after, seconds)), moved_share(*ends, loads.size), None, seconds)
+    begin = now_ms()
+    plain.run.restart(replace(plain.run.settings, workers=after), seconds)
+    row = _row(cell, shared, plain.responses(begin), moved_share(*ends, loads.size), None, seconds)
     plain.run.job.cancel()
     return row
 

@@ -17,8 +17,8 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.single_step import MigrationProblem
+from edrp.validation.simulation.migration.policies import policy_model
 
 SINGLE_STEP, MTM, HASHING, STORM = "single-step", "MTM-aware", "consistent hashing", "Storm"
 METHODS = (SINGLE_STEP, MTM, HASHING, STORM)
@@ -46,9 +46,7 @@ def task_paths(
     seed
         Of the hash functions.
     """
-    tasks = Tasks.of(work, size)
-    node_counts = tuple(int(nodes) for nodes in transitions.node_counts)
-    model = PolicyModel(tasks, node_counts, tolerance, False, transitions.probabilities, discount)
+    model = policy_model(Tasks.of(work, size), transitions, tolerance, discount)
     policy = MigrationPolicy(model, iterate(model, Threads(1)).to_costs(model))
 
     def single_step(before: Boundaries, nodes: int) -> Boundaries:
@@ -57,12 +55,9 @@ def task_paths(
         solution: Any = solve(problem, "ssm")
         return np.unique([end for interval in solution.intervals if interval is not None for end in interval])
 
-    def mtm_aware(before: Boundaries, nodes: int) -> Boundaries:
-        return policy.action(before, node_counts.index(nodes))
-
     return {
         SINGLE_STEP: _partition_path(work, size, counts, single_step),
-        MTM: _partition_path(work, size, counts, mtm_aware),
+        MTM: _partition_path(work, size, counts, lambda before, nodes: policy.action(before, model.counts.index(nodes))),
         HASHING: [ConsistentHashing(seed=seed).initial(work, nodes) for nodes in counts],
         STORM: [EvenSplit().initial(work, nodes) for nodes in counts],
     }

@@ -19,7 +19,9 @@ from edrp.validation.fuzzing.oracle import Case
 
 Place = tuple[str | int, ...]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-Mutation = Callable[[Draw, dict[str, Any]], None]
+Accepts = Callable[[Any], bool]
+Mutation = Callable[[Draw, dict[str, Any], Place, Any], None]
+"""Changes a document at a place with a value that it accepts."""
 
 MAX_MUTATIONS = 4
 
@@ -49,7 +51,9 @@ def mutated(draw: Draw, bases: st.SearchStrategy[dict[str, Any]]) -> dict[str, A
     """A document of the base after a few mutations, of which most leave it a document."""
     document: dict[str, Any] = copy.deepcopy(draw(bases))
     for _ in range(draw(st.integers(0, MAX_MUTATIONS))):
-        draw(st.sampled_from(MUTATIONS))(draw, document)
+        accepts, mutation = draw(st.sampled_from(MUTATIONS))
+        if chosen := _some_place(draw, document, accepts):
+            mutation(draw, document, *chosen)
     return document
 
 
@@ -88,25 +92,33 @@ def _set(document: Any, place: Place, value: Any) -> None:
     _holder(document, place)[place[-1]] = value
 
 
-def _some_place(draw: Draw, document: Any, accepts: Callable[[Any], bool]) -> tuple[Place, Any] | None:
+def _some_place(draw: Draw, document: Any, accepts: Accepts) -> tuple[Place, Any] | None:
     """Draw a place whose value is accepted; fields are as likely as one another, however many members their lists have."""
     by_field: dict[tuple[str, ...], list[tuple[Place, Any]]] = {}
     for place, value in places(document):
         if accepts(value) and place != ("kind",):
-            by_field.setdefault(tuple(part for part in place if isinstance(part, str)), []).append((place, value))
+            by_field.setdefault(_field(place), []).append((place, value))
     if not by_field:
         return None
     chosen: tuple[Place, Any] = draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
     return chosen
 
 
+def _field(place: Place) -> tuple[str, ...]:
+    return tuple(part for part in place if isinstance(part, str))
+
+
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _range(document: dict[str, Any], place: Place) -> Magnitudes:
     units = field_units(document["kind"])
-    named = [units[part] for part in place if isinstance(part, str) and part in units]
+    named = [units[part] for part in _field(place) if part in units]
     return RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
 
 
@@ -125,113 +137,96 @@ def _another_number(draw: Draw, document: dict[str, Any], place: Place, number: 
     return odd
 
 
-def change_a_number(draw: Draw, document: dict[str, Any]) -> None:
+def change_a_number(draw: Draw, document: dict[str, Any], place: Place, number: Any) -> None:
     """One number becomes another one, often at an edge of its range."""
-    if chosen := _some_place(draw, document, _number):
-        _set(document, chosen[0], _another_number(draw, document, *chosen))
+    _set(document, place, _another_number(draw, document, place, number))
 
 
-def scale_a_field(draw: Draw, document: dict[str, Any]) -> None:
+def scale_a_field(draw: Draw, document: dict[str, Any], place: Place, number: Any) -> None:
     """All numbers of one field are multiplied by one factor, or are set to one number."""
-    if chosen := _some_place(draw, document, _number):
-        path = [part for part in chosen[0] if isinstance(part, str)]
-        like = [
-            (place, value)
-            for place, value in places(document)
-            if _number(value) and [part for part in place if isinstance(part, str)] == path
-        ]
-        if draw(st.booleans()):
-            factor = draw(st.sampled_from(FACTORS))
-            for place, value in like:
-                _set(document, place, value * factor if isinstance(value, float) else round(value * factor))
-        else:
-            number = _another_number(draw, document, *chosen)
-            for place, _ in like:
-                _set(document, place, number)
+    like = [(other, value) for other, value in places(document) if _number(value) and _field(other) == _field(place)]
+    if draw(st.booleans()):
+        factor = draw(st.sampled_from(FACTORS))
+        for other, value in like:
+            _set(document, other, value * factor if isinstance(value, float) else round(value * factor))
+    else:
+        changed = _another_number(draw, document, place, number)
+        for other, _ in like:
+            _set(document, other, changed)
 
 
-def copy_a_number(draw: Draw, document: dict[str, Any]) -> None:
-    """One number takes the value of another one."""
-    first, second = (_some_place(draw, document, _number) for _ in range(2))
-    if first and second:
-        _set(document, first[0], second[1])
+def copy_another(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
+    """One number takes the value of another one, or one name is replaced by another one of the document."""
+    if another := _some_place(draw, document, _text if _text(value) else _number):
+        _set(document, place, another[1])
 
 
-def leave_out(draw: Draw, document: dict[str, Any]) -> None:
+def leave_out(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """A field or a member of a list is missing."""
-    if chosen := _some_place(draw, document, lambda value: True):
-        del _holder(document, chosen[0])[chosen[0][-1]]
+    del _holder(document, place)[place[-1]]
 
 
-def set_to_null(draw: Draw, document: dict[str, Any]) -> None:
+def set_to_null(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """A field that may be left to the default is null."""
-    if chosen := _some_place(draw, document, lambda value: not isinstance(value, (list, dict))):
-        _set(document, chosen[0], None)
+    _set(document, place, None)
 
 
-def duplicate_a_member(draw: Draw, document: dict[str, Any]) -> None:
+def duplicate_a_member(draw: Draw, document: dict[str, Any], place: Place, members: Any) -> None:
     """A list holds a member twice, under another name if it has one."""
-    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and bool(value)):
-        members = chosen[1]
-        member = copy.deepcopy(draw(st.sampled_from(members)))
-        if isinstance(member, dict) and "name" in member and draw(st.integers(0, 4)):
-            member["name"] = f"{member['name']}+"
-        members.insert(draw(st.integers(0, len(members))), member)
+    member = copy.deepcopy(draw(st.sampled_from(members)))
+    if isinstance(member, dict) and "name" in member and draw(st.integers(0, 4)):
+        member["name"] = f"{member['name']}+"
+    members.insert(draw(st.integers(0, len(members))), member)
 
 
-def shorten_a_list(draw: Draw, document: dict[str, Any]) -> None:
+def shorten_a_list(draw: Draw, document: dict[str, Any], place: Place, members: Any) -> None:
     """Only the first members of a list are left, perhaps none."""
-    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and bool(value)):
-        del chosen[1][draw(st.integers(0, len(chosen[1]) - 1)) :]
+    del members[draw(st.integers(0, len(members) - 1)) :]
 
 
-def reorder_a_list(draw: Draw, document: dict[str, Any]) -> None:
+def reorder_a_list(draw: Draw, document: dict[str, Any], place: Place, members: Any) -> None:
     """The members of a list stand in another order."""
-    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and len(value) > 1):
-        _set(document, chosen[0], draw(st.permutations(chosen[1][:12])) + chosen[1][12:])
+    _set(document, place, draw(st.permutations(members[:12])) + members[12:])
 
 
-def refer_elsewhere(draw: Draw, document: dict[str, Any]) -> None:
-    """One name is replaced by another one of the document."""
-    first, second = (_some_place(draw, document, lambda value: isinstance(value, str)) for _ in range(2))
-    if first and second:
-        _set(document, first[0], second[1])
-
-
-def rename_everywhere(draw: Draw, document: dict[str, Any]) -> None:
+def rename_everywhere(draw: Draw, document: dict[str, Any], place: Place, name: Any) -> None:
     """A name becomes an odd one wherever it stands, as a key too."""
-    if chosen := _some_place(draw, document, lambda value: isinstance(value, str)):
-        odd = draw(st.sampled_from(ODD_NAMES))
-        for place, value in list(places(document)):
-            if value == chosen[1] and place != ("kind",):
-                _set(document, place, odd)
-        for _, value in list(places(document)):
-            if isinstance(value, dict) and chosen[1] in value:
-                value[odd] = value.pop(chosen[1])
+    odd = draw(st.sampled_from(ODD_NAMES))
+    for other, value in list(places(document)):
+        if value == name and other != ("kind",):
+            _set(document, other, odd)
+    for _, value in list(places(document)):
+        if isinstance(value, dict) and name in value:
+            value[odd] = value.pop(name)
 
 
-def switch(draw: Draw, document: dict[str, Any]) -> None:
+def switch(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """A yes becomes a no."""
-    if chosen := _some_place(draw, document, lambda value: isinstance(value, bool)):
-        _set(document, chosen[0], not chosen[1])
+    _set(document, place, not value)
 
 
-def put_something_odd(draw: Draw, document: dict[str, Any]) -> None:
+def put_something_odd(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """A value of another type stands at a place, or a field that nobody knows."""
-    if chosen := _some_place(draw, document, lambda value: True):
-        _set(document, chosen[0], copy.deepcopy(draw(st.sampled_from(ODD_VALUES))))
+    _set(document, place, copy.deepcopy(draw(st.sampled_from(ODD_VALUES))))
 
 
-LIKELY: tuple[Mutation, ...] = (change_a_number, scale_a_field, duplicate_a_member, leave_out, copy_a_number, switch)
-RARE: tuple[Mutation, ...] = (
-    set_to_null,
-    shorten_a_list,
-    reorder_a_list,
-    refer_elsewhere,
-    rename_everywhere,
-    put_something_odd,
+LIKELY: tuple[tuple[Accepts, Mutation], ...] = (
+    (_number, change_a_number),
+    (_number, scale_a_field),
+    (lambda value: isinstance(value, list) and bool(value), duplicate_a_member),
+    (lambda value: True, leave_out),
+    (_number, copy_another),
+    (lambda value: isinstance(value, bool), switch),
 )
-MUTATIONS: tuple[Mutation, ...] = (*LIKELY * 3, *RARE)
+RARE: tuple[tuple[Accepts, Mutation], ...] = (
+    (lambda value: not isinstance(value, (list, dict)), set_to_null),
+    (lambda value: isinstance(value, list) and bool(value), shorten_a_list),
+    (lambda value: isinstance(value, list) and len(value) > 1, reorder_a_list),
+    (_text, copy_another),
+    (_text, rename_everywhere),
+    (lambda value: True, put_something_odd),
+)
+MUTATIONS: tuple[tuple[Accepts, Mutation], ...] = (*LIKELY * 3, *RARE)
 """All mutations; those that leave most documents valid stand in it several times, so that they are drawn more often."""
 
 

@@ -146,17 +146,14 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
     except Exception:
         verdict.finds.append(_crash(case, method))
         return None
-    if run.work > case.work_limit + _grace(method):
+    grace = UNDIVIDED_GRACE if method == "auto" or get_method(method).undivided else GRACE
+    if run.work > case.work_limit + grace:
         signature = f"work limit: {method} of {problem.kind}"
         verdict.finds.append(Find(case, signature, f"{signature}: {run.work:.1f} units with a limit of {case.work_limit:g}"))
     verdict.codes.append(code)
     if solution is not None and code not in ALLOWED:
         verdict.finds.append(Find(case, f"exit code {code}: {method}", f"{method}: {solution.status}"))
     return solution
-
-
-def _grace(method: str) -> float:
-    return UNDIVIDED_GRACE if method == "auto" or get_method(method).undivided else GRACE
 
 
 def _read_back(solution: Solution) -> None:

@@ -89,7 +89,9 @@ def _write_all(place: Path) -> dict[str, Kept]:
                 journal.write(row)
             if name == "results":
                 journal.close()
-    model = _model()
+    random = np.random.default_rng(5)
+    loads = Tasks.of(random.lognormal(0, 0.3, 10), random.lognormal(0, 1, 10) * 1e6)
+    model = PolicyModel(loads, (2, 3), 0.6, False, np.array([[0.0, 1.0], [0.5, 0.5]]), 0.8)
     sweeps: list[Iteration] = []
     iteration = iterate(model, Threads(1), after_sweep=sweeps.append)
     save_policy(model, iteration, place / "policy")
@@ -100,12 +102,6 @@ def _write_all(place: Path) -> dict[str, Kept]:
         "policy": Kept(place / "policy", lambda copy, file: _take_policy(copy, file, model, iteration)),
         "checkpoint": Kept(place / "checkpoint", lambda copy, file: _take_checkpoint(copy, file, model)),
     }
-
-
-def _model() -> PolicyModel:
-    generator = np.random.default_rng(5)
-    tasks = Tasks.of(generator.lognormal(0, 0.3, 10), generator.lognormal(0, 1, 10) * 1e6)
-    return PolicyModel(tasks, (2, 3), 0.6, False, np.array([[0.0, 1.0], [0.5, 0.5]]), 0.8)
 
 
 def _take_rows(copy: Path, file: Path, rows: list[dict[str, Any]]) -> str:

@@ -167,7 +167,9 @@ def _with_a_change(value: Any, random: np.random.Generator) -> Any:
     paths = [path for leaf, path in leaves if not isinstance(leaf, bool) and (not isinstance(leaf, str) or _is_fraction(leaf))]
     if len(names) > 1 and random.random() < 0.5:
         one, other = random.integers(len(names), size=2)
-        return _replaced(value, names[one][1], names[other][0])
+        *path, last = names[one][1]
+        reduce(getitem, path, value)[last] = names[other][0]
+        return value
     *path, last = paths[random.integers(len(paths))]
     inside = reduce(getitem, path, value)
     old, amount = inside[last], int(random.choice(AMOUNTS))
@@ -187,12 +189,6 @@ def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple
             yield from _leaves(part, (*path, key))
     else:
         yield value, path
-
-
-def _replaced(value: Any, path: tuple[Any, ...], part: Any) -> Any:
-    """The value with another part at a path."""
-    reduce(getitem, path[:-1], value)[path[-1]] = part
-    return value
 
 
 def _is_fraction(value: Any) -> bool:

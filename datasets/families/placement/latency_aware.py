@@ -87,32 +87,29 @@ def _families() -> list[Family]:
     ]
 
 
+_family = partial(Family, kind="latency-aware", size="operators", default_size=DEFAULT_LATENCY_AWARE_OPERATORS)
+
+
 def _test_bed(*, cyclic: bool) -> Family:
     def make(operations: int, random: np.random.Generator) -> LatencyAwareProblem:
         load = round(float(random.uniform(*NEEDED_CORE_SHARES)), 3)
         seed = int(random.integers(2**32))
         return _varied(test_bed.random_problem(seed, operations=operations, load=load, cyclic=cyclic), random)
 
-    return Family(
+    return _family(
         name="continuum-cyclic" if cyclic else "continuum",
-        kind="latency-aware",
         summary=f"random topologies {'with a cycle ' if cyclic else ''}on the eleven supervisors of the paper's test bed",
         make=make,
-        size="operators",
-        default_size=DEFAULT_LATENCY_AWARE_OPERATORS,
         least_size=test_bed.MIN_OPERATIONS + cyclic,
     )
 
 
 def _crossed(shape: str, network: str, *, cyclic: bool) -> Family:
     (make_shape, min_operators), (make_network, packages) = SHAPES[shape], NETWORK_MAKERS[network]
-    return Family(
+    return _family(
         name=f"{shape}-{network}{'-cyclic' if cyclic else ''}",
-        kind="latency-aware",
         summary=f"{first_line(make_shape)}{', one stream going back' if cyclic else ''}. {first_line(make_network)}",
         make=partial(_problem, make_shape=make_shape, make_network=make_network, cyclic=cyclic),
-        size="operators",
-        default_size=DEFAULT_LATENCY_AWARE_OPERATORS,
         least_size=min_operators + cyclic,
         packages=packages,
     )

@@ -49,7 +49,8 @@ def random_problem(
     _cut(application["operators"], names, combinations_limit)
     for operator, load in zip(application["operators"], application.pop("loads"), strict=True):
         operator["latency"] = _latency(random, load, operator["max_replicas"])
-    network = _network(random, names, named, sum(_mean_demand(o) for o in application["operators"]))
+    needs = [operator["resources"] for operator in application["operators"]]
+    network = _network(random, names, named, sum(need["cpu"] if named else need for need in needs))
     current = _deployment(random, application, names) if random.random() < 0.6 else None
     weights = dict(_WEIGHTINGS[int(random.integers(len(_WEIGHTINGS)))])
     document = {
@@ -132,11 +133,6 @@ def _cut(operators: list[Fields], nodes: list[str], limit: float) -> None:
         else:
             pool = largest["candidates"] or nodes
             largest["candidates"] = pool[: (len(pool) + 1) // 2]
-
-
-def _mean_demand(operator: Fields) -> float:
-    resources = operator["resources"]
-    return float(resources["cpu"] if isinstance(resources, dict) else resources)
 
 
 def _network(random: Random, names: list[str], named: bool, demand: float) -> Fields:

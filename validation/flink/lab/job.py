@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -177,17 +177,13 @@ class LabRun(ScheduledJob):
 
     def buckets(self, since: int = 0) -> list[Bucket]:
         """Measurements of the writer since a time, in order of time; the newest tenths of a second may be missing."""
-        return [bucket for bucket in self._read() if bucket.first >= since]
+        path = self.folder / "latency-0.txt"
+        lines = path.read_text(encoding="ascii").splitlines(keepends=True) if path.exists() else []
+        parts = (line.split() for line in lines if line.endswith("\n"))  # else it is being written
+        read = [Bucket(int(first), int(last), int(count), *map(float, latencies)) for first, last, count, *latencies in parts]
+        return [bucket for bucket in read if bucket.first >= since]
 
     def silence(self, since: int) -> float:
         """Longest time in seconds without a tuple at the writer since a time, up to one that was measured."""
         gaps = (later.first - max(since, earlier.last) for earlier, later in itertools.pairwise(self.buckets(0)))
         return max((0, *gaps)) / 1000
-
-    def _read(self) -> Iterator[Bucket]:
-        path = self.folder / "latency-0.txt"
-        lines = path.read_text(encoding="ascii").splitlines(keepends=True) if path.exists() else []
-        for line in lines:
-            if line.endswith("\n"):  # else it is being written
-                first, last, count, *latencies = line.split()
-                yield Bucket(int(first), int(last), int(count), *map(float, latencies))

@@ -14,7 +14,7 @@ from edrp.datasets.traces.flights import flights
 from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.migrating.discovery import LiveJob
 from edrp.engines.flink.migrating.moves import state_size
-from edrp.engines.flink.migrating.plan_files import PlannedSteps
+from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
 from edrp.validation.flink.live.orders import ORDERS, even_ranges, task_transfers
 from edrp.validation.flink.live.running import (
     COUNTER,
@@ -23,7 +23,6 @@ from edrp.validation.flink.live.running import (
     Windows,
     live_change,
     measured_change,
-    planned_steps,
     workers_in_use,
 )
 
@@ -162,4 +161,5 @@ def ordered_plan(name: str, chosen: Setting, job: LiveJob) -> PlannedSteps:
     work = [float(counter.loads[task].tuples) if task in counter.loads else 0.0 for task in range(counter.tasks)]
     held = Counter(before)
     steps = ORDERS[name](task_transfers(before, after, sizes, work), [held[worker] for worker in range(counter.parallelism)])
-    return planned_steps(steps)
+    moves = (tuple(PlannedMove(COUNTER, t.task, t.task + 1, t.source, t.target) for t in step) for step in steps)
+    return PlannedSteps(tuple(moves), {}, frozenset(), "orders")

@@ -20,7 +20,7 @@ from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metric
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
-from edrp.validation.flink.live.validator import Verdict, judge_file
+from edrp.validation.flink.live.validator import Verdict, judge
 
 RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
 """Setting of a cluster whose jobs are to go on after their JobManager was killed."""
@@ -236,8 +236,11 @@ class LiveRun(ScheduledJob):
         return verdict
 
     def judge(self, sent: dict[int, int] | None = None) -> Verdict:
-        """Verdict of the judge by now."""
-        return judge_file(self.results, sent) if self.results.exists() else Verdict()
+        """Verdict of the judge by now; the end of a line that is being written is passed over."""
+        if not self.results.exists():
+            return Verdict()
+        with self.results.open(encoding="ascii") as file:
+            return judge((line for line in file if line.endswith("\n")), sent)
 
     def wait_for_results(self, more: int) -> None:
         """Wait until so many more lines of results are there."""

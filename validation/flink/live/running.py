@@ -19,9 +19,8 @@ from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
 from edrp.engines.flink.migrating.moves import forecasts, task_moves
-from edrp.engines.flink.migrating.plan_files import PlannedMove, PlannedSteps
+from edrp.engines.flink.migrating.plan_files import PlannedSteps
 from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob, live_files, program_arguments
-from edrp.validation.flink.live.orders import Steps
 from edrp.validation.flink.live.results import SECOND, Results, read_results, tail
 
 MAIN = "edrp.lab.LiveJob"
@@ -208,12 +207,6 @@ def live_change(run: LiveRun, pace: int, plan: Callable[[LiveJob], PlannedSteps]
         }
 
     return change
-
-
-def planned_steps(steps: Steps) -> PlannedSteps:
-    """Steps of tasks as the plan of a job."""
-    moves = (tuple(PlannedMove(COUNTER, t.task, t.task + 1, t.source, t.target) for t in step) for step in steps)
-    return PlannedSteps(tuple(moves), {}, frozenset(), "orders")
 
 
 def plain_change(run: LiveRun, method: str, workers: int) -> Change:

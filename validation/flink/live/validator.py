@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 MULTIPLIER = 6364136223846793005
@@ -111,9 +110,3 @@ def judge(lines: Iterable[str], sent: dict[int, int] | None = None) -> Verdict:
         if known.shown or (sent or {}).get(key):
             known.judge(verdict, None if sent is None else sent.get(key))
     return verdict
-
-
-def judge_file(path: Path, sent: dict[int, int] | None = None) -> Verdict:
-    """Judge a file of results; the end of a line that is being written is passed over."""
-    with path.open(encoding="ascii") as file:
-        return judge((line for line in file if line.endswith("\n")), sent)

@@ -45,13 +45,11 @@ class ClairvoyantBound:
     Attributes
     ----------
     total : money: the least expected price of leases and penalties.
-    lease_cost : money for leases in the plan that reaches it, or comes closest in the time.
-    hosts : leased in each round of that plan.
+    hosts : leased in each round of the plan that reaches it, or comes closest in the time.
     proven : whether no plan of the model is cheaper than this one; `total` is a bound in any case.
     """
 
     total: float
-    lease_cost: float
     hosts: tuple[int, ...]
     proven: bool
 
@@ -89,15 +87,13 @@ def clairvoyant_bound(
     entries = [(covered, bought.ravel()[begins], 1.0), (columns, chosen[None, :], -hosts.T.astype(float))]
     program.add_rows("hosts", kinds * periods, entries, lower=0.0)
     program.add_row("at first", Linear.of(bought[:, 0]), lower=model.initial_hosts)
-    leases = Linear.of(bought, model.price[:, None])
-    program.minimise(leases + Linear.of(chosen, costs))
+    program.minimise(Linear.of(bought, model.price[:, None]) + Linear.of(chosen, costs))
     result = solve_program(program, time_limit=time_limit, gap=1e-6)
     if result.values is None:
-        return ClairvoyantBound(result.bound or 0.0, math.nan, (), proven=False)
+        return ClairvoyantBound(result.bound or 0.0, (), proven=False)
     units = np.rint(result.values[bought]).astype(np.int64)
     leased = sum(np.convolve(row, np.ones(length, np.int64))[:periods] for row, length in zip(units, model.unit, strict=True))
-    leased_counts = tuple(np.asarray(leased).tolist())
-    return ClairvoyantBound(result.bound or 0.0, leases.value(result.values), leased_counts, proven=result.status == "optimal")
+    return ClairvoyantBound(result.bound or 0.0, tuple(np.asarray(leased).tolist()), proven=result.status == "optimal")
 
 
 @dataclass(frozen=True, slots=True)

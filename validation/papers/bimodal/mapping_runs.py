@@ -74,16 +74,12 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
             for row in batch_rows(problems, [EXACT, *HEURISTICS.values()], COLUMNS, out=where, **how)
         }
         for row in rows.values():
-            _check(row)
+            # Finding nothing is an answer of a heuristic, and being infeasible one of the exact method.
+            expected = {"optimal", "infeasible"} if row["method"] == EXACT else {"feasible", "optimal", "infeasible", "none"}
+            if row["outcome"] in ("failed", "refused") or row["status"] not in expected:
+                raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}, {row['status']}: {row['error_message']}")
         mapped[servers] = _mapped(problems, rows, how.get("n_jobs"))
     return mapped
-
-
-def _check(row: Mapping[str, Any]) -> None:
-    """Finding nothing is an answer of a heuristic, and being infeasible one of the exact method."""
-    expected = {"optimal", "infeasible"} if row["method"] == EXACT else {"feasible", "optimal", "infeasible", "none"}
-    if row["outcome"] in ("failed", "refused") or row["status"] not in expected:
-        raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}, {row['status']}: {row['error_message']}")
 
 
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:

@@ -163,15 +163,10 @@ def run_group(
     rows = {(row["id"], row["method"]): row for row in batch_rows(instances, methods, COLUMNS, out=out, **how)}
     samples: dict[Cell, Mapping[str, Floats]] = {}
     for cell, method in group.cells:
-        metrics = [_metrics(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
+        solved = [require_solved(rows[f"{cell.networks}/{seed}", method]) for seed in extent.seeds]
+        metrics = [{**dict(row["metrics"]), "seconds": row["solve_seconds"]} for row in solved]  # that simulating it took
         samples[cell] = {name: np.array([run[name] for run in metrics]) for name in metrics[0]}
     return samples
-
-
-def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Metrics of a run, and the `seconds` that simulating it took."""
-    solved = require_solved(row)
-    return {**dict(solved["metrics"]), "seconds": solved["solve_seconds"]}
 
 
 def varied_scenario(

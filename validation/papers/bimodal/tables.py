@@ -237,11 +237,7 @@ def setting_tables() -> tuple[Table, ...]:
     >>> [table.caption for table in setting_tables()]
     ['Constants of a run', 'Platforms and traces']
     """
-    rows = tuple(constant_rows(BimodalScenario, ORIGINS))
-    return (Table("Constants of a run", COLUMNS, rows, open=True), _platform_table())
-
-
-def _platform_table() -> Table:
+    constants = Table("Constants of a run", COLUMNS, tuple(constant_rows(BimodalScenario, ORIGINS)), open=True)
     rows = (
         ("servers", str(platforms.SERVERS), PAPER),
         ("dedicated links", f"{_range(platforms.LINK_BANDWIDTHS, MEGABIT)} Mbps, preferring servers that have many", PAPER),
@@ -253,7 +249,7 @@ def _platform_table() -> Table:
         ("data at the source", f"{platforms.MEAN_DATA / 1e6:g} MB in the mean, exponential", f"{PAPER}; {OURS}: exponential"),
         ("bytes out per byte in", f"{platforms.SHRINKAGE:g} of every service", OURS),
     )
-    return Table("Platforms and traces", ("what", "value", "from"), rows, open=True)
+    return constants, Table("Platforms and traces", ("what", "value", "from"), rows, open=True)
 
 
 def _range(ends: tuple[float, float], unit: float) -> str:

@@ -115,11 +115,6 @@ def in_neighbourhood(step: ReplayStep) -> bool:
     return all(len(action.added) <= 1 and len(action.removed) <= 1 for action in step.actions)
 
 
-def events(hour: Replay) -> tuple[str, ...]:
-    """Every reconfiguration in words, such as "t = 8 min: partialRank scaled out on the same node"."""
-    return tuple(f"t = {step.number} min: {step.words}" for step in hour.reconfigurations)
-
-
 def run_storm_day(
     rates: Sequence[float], weights: Weights, *, method: str = "auto", seed: int = 0, progress: StepProgress | None = None
 ) -> Replay:

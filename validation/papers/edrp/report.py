@@ -237,15 +237,9 @@ def objective_table(
         measured_cells = cells(storm_outcome(replay) if storm else outcome(replay), 2)
         pairs = zip(measured_cells, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in measured_cells)
         rows.append((name, *(cell for pair in pairs for cell in pair), str(len(replay.reconfigurations))))
-    weights = "; ".join(f"{name} {weights_text(name)}" for name in WEIGHTINGS)
+    weights = "; ".join(f"{name} {w.response_time:g} {w.cost:g} {w.downtime:g}" for name, w in WEIGHTINGS.items())
     note = f"{TERMS.format(weights)} {note}".rstrip() if printed else ""
     return Table(caption, ("Objective", *columns, "Changes"), tuple(rows), (*columns, "Changes"), ("paper",), note)
-
-
-def weights_text(name: str) -> str:
-    """The weights of response time, cost and downtime, such as "0.3 0.3 0.4"."""
-    weights = WEIGHTINGS[name]
-    return " ".join(f"{value:g}" for value in (weights.response_time, weights.cost, weights.downtime))
 
 
 def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) -> None:

@@ -89,10 +89,6 @@ def investigate(
     rows = None if out is None else out / ROWS / f"{seeds}-seeds"
     enacted = enact(chosen, numbers, setting=setting, out=rows, **how)
     samples = samples_by_cell(enacted)
-
-    def error(_: str, variant: Setting) -> SettingError:
-        return setting_error(samples_by_cell(enact(POLICIES, few, setting=variant, **how)))
-
     return EnactmentResults(
         setting=setting,
         seeds=numbers,
@@ -101,7 +97,7 @@ def investigate(
         samples=samples,
         statements=judged(CLAIMS, samples),
         bounds=mean_bounds(setting, numbers, n_jobs=how.get("n_jobs")),
-        variants=vary(variants, error),
+        variants=vary(variants, lambda _, one: setting_error(samples_by_cell(enact(POLICIES, few, setting=one, **how)))),
         checks=queueing_check(),
     )
 

@@ -86,11 +86,12 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
     """All policies by pattern and unit: near-real-time total, near-real-time and relaxed compliance; bounds last."""
     policies = list(dict.fromkeys(column.policy for _, column in samples))
     cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
+    bound_texts = {cell: f"{bound.least:.1f}\n{bound.in_time:.1f}" for cell, bound in bounds.items()}
     rows = tuple(
         (
             f"{pattern}\nBTU{unit}",
             *(_policy_text(samples[pattern, Column(policy, unit)]) for policy in policies),
-            *([_bound_text(bounds.get((pattern, unit)))] if bounds else []),
+            *([bound_texts.get((pattern, unit), NONE)] if bounds else []),
         )
         for pattern, unit in cells
     )
@@ -99,10 +100,6 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
     title = "Policies side by side: near-real-time total ± deviation; below it near-real-time and relaxed compliance in %"
     title += "; the clairvoyant bound, below it with all items in time" if bounds else ""
     return Table(title, columns, rows, columns[1:], open=True)
-
-
-def _bound_text(bounds: Bounds | None) -> str:
-    return NONE if bounds is None else f"{bounds.least:.1f}\n{bounds.in_time:.1f}"
 
 
 def _policy_text(metrics: Mapping[str, Any]) -> str:
@@ -122,16 +119,12 @@ def against_btu(samples: Samples) -> Table:
         savings = np.array(
             [1 - policy_metrics["near_real_time_total"] / btu["near_real_time_total"] for policy_metrics, btu in pairs]
         )
-        as_good = np.array([_as_compliant(policy_metrics, btu) for policy_metrics, btu in pairs])
+        # Whether near-real-time and relaxed compliance are both at least as high, seed by seed.
+        as_good = np.array([np.logical_and(*(own[level] >= btu[level] for level in COMPLIANCES[1:])) for own, btu in pairs])
         mean = PERCENT_SAVED.with_interval(estimate_mean(savings.mean(axis=0)))
         rows.append((policy, mean, f"{100 * (savings >= 0).mean():.0f}", f"{100 * ((savings >= 0) & as_good).mean():.0f}"))
     columns = ("policy", "saving, mean\n[%] (95 %)", "runs as cheap\n[%]", "as cheap and\nas compliant [%]")
     return Table("Near-real-time totals against the BTU policy's", columns, tuple(rows), columns[1:], open=True)
-
-
-def _as_compliant(metrics: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
-    """Whether near-real-time and relaxed compliance are both at least as high, seed by seed."""
-    return np.logical_and(*(metrics[level] >= other[level] for level in COMPLIANCES[1:]))
 
 
 def check_table(checks: Iterable[QueueingCheck]) -> Table:

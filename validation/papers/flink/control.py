@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import sub
 from typing import NamedTuple
 
 from edrp.report.estimates import Estimate
@@ -54,16 +55,11 @@ def values(rows: Sequence[Row], policy: str, measure: Measure) -> list[float]:
     return [value_of_seed[seed] for seed in seeds(rows)]
 
 
-def difference(rows: Sequence[Row], first: str, second: str, measure: Measure) -> Estimate:
-    """Mean over days of the first policy's quantity less the second's."""
-    pairs = zip(values(rows, first, measure), values(rows, second, measure), strict=True)
-    return estimate_paired([one - other for one, other in pairs])
-
-
-def relative_hours(rows: Sequence[Row], first: str, second: str) -> Estimate:
-    """Mean over days by how much the first policy's replica-hours are above the second's, as a share of these."""
-    pairs = zip(values(rows, first, HOURS), values(rows, second, HOURS), strict=True)
-    return estimate_paired([one / other - 1 for one, other in pairs])
+def difference(
+    rows: Sequence[Row], first: str, second: str, measure: Measure, less: Callable[[float, float], float] = sub
+) -> Estimate:
+    """Mean over days of the first policy's quantity less the second's, or of what `less` makes of both."""
+    return estimate_paired(list(map(less, values(rows, first, measure), values(rows, second, measure))))
 
 
 def control_table(rows: Sequence[Row]) -> Table:
@@ -118,9 +114,8 @@ def _cheap_changes(job: str, rows: Sequence[Row]) -> Iterator[Statement]:
     late = Finding(
         f"{WATCH} less {AUTOSCALER}, late tuples", difference(rows, WATCH, AUTOSCALER, LATE), _signed(LATE, " %"), maximum=0
     )
-    hours = Finding(
-        f"{WATCH} against {AUTOSCALER}, replica-hours", relative_hours(rows, WATCH, AUTOSCALER), SHARE, maximum=-SAVED
-    )
+    above = difference(rows, WATCH, AUTOSCALER, HOURS, lambda one, other: one / other - 1)
+    hours = Finding(f"{WATCH} against {AUTOSCALER}, replica-hours", above, SHARE, maximum=-SAVED)
     yield Statement(f"{job}: no more tuples are late under `watch` than under the autoscaler's rule", findings=(late,))
     yield Statement(f"{job}: `watch` takes at least 5 % fewer replica-hours than the autoscaler's rule", findings=(hours,))
 
@@ -129,8 +124,7 @@ def _expensive_changes(job: str, rows: Sequence[Row]) -> Iterator[Statement]:
     """Where a change is expensive, tuples are saved at equal replica-hours: the latter is a condition, not an inference."""
     hours = sum(values(rows, WATCH, HOURS)) / sum(values(rows, AUTOSCALER, HOURS)) - 1
     condition = Finding(f"{WATCH} against {AUTOSCALER}, all replica-hours", Estimate(hours, hours, hours), SHARE, maximum=EQUAL)
-    pairs = zip(values(rows, WATCH, LATE), values(rows, AUTOSCALER, LATE), strict=True)
-    half = estimate_paired([one - other / 2 for one, other in pairs])
+    half = difference(rows, WATCH, AUTOSCALER, LATE, lambda one, other: one - other / 2)
     late = Finding(f"{WATCH} less half of {AUTOSCALER}, late tuples", half, _signed(LATE, " %"), maximum=0)
     sentence = f"{job}: at most 2 % more replica-hours and half of the late tuples of the autoscaler's rule under `watch`"
     yield Statement(sentence, findings=(condition, late))

@@ -62,7 +62,7 @@ def order_table(rows: Sequence[Row]) -> Table:
                 counts = (f"{median(row[figure] for row in listed):g}" for figure in ("steps", "held"))
                 moved = MEGABYTES.number(median(row["bytes"] for row in listed))
                 cells = (str(len(listed)), *counts, *late, *times, again, moved, load_text(listed))
-                shown.append((f"{workload}, {_owners(listed[0])}: {name}", *cells))
+                shown.append((f"{workload}, {' and '.join(map(str, listed[0]['workers']))} workers: {name}", *cells))
     right = (
         *("plans", "steps", "tuples that\nwaited", "peak latency\n[ms]", "p99 [ms]", "mean [ms]"),
         *("duration\n[s]", "predicted\n[s]", "stable again\n[s]", "moved\n[MB]", "load of the\nmachine"),
@@ -72,10 +72,6 @@ def order_table(rows: Sequence[Row]) -> Table:
         "stable again once latencies stay below 1.1 times the largest one before for a second (DRRS: for 100 s)."
     )
     return Table("The same moves in five orders", ("workload: order", *right), tuple(shown), right, note=note, open=True)
-
-
-def _owners(row: Row) -> str:
-    return " and ".join(map(str, row["workers"])) + " workers"
 
 
 def order_statements(rows: Sequence[Row]) -> Iterator[Statement]:

@@ -104,7 +104,7 @@ def _mode_statements(rows: Sequence[Row], mode: str) -> Iterator[Statement]:
     findings = tuple(
         Finding(f"{method} against consistent hashing", estimate_paired(values), unit, LARGE)
         for method in PROPOSED
-        if (values := _savings(rows, method, HASHING, "mean"))
+        if (values := [1 - own / other for own, other in _pairs(rows, method, HASHING, "mean") if other > 0])
     )
     if findings:
         sentence = f"{mode}: the proposed methods outperform consistent hashing by large margins, at least {100 * LARGE:g} %"
@@ -121,11 +121,6 @@ def _pairs(rows: Sequence[Row], method: str, against: str, quantity: str) -> lis
     values = {(row["method"], row["round"], row["window"]): float(row[quantity]) for row in rows}
     places = [(number, window) for name, number, window in values if name == method]
     return [(values[method, *place], values[against, *place]) for place in places if (against, *place) in values]
-
-
-def _savings(rows: Sequence[Row], method: str, against: str, quantity: str) -> list[float]:
-    """Shares of a quantity that a method saves in each pair."""
-    return [1 - own / other for own, other in _pairs(rows, method, against, quantity) if other > 0]
 
 
 def _gap(rows: Sequence[Row], quantity: str) -> float | None:

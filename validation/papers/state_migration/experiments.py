@@ -130,7 +130,6 @@ def task_grid(
 
     Rows of MTM-aware migration that are `known` already are not computed again.
     """
-    prepared = _prepared(known)
     for history in series:
         for number in numbers:
             tell(f"{history.name}: {number} tasks")
@@ -139,8 +138,7 @@ def task_grid(
             setting, base = _Setting(history, TOLERANCE, number, course), _single_step(course)
             yield setting.row(base)
             if number <= MAX_PREPARED_TASKS:
-                row = prepared.get((history.name, TOLERANCE, number, DISCOUNT))
-                yield row or _mtm_aware(setting, load, DISCOUNT, base, tell)
+                yield _mtm_aware(setting, load, DISCOUNT, base, tell, known)
 
 
 class PrecomputedRow(NamedTuple):
@@ -178,20 +176,13 @@ def discount_grid(
     tell: Tell = str,
 ) -> Iterator[PolicyRow]:
     """MTM-aware migration against γ; SSM is γ = 0: Fig. 14. Rows that are `known` already are not computed again."""
-    prepared = _prepared(known)
     for history in series:
         load = _load(history, tasks, migrations)
         course = load.course(TOLERANCE, migrations)
         setting, base = _Setting(history, TOLERANCE, tasks, course), _single_step(course)
         yield setting.row(base)
         for discount in discounts:
-            row = prepared.get((history.name, TOLERANCE, tasks, discount))
-            yield row or _mtm_aware(setting, load, discount, base, tell)
-
-
-def _prepared(known: Sequence[PolicyRow]) -> dict[tuple[str, float, int, float | None], PolicyRow]:
-    """Rows of MTM-aware migration by series, τ, tasks and γ."""
-    return {(row.series, row.tolerance, row.tasks, row.discount): row for row in known if row.policy == MTM}
+            yield _mtm_aware(setting, load, discount, base, tell, known)
 
 
 class _Setting(NamedTuple):
@@ -218,8 +209,14 @@ def _single_step(course: NodeCountCourse) -> Followed:
     return follow_policy(SINGLE_STEP, single_step, course)
 
 
-def _mtm_aware(setting: _Setting, load: CourseLoad, discount: float, base: Followed, tell: Tell) -> PolicyRow:
-    series, tolerance, _, course = setting
+def _mtm_aware(
+    setting: _Setting, load: CourseLoad, discount: float, base: Followed, tell: Tell, known: Sequence[PolicyRow] = ()
+) -> PolicyRow:
+    series, tolerance, tasks, course = setting
+    wanted = (MTM, series.name, tolerance, tasks, discount)
+    for row in known:
+        if (row.policy, row.series, row.tolerance, row.tasks, row.discount) == wanted:
+            return row
     tell(f"{series.name}, τ = {tolerance:g}, γ = {discount:g}: projected costs")
     model = policy_model(load.learnt, series.transition_matrix(), tolerance, discount)
     prepared = prepare(model, changing=series.changing)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
 EVEN, HASHING = "even split", "consistent hashing"
 ORDER = (EVEN, HASHING, SINGLE_STEP, MTM, OMS)
 """Policies by falling cost."""
+
+_cost, _seconds = attrgetter("followed.mean"), attrgetter("followed.median_seconds")
 
 MIN_SAVING = 0.05
 MAX_DECISION_SECONDS = 2e-3
@@ -67,9 +71,7 @@ def tolerance_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
 
 def time_statements(rows: Sequence[PolicyRow], precomputed: Sequence[PrecomputedRow]) -> Iterator[Statement]:
     """Sentences on Figs. 10 and 11."""
-    yield _monotone(
-        "the running time of SSM grows with τ", _curves(rows, SINGLE_STEP, "tolerance", _microseconds), " µs", rising=True
-    )
+    yield _monotone("the running time of SSM grows with τ", _curves(rows, SINGLE_STEP, "tolerance", _seconds), " µs", rising=True)
     for policy in (SINGLE_STEP, MTM):
         slowest = max((row.followed.median_seconds for row in rows if row.policy == policy), default=0.0)
         sentence = f"{'SSM' if policy == SINGLE_STEP else policy + ' migration'} decides within 2 ms"
@@ -82,9 +84,7 @@ def time_statements(rows: Sequence[PolicyRow], precomputed: Sequence[Precomputed
     times = [row.seconds for row in precomputed]
     found = f"{min(times):.1f} to {max(times):.1f} s for up to {max(row.partitions for row in precomputed)} partitions"
     yield claim("the pre-computation takes hundreds of minutes", min(times) >= 100 * MINUTES, found)
-    curves: Curves = {}
-    for row in precomputed:
-        curves.setdefault(row.series, []).append((row.tolerance, row.seconds))
+    curves = _curves(precomputed, None, "tolerance", lambda row: row.seconds)
     yield _monotone("the pre-computation takes longer with growing τ", curves, " s", rising=True)
 
 
@@ -95,7 +95,7 @@ def task_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     if any(len(curve) > 1 for curve in prepared.values()):
         yield _monotone("the cost of MTM-aware migration falls with the number of tasks", prepared)
     powers = {}
-    for name, curve in _curves(rows, SINGLE_STEP, "tasks", _microseconds).items():
+    for name, curve in _curves(rows, SINGLE_STEP, "tasks", _seconds).items():
         tasks, seconds = np.log(np.maximum(np.array(curve), 1e-9)).T
         powers[name] = float(np.polyfit(tasks, seconds, 1)[0]) if len(curve) > 1 else 0.0
     quadratic = all(QUADRATIC[0] <= power <= QUADRATIC[1] for power in powers.values())
@@ -209,18 +209,10 @@ def _gaps(rows: Sequence[PolicyRow], policy: str) -> Curves:
     return gaps
 
 
-def _cost(row: PolicyRow) -> float:
-    return row.followed.mean
-
-
-def _microseconds(row: PolicyRow) -> float:
-    return row.followed.median_seconds
-
-
-def _curves(rows: Sequence[PolicyRow], policy: str, quantity: str, value: Callable[[PolicyRow], float]) -> Curves:
+def _curves(rows: Sequence[Any], policy: str | None, quantity: str, value: Callable[[Any], float]) -> Curves:
     curves: Curves = {}
     for row in rows:
-        if row.policy == policy:
+        if policy is None or row.policy == policy:
             curves.setdefault(row.series, []).append((getattr(row, quantity), value(row)))
     return curves
 

@@ -48,7 +48,6 @@ class FleetInstance:
     host: LeasedHost
     placed: float
     cause: Cause
-    up: float
     started: float | None = None
     ended: float | None = None
     ended_by: Ending | None = None
@@ -93,7 +92,7 @@ class Fleet:
             elif isinstance(action, Place):
                 host = self._hosts[action.host]
                 host.images[action.operator] = 0.0
-                self._start(self._put(action.operator, host, 0.0, "initial", up=0.0), 0.0)
+                self._start(self._put(action.operator, host, 0.0, "initial"), 0.0)
                 self.instances[action.operator] += 1
 
     def apply(self, actions: tuple[Action, ...], state: EnactmentState) -> None:
@@ -193,12 +192,12 @@ class Fleet:
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
         image_ready = host.images.setdefault(operator, ready + download)
         up = max(ready, image_ready) + self._random_streams.instance_start_up()
-        instance = self._put(operator, host, time, cause, up)
+        instance = self._put(operator, host, time, cause)
         heappush(self._starting, (up, instance.number))
         return instance
 
-    def _put(self, operator: str, host: LeasedHost, time: float, cause: Cause, up: float) -> FleetInstance:
-        instance = FleetInstance(len(self._instances), operator, host, time, cause, up)
+    def _put(self, operator: str, host: LeasedHost, time: float, cause: Cause) -> FleetInstance:
+        instance = FleetInstance(len(self._instances), operator, host, time, cause)
         self._instances.append(instance)
         host.instances.append(instance)
         return instance

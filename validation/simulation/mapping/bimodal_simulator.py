@@ -228,16 +228,13 @@ class MappingChoice(Method):
     def run(self, problem: BimodalScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is no solution."""
         parameters = self.read_parameters(options)
-        _check_hops(parameters.max_empty_hops, problem, self.name)
+        hops, limit = parameters.max_empty_hops, problem.max_empty_hops
+        if hops is not None and hops > limit:
+            fault = Fault("max_empty_hops", str(hops), f"must be at most {limit}, the limit of the scenario")
+            raise InvalidInstanceError([fault], f"parameters of method {self.name}")
         run = simulate(problem, self._cost, options.seed, until=options.started + options.limit, **asdict(parameters))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
         return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
-
-
-def _check_hops(max_empty_hops: int | None, scenario: BimodalScenario, method: str) -> None:
-    if max_empty_hops is not None and max_empty_hops > scenario.max_empty_hops:
-        why = f"must be at most {scenario.max_empty_hops}, the limit of the scenario"
-        raise InvalidInstanceError([Fault("max_empty_hops", str(max_empty_hops), why)], f"parameters of method {method}")
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edrp.core.arrays import Bools, Floats, Ints32
+from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import spend
 from edrp.heuristics.mapping.reallocation import FlowArrays
 from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -185,18 +185,11 @@ class Running:
             max_hops = int(streams.hops[part].max())
             streams.mean[part] = expected_fractions(streams.levels[part, :max_hops], self._physics.scale)
         if self._physics.buffer:
-            self._return_waiting(~public)
-
-    def _return_waiting(self, dedicated: Bools) -> None:
-        """Return data that waits before a hop which has moved to a dedicated route to the source.
-
-        There it comes as late as behind all that is still to be sent, which is where it would be: such a route passes no
-        more than the rate.
-        """
-        waiting = self._streams.waiting[: self.count]
-        back = np.where(dedicated, waiting, 0.0)
-        self._streams.progress[: self.count, SENT] -= back.sum(axis=1)
-        waiting -= back
+            # Data that waits before a hop which has moved to a dedicated route returns to the source. There it comes as late as
+            # behind all that is still to be sent, which is where it would be: such a route passes no more than the rate.
+            back = np.where(public, 0.0, streams.waiting[part])
+            streams.progress[part, SENT] -= back.sum(axis=1)
+            streams.waiting[part] -= back
 
     def flow(self, now: float, until: float) -> tuple[float, int]:
         """Let tasks flow until one ends, or until some time, or for as long as can be computed at once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -28,7 +28,6 @@ from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, search_path
 from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.mdp.trie import Trie
-from edrp.migration.intervals import Interval
 from edrp.migration.projected_costs import ProjectedCosts
 from edrp.migration.single_step import migration_clashes
 from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, MigrationTask, NodeCountCourse, judge_path
@@ -128,7 +127,7 @@ def single_step(before: Boundaries, migration: MigrationTask) -> Boundaries:
     if best is None:
         why = "; ".join(migration_clashes(migration.tasks.work.tolist(), migration.nodes, migration.tolerance, allow_empty=False))
         raise InvalidInstanceError([Fault("tolerance", f"{migration.tolerance:g}", why)])
-    return _boundaries(best[1])
+    return np.unique([end for interval in best[1] if interval is not None for end in interval]).astype(np.int64)
 
 
 def policy_model(tasks: Tasks, transitions: TransitionMatrix, tolerance: float, discount: float) -> PolicyModel:
@@ -174,7 +173,3 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
         ways.append(search_path(known, pools, out_of_time=lambda: units_left() <= 0)[1])
     path = min(ways, key=lambda way: float(known.costs(way).sum()))
     return Planned(path, perf_counter() - began, "search")
-
-
-def _boundaries(intervals: Iterable[Interval | None]) -> Boundaries:
-    return np.unique([end for interval in intervals if interval is not None for end in interval]).astype(np.int64)

@@ -31,10 +31,6 @@ class MigrationTask(NamedTuple):
         """Most work that a node may hold."""
         return load_limit(float(self.tasks.work_before[-1]), self.nodes, self.tolerance)
 
-    def keeps_limit(self, boundaries: Boundaries) -> bool:
-        """Whether no interval of a partition holds more."""
-        return bool(np.diff(self.tasks.work_before[boundaries]).max() <= self.limit)
-
 
 ActionRule = Callable[[Boundaries, MigrationTask], Boundaries]
 """From a partition and the migration to come, the partition to take."""
@@ -168,5 +164,5 @@ def judge_path(name: str, path: Sequence[Boundaries], course: NodeCountCourse, s
     """A sequence of partitions, the start first; shares are those of the state at each migration."""
     changes = list(zip(course.migrations, pairwise(path), strict=True))
     moved = [1 - gain_between(step.tasks.state_before, a, b) / step.tasks.state_before[-1] for step, (a, b) in changes]
-    broken = [float(not step.keeps_limit(after)) for step, (_, after) in changes]
+    broken = [float(np.diff(step.tasks.work_before[after]).max() > step.limit) for step, (_, after) in changes]
     return Followed(name, np.array(moved), np.array(broken), seconds, tuple(path))

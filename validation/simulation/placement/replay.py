@@ -120,11 +120,7 @@ def place_first(problem: EdrpProblem, decide: Solver) -> Deployment:
 
 def solver(method: str, program: str = "compact") -> Solver:
     """Solve with a method of the registry, to proven optimality."""
-
-    def decide(problem: EdrpProblem) -> EdrpSolution:
-        return solve(problem, method, program=program)
-
-    return decide
+    return lambda problem: solve(problem, method, program=program)
 
 
 def in_words(action: Action, before: Deployment) -> str:
@@ -140,8 +136,7 @@ def in_words(action: Action, before: Deployment) -> str:
 
 
 def _names(nodes: tuple[str, ...]) -> str:
-    distinct = list(dict.fromkeys(nodes))
-    return " and ".join(distinct)
+    return " and ".join(dict.fromkeys(nodes))
 
 
 def _decided(number: int, rate: float, problem: EdrpProblem, solution: EdrpSolution) -> ReplayStep:
