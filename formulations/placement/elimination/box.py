@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import spend
 from edrp.formulations.placement.elimination.model import EliminationModel
+
+RELAXATION_UNITS = 1e-3
+"""Units of work for the costs of a box, however small it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class BoxRelaxation:
     """
 
     def __init__(self, model: EliminationModel, box: Box, prices: BoxPrices, operator_flow: Floats) -> None:
+        spend(RELAXATION_UNITS)
         self.model, self.box, self.prices = model, box, prices
         response_limit, cost_limit = model.limits[0], model.limits[1]
         self.alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)

@@ -14,8 +14,8 @@ from edrp.formulations.migration.rescale.decomposition.model import BoundModel
 from edrp.formulations.migration.rescale.decomposition.plain_kernel import plain_values, trace_plain
 from edrp.formulations.migration.rescale.decomposition.split_kernel import split_values, trace_split
 
-PLACE_WORK = 5e-9
-"""Units of work for a node, a place or a number of replicas, and a state."""
+PLACE_WORK, PRICED_UNITS = 5e-9, 5e-4
+"""Units of work for a node, a place or a number of replicas, and a state; and for pricing an operator, however small it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ class OperatorValues:
     def _least(self, prices: OperatorPrices, states: Ints) -> Floats:
         """The least cost in some states, of which those with the same nodes are looked at once."""
         look("a bound")
+        spend(PRICED_UNITS)
         _, first, back = np.unique(self.inside[states], axis=0, return_index=True, return_inverse=True)
         values, layer, levels = (self._split if self.keyed else self._plain)(prices, self.inside[states[first]])
         self.layer[states] = layer[back.ravel()]
