@@ -98,6 +98,7 @@ class Caps(PlacementHeuristic):
         """Tune the thresholds, unless they are given, and take a placement below them."""
         resources = compiled.contention.resources
         first, fixed_thresholds = _read_names(parameters, resources)
+        assert isinstance(compiled.problem, EdrpProblem)
         search = CapsSearch(read_fixed_tasks(compiled.problem), parameters, first, options.seed)
         stopped = search.run(fixed_thresholds)
         if search.counts is None:

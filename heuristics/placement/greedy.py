@@ -17,10 +17,8 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
 from edrp.heuristics.placement.filling import Filling, PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.search.rule_repair import repaired
-from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
-from edrp.placement.problem import PlacementProblem
 
 OFFER_WORK = 5e-5
 """Units of work for an operator or stream of a deployment that is filled and evaluated by plain code."""
@@ -38,7 +36,7 @@ class Greedy(PlacementHeuristic):
 
     def place(self, compiled: Compiled, parameters: Any, options: Options) -> Answer:
         """Build one deployment; keep the current one where that is as good."""
-        best = _Best(compiled.problem, options)
+        best = _Best(compiled, options)
         if compiled.problem.current is not None:
             best.offer(compiled.problem.current)
         counts = first_fit(compiled, wishes=True)
@@ -98,7 +96,7 @@ class Random(PlacementHeuristic):
     def place(self, compiled: Compiled, parameters: RandomParameters, options: Options) -> Answer:
         """Draw placements, evaluate them, and keep the best."""
         generator = np.random.default_rng(options.seed)
-        best = _Best(compiled.problem, options)
+        best = _Best(compiled, options)
         try:
             for sample in range(parameters.samples):
                 if sample and options.remaining <= 0:
@@ -112,18 +110,17 @@ class Random(PlacementHeuristic):
 class _Best:
     """The best deployment found so far; improvements are reported."""
 
-    def __init__(self, problem: PlacementProblem, options: Options) -> None:
-        self.problem = problem
-        self.options = options
+    def __init__(self, compiled: Compiled, options: Options) -> None:
+        self.compiled, self.options = compiled, options
         self.rank = (np.iinfo(np.int64).max, inf)
         self.deployment: Deployment | None = None
         self.evaluation: Evaluation | None = None
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
         """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
-        application = self.problem.application
+        application = self.compiled.problem.application
         spend(OFFER_WORK * (len(application.operators) + len(application.streams)))
-        evaluation = self.problem.evaluate(deployment)
+        evaluation = self.compiled.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
@@ -137,8 +134,8 @@ class _Best:
         assert self.deployment is not None
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
-        compiled = compile_problem(self.problem)
-        return checked_answer(compiled, repaired(compiled, compiled.counts(self.deployment), self.options), stopped)
+        counts = repaired(self.compiled, self.compiled.counts(self.deployment), self.options)
+        return checked_answer(self.compiled, counts, stopped)
 
 
 METHODS = (Greedy(), Random())
