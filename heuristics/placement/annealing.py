@@ -191,6 +191,7 @@ def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> A
     Examples
     --------
     >>> from edrp.datasets import layered
+    >>> from edrp.placement.compilation import compile_problem
     >>> annealing_schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
     300000
     """
