@@ -290,38 +290,27 @@ class LabelSetting(Method):
             pass  # with what was found and proven until then
         except KeyboardInterrupt:
             interrupted = True
-        return _answer(problem, tables, search, options, build_seconds, interrupted)
-
-
-def _answer(
-    problem: MappingProblem,
-    tables: MappingArrays,
-    search: MapLabelSearch,
-    options: Options,
-    build_seconds: float,
-    interrupted: bool,
-) -> Answer:
-    stopped: StoppedBecause = "interrupted" if interrupted else "iteration_limit" if search.full else "time_limit"
-    bound = search.bound if np.isfinite(search.bound) else None
-    counts = {"rounds": search.rounds, "labels": search.looked_at, "tracked resources": len(search.resources)}
-    notes = ("no room for more labels in memory",) if search.full else ()
-    if search.moves is None:
-        if search.bound == np.inf:
-            return Answer("infeasible", "finished", size=counts, build_seconds=build_seconds)
-        return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
-    decision = moves_to_map(tables, search.moves)
-    objective = problem.evaluate(decision).objective
-    proven = within_gap(search.cost, search.bound, options.gap)
-    return Answer(
-        status="optimal" if proven else "feasible",
-        stopped_because="finished" if proven else stopped,
-        decision=decision,
-        objective=objective,
-        bound=None if bound is None else min(bound, objective),
-        size=counts,
-        build_seconds=build_seconds,
-        notes=() if proven else notes,
-    )
+        stopped: StoppedBecause = "interrupted" if interrupted else "iteration_limit" if search.full else "time_limit"
+        bound = search.bound if np.isfinite(search.bound) else None
+        counts = {"rounds": search.rounds, "labels": search.looked_at, "tracked resources": len(search.resources)}
+        notes = ("no room for more labels in memory",) if search.full else ()
+        if search.moves is None:
+            if search.bound == np.inf:
+                return Answer("infeasible", "finished", size=counts, build_seconds=build_seconds)
+            return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
+        decision = moves_to_map(tables, search.moves)
+        objective = problem.evaluate(decision).objective
+        proven = within_gap(search.cost, search.bound, options.gap)
+        return Answer(
+            status="optimal" if proven else "feasible",
+            stopped_because="finished" if proven else stopped,
+            decision=decision,
+            objective=objective,
+            bound=None if bound is None else min(bound, objective),
+            size=counts,
+            build_seconds=build_seconds,
+            notes=() if proven else notes,
+        )
 
 
 METHODS = (LabelSetting(),)

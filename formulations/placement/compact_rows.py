@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -144,12 +145,10 @@ def add_response_rows(columns: CompactColumns, pair_sums: PairSums, loads: Loads
     Under several loads, the mean of their response times, each with rows of its own.
     """
     unit = time_unit(columns.compiled, "response_time")
-    delays: dict[int, Linear] = {}
 
+    @cache
     def delay(stream: int) -> Linear:
-        if stream not in delays:
-            delays[stream] = _delay(columns, pair_sums, stream, unit)
-        return delays[stream]
+        return _delay(columns, pair_sums, stream, unit)
 
     if not loads:
         return _response(columns, columns.compiled.latency, delay, "") * unit

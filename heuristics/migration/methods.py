@@ -6,7 +6,6 @@ from abc import abstractmethod
 
 import numpy as np
 
-from edrp.core.arrays import Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
@@ -93,11 +92,6 @@ def _assignment(reassignment: Reassignment, nodes_before: int) -> Assignment:
     for node, former in enumerate(reassignment.former.tolist()):
         position = former if former != NEW_NODE else new
         new += former == NEW_NODE
-        assignment[position] = _interval(reassignment.node_of_task, node)
+        first, end = np.searchsorted(reassignment.node_of_task, [node, node + 1]).tolist()  # tasks of a node are neighbours
+        assignment[position] = first, end
     return tuple(assignment)
-
-
-def _interval(node_of_task: Ints, node: int) -> Interval:
-    """Interval of a node, whose tasks are neighbours."""
-    first, end = np.searchsorted(node_of_task, [node, node + 1])
-    return int(first), int(end)

@@ -13,14 +13,14 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
 from edrp.heuristics.placement.deployment_metrics import BROKEN_VALUE, energy
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
-from edrp.heuristics.placement.filling import checked_answer, overload_answer
+from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,
     PlacementArrays,
@@ -30,9 +30,7 @@ from edrp.heuristics.placement.problem_arrays import (
 )
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.replica_counts import random_stream, strain
-from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
-from edrp.placement.problem import PlacementProblem
 
 EVALUATED_SHARE = 0.5
 """Share of the steps that evaluate a change; the others draw none that fits. Measured on layered applications of 10 to 60
@@ -193,6 +191,7 @@ def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> A
     Examples
     --------
     >>> from edrp.datasets import layered
+    >>> from edrp.placement.compilation import compile_problem
     >>> annealing_schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
     300000
     """
@@ -261,20 +260,15 @@ class AnnealingRun:
         return True
 
 
-class Annealing(Method):
+class Annealing(PlacementHeuristic):
     """Simulated annealing, the scalable heuristic: answers in a fraction of a second, proves nothing."""
 
     name = "annealing"
-    kinds = ("edrp", "latency-aware")
     summary = "simulated annealing (move, swap, replicate, retire, exchange nodes); the scalable heuristic"
     parameters = AnnealingParameters
 
-    def run(self, problem: PlacementProblem, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: AnnealingParameters, options: Options) -> Answer:
         """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
-        parameters = self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
         starts = [first_fit(compiled), *given_starts(compiled, options)]
         try:
             arrays = placement_arrays(compiled)
@@ -282,7 +276,7 @@ class Annealing(Method):
                 starts.append(cluster)
         except OutOfTimeError as error:
             return best_start(compiled, starts, error)
-        if problem.network.classes:
+        if compiled.problem.network.classes:
             starts += zone_fits(compiled)
         run = AnnealingRun(compiled, arrays, options)
         for start in starts:

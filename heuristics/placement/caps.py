@@ -12,13 +12,13 @@ from pydantic import Field
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
 from edrp.heuristics.placement.caps_search import placements_within
-from edrp.heuristics.placement.filling import checked_answer, overload_answer
-from edrp.placement.compilation import compile_problem
+from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
+from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
 
@@ -71,7 +71,7 @@ class CapsParameters:
         return named
 
 
-class Caps(Method):
+class Caps(PlacementHeuristic):
     """Finds the first placements below thresholds of contention, which are tuned.
 
     CAPS looks at the fullest node. Its load of a shared resource may be at most L_min + α (L_max - L_min): L_min is the mean
@@ -94,15 +94,12 @@ class Caps(Method):
         """Refuse open numbers of replicas, unequal nodes and other metrics, as `fixed-tasks` does."""
         return fixed_tasks_refusal(problem, self.name)
 
-    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: CapsParameters, options: Options) -> Answer:
         """Tune the thresholds, unless they are given, and take a placement below them."""
-        parameters = self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
         resources = compiled.contention.resources
         first, fixed_thresholds = _read_names(parameters, resources)
-        search = CapsSearch(read_fixed_tasks(problem), parameters, first, options.seed)
+        assert isinstance(compiled.problem, EdrpProblem)
+        search = CapsSearch(read_fixed_tasks(compiled.problem), parameters, first, options.seed)
         stopped = search.run(fixed_thresholds)
         if search.counts is None:
             return Answer("none", stopped, notes=(f"CAPS found no placement below {_named(resources, search.alpha)}",))

@@ -241,7 +241,22 @@ def _shares_up_to(counts: Ints, room: Ints, level: int) -> Ints:
     return np.minimum(np.maximum(level - counts, 0), room)
 
 
-class PlacementRule(Method):
+class PlacementHeuristic(Method):
+    """Base of heuristics for placement, none of which has anything to place where some operator cannot be stable."""
+
+    kinds: tuple[str, ...] = ("edrp", "latency-aware")
+
+    def run(self, problem: PlacementProblem, options: Options) -> Answer:
+        """Place the replicas, or name the operators that cannot be stable."""
+        parameters, compiled = self.read_parameters(options), compile_problem(problem)
+        return overload_answer(compiled) or self.place(compiled, parameters, options)
+
+    @abstractmethod
+    def place(self, compiled: Compiled, parameters: Any, options: Options) -> Answer:
+        """Place the replicas of operators each of which can be stable."""
+
+
+class PlacementRule(PlacementHeuristic):
     """A method that places replicas by a simple rule; its answer is "none" where that breaks a limit.
 
     Attributes
@@ -250,14 +265,8 @@ class PlacementRule(Method):
         Dataclass of the method's parameters.
     """
 
-    kinds: tuple[str, ...] = ("edrp", "latency-aware")
-
-    def run(self, problem: PlacementProblem, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: Any, options: Options) -> Answer:
         """Apply the rule once."""
-        parameters = self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
         filling = self.fill(compiled, parameters)
         filling.counts = self.repair(compiled, filling.counts, options)
         notes = shortened(filling.notes)

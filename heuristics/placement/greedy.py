@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from edrp.core.budget import spend
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
-from edrp.heuristics.placement.filling import Filling, checked_answer, overload_answer
+from edrp.heuristics.placement.filling import Filling, PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.search.rule_repair import repaired
-from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
-from edrp.placement.problem import PlacementProblem
 
 OFFER_WORK = 5e-5
 """Units of work for an operator or stream of a deployment that is filled and evaluated by plain code."""
 
 
-class Greedy(Method):
+class Greedy(PlacementHeuristic):
     """First fit in topological order, then one more replica for the slowest operator while that pays.
 
     Of the nodes with room, those come first on which rules with a penalty are violated least. Where the first fit breaks limits,
@@ -34,18 +32,13 @@ class Greedy(Method):
     """
 
     name = "greedy"
-    kinds = ("edrp", "latency-aware")
     summary = "first fit in topological order, then replication of the bottleneck while it pays"
 
-    def run(self, problem: PlacementProblem, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: Any, options: Options) -> Answer:
         """Build one deployment; keep the current one where that is as good."""
-        self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
-        best = _Best(problem, options)
-        if problem.current is not None:
-            best.offer(problem.current)
+        best = _Best(compiled, options)
+        if compiled.problem.current is not None:
+            best.offer(compiled.problem.current)
         counts = first_fit(compiled, wishes=True)
         reached = best.offer(compiled.deployment(counts))
         if reached[0]:
@@ -93,22 +86,17 @@ class RandomParameters:
     samples: Annotated[int, Field(ge=1)] = 100
 
 
-class Random(Method):
+class Random(PlacementHeuristic):
     """The best of some random first-fit placements, the floor of any comparison."""
 
     name = "random"
-    kinds = ("edrp", "latency-aware")
     summary = "best of 100 random first-fit placements; the floor of any comparison"
     parameters = RandomParameters
 
-    def run(self, problem: PlacementProblem, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: RandomParameters, options: Options) -> Answer:
         """Draw placements, evaluate them, and keep the best."""
-        parameters = self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
         generator = np.random.default_rng(options.seed)
-        best = _Best(problem, options)
+        best = _Best(compiled, options)
         try:
             for sample in range(parameters.samples):
                 if sample and options.remaining <= 0:
@@ -122,18 +110,17 @@ class Random(Method):
 class _Best:
     """The best deployment found so far; improvements are reported."""
 
-    def __init__(self, problem: PlacementProblem, options: Options) -> None:
-        self.problem = problem
-        self.options = options
+    def __init__(self, compiled: Compiled, options: Options) -> None:
+        self.compiled, self.options = compiled, options
         self.rank = (np.iinfo(np.int64).max, inf)
         self.deployment: Deployment | None = None
         self.evaluation: Evaluation | None = None
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
         """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
-        application = self.problem.application
+        application = self.compiled.problem.application
         spend(OFFER_WORK * (len(application.operators) + len(application.streams)))
-        evaluation = self.problem.evaluate(deployment)
+        evaluation = self.compiled.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
@@ -147,8 +134,8 @@ class _Best:
         assert self.deployment is not None
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
-        compiled = compile_problem(self.problem)
-        return checked_answer(compiled, repaired(compiled, compiled.counts(self.deployment), self.options), stopped)
+        counts = repaired(self.compiled, self.compiled.counts(self.deployment), self.options)
+        return checked_answer(self.compiled, counts, stopped)
 
 
 METHODS = (Greedy(), Random())

@@ -37,14 +37,8 @@ class ExecutorQueue:
     """
 
     def __init__(self, order: Ints, demand: Floats, capacity: Floats, candidate: Bools, rack: Ints, rare: Bools) -> None:
-        self.order, self.demand, self.capacity, self.candidate, self.rack, self.rare = (
-            order,
-            demand,
-            capacity,
-            candidate,
-            rack,
-            rare,
-        )
+        self.order, self.demand, self.capacity = order, demand, capacity
+        self.candidate, self.rack, self.rare = candidate, rack, rare
         self.nodes: list[int] = []
         self.states = self.deepest = 0
         self._members = [np.flatnonzero(rack == number) for number in range(int(rack.max()) + 1)]

@@ -66,6 +66,7 @@ class FittedMethod(Method):
         decision = PolicyDecision(
             assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
         )
+        notes = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
         single_step = SingleStepPolicy(model).action(old.boundaries, target)
         return Answer(
             "feasible",
@@ -75,7 +76,7 @@ class FittedMethod(Method):
             max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, single_step)),
             {"states": sum(model.size.states)},
             build,
-            notes=(*_notes(recommended), ESTIMATE_NOTE),
+            notes=(*notes, f"used: {recommended.name}", ESTIMATE_NOTE),
         )
 
 
@@ -95,11 +96,6 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> GuardedPolicy
     restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
     candidates: dict[str, PartitionPolicy] = {"fitted": fitted, "restricted": restricted}
     return choose_policy(model, candidates, int(simulation.generate_state(1)[0]))
-
-
-def _notes(recommended: GuardedPolicy) -> tuple[str, ...]:
-    notes = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
-    return (*notes, f"used: {recommended.name}")
 
 
 METHODS = (FittedMethod(),)

@@ -253,7 +253,7 @@ class CourseSearch:
             target, relaxation = self.ascend(center)
             scale = self.upper if self.upper < inf else max(abs(relaxation.value), 1.0)
             open_share = (scale - relaxation.value) / scale
-            precision = min(COARSE, max(self._finest(), PRECISION_SHARE * open_share))
+            precision = min(COARSE, max(0.1 * self.options.gap, SAME_VALUE, PRECISION_SHARE * open_share))
             before, point = self.upper - self.lower, center + share * (target - center)
             value = self._evaluate(point, self.relaxed(point), precision)
             if value > best:
@@ -263,10 +263,6 @@ class CourseSearch:
             self.report()
             helped = before == inf or before - (self.upper - self.lower) > MIN_PROGRESS * before
             idle = 0 if helped else idle + 1
-
-    def _finest(self) -> float:
-        """Precision at which priced problems count as solved, relative to the cost of the best course."""
-        return max(0.1 * self.options.gap, SAME_VALUE)
 
     def _evaluate(self, multipliers: Floats, relaxation: PoolRelaxation, precision: float) -> float:
         """The bound at multipliers, at which the pool has a relaxation."""

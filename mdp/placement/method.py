@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,7 @@ from pydantic import Field
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, StoppedBecause, within_gap
+from edrp.core.solution import Answer, Status, StoppedBecause, within_gap
 from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
 from edrp.mdp.placement.enumeration import count_deployments
 from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads
@@ -85,22 +85,33 @@ class PricedCourse(Method):
         arrays = compile_sequence(problem)
         build_seconds = options.seconds
         search = CourseSearch(arrays, options, self._solve, self._under_loads, self._relax)
-        exact, stopped = False, "finished"
+        stopped: StoppedBecause = "finished"
         try:
-            if count_deployments(arrays.periods[0]) <= parameters.enumeration:
-                exact = search.enumerate()
+            exact = count_deployments(arrays.periods[0]) <= parameters.enumeration and search.enumerate()
             if not exact and not search.done:
-                self._climb(search, _known(problem, arrays, options))
+                search.start(_known(problem, arrays, options))
+                if not search.done:
+                    search.climb(search.first_multipliers(self._expected_work))
         except OutOfTimeError:
             stopped = "time_limit"
         except KeyboardInterrupt:
             stopped = "interrupted"
-        return _answer(problem, arrays, search, options, stopped, build_seconds)
-
-    def _climb(self, search: CourseSearch, known: Sequence[Ints]) -> None:
-        search.start(known)
-        if not search.done:
-            search.climb(search.first_multipliers(self._expected_work))
+        size = {"deployments": len(search.pool), "priced problems": search.bounds.priced, "passes": search.passes}
+        if not search.feasible:
+            period = search.bounds.infeasible
+            notes = () if period is None else (f"no deployment is feasible in periods[{period}]",)
+            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds, notes=notes)
+        closed = search.upper < inf and within_gap(search.upper, min(search.lower, search.upper), options.gap)
+        reason: StoppedBecause = "finished" if closed else "iteration_limit" if stopped == "finished" else stopped
+        if reason == "iteration_limit" and (options.remaining <= 0 or search.bounds.cut):
+            reason = "time_limit"
+        if search.upper == inf:
+            return Answer("none", reason, bound=search.lower, size=size, build_seconds=build_seconds)
+        pool, members = search.pool, search.program.incumbent.members
+        decision = tuple(arrays.periods[0].deployment(pool.counts[member]) for member in members.tolist())
+        objective = problem.evaluate(decision).objective
+        status: Status = "optimal" if closed else "feasible"
+        return Answer(status, reason, decision, objective, min(search.lower, objective), size, build_seconds)
 
 
 def _known(problem: EdrpSequence, arrays: SequenceArrays, options: Options) -> list[Ints]:
@@ -113,32 +124,3 @@ def _known(problem: EdrpSequence, arrays: SequenceArrays, options: Options) -> l
         with suppress(KeyError):  # of nodes that no operator may use
             courses.append(np.array([arrays.periods[0].counts(deployment) for deployment in deployments]))
     return courses
-
-
-def _answer(
-    problem: EdrpSequence, arrays: SequenceArrays, search: CourseSearch, options: Options, stopped: Any, build_seconds: float
-) -> Answer:
-    """The answer that the state of a search makes, wherever it stopped."""
-    size = {"deployments": len(search.pool), "priced problems": search.bounds.priced, "passes": search.passes}
-    if not search.feasible:
-        period = search.bounds.infeasible
-        notes = () if period is None else (f"no deployment is feasible in periods[{period}]",)
-        return Answer("infeasible", "finished", size=size, build_seconds=build_seconds, notes=notes)
-    closed = search.upper < inf and within_gap(search.upper, min(search.lower, search.upper), options.gap)
-    reason: StoppedBecause = "finished" if closed else "iteration_limit" if stopped == "finished" else stopped
-    if reason == "iteration_limit" and (options.remaining <= 0 or search.bounds.cut):
-        reason = "time_limit"
-    if search.upper == inf:
-        return Answer("none", reason, bound=search.lower, size=size, build_seconds=build_seconds)
-    pool, members = search.pool, search.program.incumbent.members
-    decision = tuple(arrays.periods[0].deployment(pool.counts[member]) for member in members.tolist())
-    objective = problem.evaluate(decision).objective
-    return Answer(
-        "optimal" if closed else "feasible",
-        reason,
-        decision,
-        objective,
-        min(search.lower, objective),
-        size,
-        build_seconds,
-    )

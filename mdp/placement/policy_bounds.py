@@ -16,7 +16,7 @@ of the levels' own minima; only those on the best path under these sums are solv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -79,10 +79,6 @@ class PolicyBounds:
     gap: float
     priced: int = 0
     infeasible: int | None = None
-    best: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.best = np.zeros(self.levels.count)
 
     @cached_property
     def stays(self) -> Stays:

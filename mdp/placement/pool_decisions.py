@@ -113,10 +113,7 @@ class PoolDecisions:
     def _changes(self, members: Ints) -> list[Floats]:
         """Prices of changes by level; one table where their downtime is limited alike."""
         limits = self.levels.sequence.downtime_limit.tolist()
-        tables: dict[float, Floats] = {}
-        for level, limit in enumerate(limits):
-            if limit not in tables:
-                tables[limit] = self._change_costs(members, level)
+        tables = {limit: self._change_costs(members, limits.index(limit)) for limit in dict.fromkeys(limits)}
         return [tables[limit] for limit in limits]
 
     def _change_costs(self, members: Ints, level: int) -> Floats:

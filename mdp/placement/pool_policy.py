@@ -44,11 +44,6 @@ class SingleValues(PeriodValues):
         return np.array(objectives).reshape(len(counts), self.count)
 
 
-def level_values(periods: Sequence[Compiled]) -> PeriodValues:
-    """Costs of deployments in periods or at levels, by the fastest way that knows all metrics that count."""
-    return SingleValues(periods) if periods[0].contended else PeriodValues(periods)
-
-
 MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 """Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
 
@@ -97,9 +92,10 @@ class PoolPolicy(Method):
         """Decide over all deployments where they are few, otherwise over a pool that grows until nothing better is found."""
         levels = compile_levels(problem)
         coordinates = ChangeCoordinates.of(levels.sequence)
-        pool = DeploymentPool(level_values(levels.sequence.periods), coordinates)
-        decisions = PoolDecisions(levels, pool)
         first = levels.sequence.periods[0]
+        values = SingleValues if first.contended else PeriodValues  # the fastest that knows all metrics that count
+        pool = DeploymentPool(values(levels.sequence.periods), coordinates)
+        decisions = PoolDecisions(levels, pool)
         if self.read_parameters(options).complete and count_deployments(first) <= MAX_LISTED:
             pool.add(all_deployments(first))
             if len(pool) <= (MAX_COMPLETE_TIMED if levels.sequence.times_downtime else MAX_COMPLETE):
@@ -172,7 +168,8 @@ class _PoolRun:
 
     def answer(self) -> Answer:
         """Solve the levels, grow the pool, and improve the bound, until both meet or the limit has passed."""
-        multipliers = self.bounds.no_multipliers()
+        bounds = self.bounds
+        multipliers = bounds.no_multipliers()
         self._raise_bound(multipliers)
         if self.bounds.infeasible is not None:
             return Answer("infeasible", "finished", size=_size(self.decisions, self.best, self.bounds.priced))
@@ -182,17 +179,14 @@ class _PoolRun:
             if self._proven or self.options.remaining <= 0:
                 break
             # Bounds are concave in the multipliers: on the way to those that suit a poor pool there are better ones.
-            climbed = self._relaxation().climb(multipliers, self.best.objective)
+            relaxation = PoolRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
+            climbed = relaxation.climb(multipliers, self.best.objective)
             tried, size, before = multipliers + share * (climbed - multipliers), len(self.decisions.pool), self.bound
             self._raise_bound(tried)
             multipliers, share = (tried, min(1.0, 2 * share)) if self.bound > before else (multipliers, share / 2)
             if len(self.decisions.pool) > size:
                 self._improve()
         return self._named()
-
-    def _relaxation(self) -> PoolRelaxation:
-        bounds = self.bounds
-        return PoolRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
 
     @property
     def _proven(self) -> bool:

@@ -54,30 +54,20 @@ class ReplicaVectors(Method):
             best = program.best_course()
             found, note = BoundedCourse(best.value, best.value, best.vectors, 0), "dynamic program over all vectors"
         else:
-            found, note = self._by_prices(program, costs, options, listed), "prices of the changes of single operators"
-        return _answer(compiled, costs, found, options, size, note)
-
-    def _by_prices(self, program: VectorProgram, costs: VectorCosts, options: Options, listed: float) -> BoundedCourse:
-        """Bound and course without listing all vectors."""
-        max_vectors = program.vectors * min(1.0, listed / (2 * program.units), memory_limit() / program.memory)
-        return bounded_course(costs, program, options.gap, lambda: options.remaining <= 0, max_vectors, options.tell)
-
-
-def _answer(
-    compiled: Compiled, costs: VectorCosts, found: BoundedCourse, options: Options, size: dict[str, int], note: str
-) -> Answer:
-    """The answer in terms of the problem."""
-    ended: StoppedBecause = "time_limit" if options.remaining <= 0 else "finished"
-    if found.bound == np.inf:
-        return Answer("infeasible", "finished", size=size, notes=(note,))
-    if not len(found.vectors):
-        return Answer("none", ended, bound=found.bound, size=size, notes=(note,))
-    vectors = np.empty_like(found.vectors)
-    vectors[:, costs.order] = found.vectors
-    proven = found.value - found.bound <= options.gap * abs(found.value)
-    decision = deployments(compiled, vectors)
-    status: Status = "optimal" if proven else "feasible"
-    return Answer(status, "finished" if proven else ended, decision, found.value, found.bound, size, notes=(note,))
+            max_vectors = program.vectors * min(1.0, listed / (2 * program.units), memory_limit() / program.memory)
+            found = bounded_course(costs, program, options.gap, lambda: options.remaining <= 0, max_vectors, options.tell)
+            note = "prices of the changes of single operators"
+        ended: StoppedBecause = "time_limit" if options.remaining <= 0 else "finished"
+        if found.bound == np.inf:
+            return Answer("infeasible", "finished", size=size, notes=(note,))
+        if not len(found.vectors):
+            return Answer("none", ended, bound=found.bound, size=size, notes=(note,))
+        vectors = np.empty_like(found.vectors)
+        vectors[:, costs.order] = found.vectors
+        proven = found.value - found.bound <= options.gap * abs(found.value)
+        decision = deployments(compiled, vectors)
+        status: Status = "optimal" if proven else "feasible"
+        return Answer(status, "finished" if proven else ended, decision, found.value, found.bound, size, notes=(note,))
 
 
 def obstacles(problem: EdrpSequence) -> Iterator[str]:

@@ -85,7 +85,8 @@ def operator_policies(
         if operator.tasks is None:
             continue
         cuts = _group_boundaries(problem, operator, max_tasks)
-        joined = operator.replace(tasks=_joined_tasks(operator.tasks, cuts))
+        work, state_size = ([sum(of[a:b]) for a, b in pairwise(cuts)] for of in (operator.tasks.work, operator.tasks.state_size))
+        joined = operator.replace(tasks=KeyedTasks(work=work, state_size=state_size))
         numbers = dict(zip(level_numbers, _replicas(at_levels, joined, f"application.operators[{index}].tasks"), strict=True))
         if len(set(numbers.values())) > 1:
             history = [numbers[at] for at in level.tolist()]
@@ -120,12 +121,6 @@ def _group_boundaries(problem: RescaleProblem, operator: KeyedOperator, max_task
     if problem.current is not None and operator.name in problem.current:
         chosen |= {end for key_range in problem.current.ranges(operator.name) for end in key_range.tasks}
     return sorted(chosen)
-
-
-def _joined_tasks(tasks: KeyedTasks, cuts: list[int]) -> KeyedTasks:
-    return KeyedTasks(
-        work=[sum(tasks.work[a:b]) for a, b in pairwise(cuts)], state_size=[sum(tasks.state_size[a:b]) for a, b in pairwise(cuts)]
-    )
 
 
 def _policy_problem(

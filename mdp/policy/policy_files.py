@@ -69,12 +69,6 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def file_sha256(path: Path) -> str:
-    """Compute the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def refuse_changed(path: Path, digest: str) -> None:
     """Refuse a file that is missing or differs from the one that was written.
 
@@ -85,8 +79,9 @@ def refuse_changed(path: Path, digest: str) -> None:
     """
     if not path.is_file():
         raise DamagedFileError(str(path), "is missing")
-    if file_sha256(path) != digest:
-        raise DamagedFileError(str(path), "is damaged: its checksum is another")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise DamagedFileError(str(path), "is damaged: its checksum is another")
 
 
 ACTIONS_COLUMN = "replies"

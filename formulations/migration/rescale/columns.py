@@ -17,7 +17,7 @@ from edrp.core.arrays import Floats, Ints, places_within
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.program import Linear, Program
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.formulations.placement.builder import exceeds_capacity
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
@@ -187,11 +187,8 @@ def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
 
 def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int) -> Ints:
     """Candidates that may run so many replicas, were they alone."""
-    compiled = arrays.compiled
-    nodes = compiled.candidates(index)
-    need, room = replicas * compiled.demand[index], compiled.capacity[nodes]
-    slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
-    return nodes[(need <= room + slack).all(axis=1)]
+    nodes = arrays.compiled.candidates(index)
+    return nodes[~exceeds_capacity(arrays.compiled, index, nodes, np.array(replicas))]
 
 
 def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> list[float]:

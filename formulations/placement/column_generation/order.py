@@ -98,7 +98,8 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Floats, tog
     for k, frontier in enumerate(frontiers):
         stride[k, frontier] = np.cumprod([1, *(instances[frontier] + 1)])[:-1]
     saving, following = [], []
-    bounded = _half_squares(let_go, instances)
+    # Per operator, the factor of its squared count in the bounds on the streams let go.
+    bounded = 0.5 * (let_go * (instances[None, :] / instances[:, None])).sum(axis=1)
     for k, (before, _) in enumerate(pairwise(frontiers)):
         a = sequence[k]
         counts = np.arange(instances[a] + 1)
@@ -124,9 +125,3 @@ def _digits(frontier: list[int], instances: Ints) -> Ints:
         return np.zeros((1, 0), np.int64)
     shape = tuple(instances[frontier][::-1] + 1)
     return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)[:, ::-1]
-
-
-def _half_squares(let_go: Floats, instances: Ints) -> Floats:
-    """Per operator, the factor of its squared count in the bounds on the streams let go, shape (operators,)."""
-    ratio = instances[None, :] / instances[:, None]
-    return 0.5 * (let_go * ratio).sum(axis=1)

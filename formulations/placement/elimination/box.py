@@ -91,7 +91,7 @@ class BoxRelaxation:
         self.unary, self.split_replicas = self._unary(operator_flow)
 
     def _unary(self, operator_flow: Floats) -> tuple[Floats, Ints]:
-        model, box = self.model, self.box
+        model, box, prices = self.model, self.box, self.model.replica_prices
         most = model.latency.shape[1] - 1
         unary = np.full((*box.alive.shape, most + 1), np.inf)
         replicas = np.full(box.alive.shape, 2, np.int64)
@@ -101,7 +101,7 @@ class BoxRelaxation:
             latency = np.where(stable, model.latency[:, r], 0.0)
             total = (self.alpha * operator_flow * latency)[:, None] / model.speedup[None]
             total = np.where(stable[:, None], total + (self.money * model.replica_cost * r)[:, None], np.inf)
-            own = self.replica_charge(r)
+            own = self.rent.T + (0.0 if prices is None else prices[:, r])  # of one replica by itself
             unary[:, :, r - 1] = total + r * own
             if r > 1:
                 cheapest, other = self._cheapest(own)
@@ -111,10 +111,6 @@ class BoxRelaxation:
         if model.rules.own:
             unary += model.seat_prices
         return np.where(box.anchor, unary, np.inf), replicas
-
-    def replica_charge(self, replicas: int) -> Floats:
-        """Price of one of so many replicas by itself, shape (operators, nodes): for resources, and by its price."""
-        return np.asarray(self.rent.T + self.model.replica_price(replicas))
 
     def _cheapest(self, charge: Floats) -> tuple[Floats, Floats]:
         """The least charge of any node that is left, and of any other one, shapes (operators, 1) and (operators, nodes)."""

@@ -99,7 +99,15 @@ class Eliminate(Method):
                 search.break_ties(search.raised if search.ties else roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, search.bound if search.boxes else -np.inf
-        answer = _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
+        size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
+        out_of_time = options.remaining <= 0 and bound < start.objective
+        stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
+        if start.members is None:
+            answer = nothing_found(stopped, bound, size, build_seconds, start.objective)
+        else:
+            # Bounds include the tie terms, which are below anything that counts.
+            gap, deployment = start.objective - bound, compiled.deployment(counts_of(model, start.members))
+            answer = answer_with_bound(problem, deployment, gap, options.gap, stopped, size, build_seconds)
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER) if len(model.rules.shared) else answer
 
     def _anneal(self, problem: PlacementProblem, model: EliminationModel, options: Options) -> Deployment | None:
@@ -139,25 +147,3 @@ def roots(model: EliminationModel) -> list[Box]:
     ranges = ((running, 0.0, 0.0), (running, first, limit), (True, moving, limit))
     # Where nothing can change, no downtime is long enough: there is no deployment in such a range.
     return [box(where & model.candidate, least, most) for where, least, most in ranges if least <= most and least < np.inf]
-
-
-def _answer(
-    problem: PlacementProblem,
-    compiled: Compiled,
-    model: EliminationModel,
-    search: BoxTree,
-    bound: float,
-    interrupted: bool,
-    build_seconds: float,
-    options: Options,
-) -> Answer:
-    incumbent = search.incumbent
-    size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
-    out_of_time = options.remaining <= 0 and bound < incumbent.objective
-    stopped: StoppedBecause = "interrupted" if interrupted else "time_limit" if out_of_time else "finished"
-    if incumbent.members is None:
-        return nothing_found(stopped, bound, size, build_seconds, incumbent.objective)
-    counts = counts_of(model, incumbent.members)
-    # Bounds include the tie terms, which are below anything that counts.
-    gap = incumbent.objective - bound
-    return answer_with_bound(problem, compiled.deployment(counts), gap, options.gap, stopped, size, build_seconds)

@@ -130,10 +130,6 @@ class EliminationModel:
                 prices[i, :, replicas - 1] = rules.prices(int(self.order[i]), members)
         return prices
 
-    def replica_price(self, replicas: int) -> Floats | float:
-        """Objective of one replica where there are so many, shape (operators, nodes); 0 where there are no prices."""
-        return 0.0 if self.replica_prices is None else self.replica_prices[:, replicas]
-
     def priced(self, place: int, members: Ints32) -> Floats:
         """Objective of the replicas of configurations of the operator at a place by their prices, shape (configurations,)."""
         if self.replica_prices is None:

@@ -138,7 +138,8 @@ class BoxTree:
             self._push(box)
         self.in_hand = []
         while self.open:
-            self.report(self._known(), min(self.bound, self.incumbent.objective))
+            known = None if self.incumbent.members is None else self.incumbent.objective
+            self.report(known, min(self.bound, self.incumbent.objective))
             if self._closed(self.open[0][0]) or self.boxes > self.max_boxes or self.out_of_time():
                 break
             self.in_hand = [self.open[0][2]]
@@ -189,9 +190,6 @@ class BoxTree:
         closed = bound >= self.cutoff
         self.ties_open |= closed and bound < self.reach
         return closed
-
-    def _known(self) -> float | None:
-        return None if self.incumbent.members is None else self.incumbent.objective
 
     def _push(self, box: Box) -> None:
         if not box.empty() and not self._closed(box.bound):

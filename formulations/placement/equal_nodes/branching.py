@@ -44,18 +44,15 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
 def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float | None:
     """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree."""
     seconds, share = mixture
-    if not _has_downtimes(quotient) or not share.sum() > 0:
+    # Something runs that may move, and downtime is part of the objective.
+    counts = quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
+    if not counts or not share.sum() > 0:
         return None
     mean = float(seconds @ share) / float(share.sum())
     short = float(share[seconds <= mean].sum()) / float(share.sum())
     if UNDECIDED < short < 1 - UNDECIDED and quotient.least_downtime < mean < quotient.longest_downtime:
         return mean
     return None
-
-
-def _has_downtimes(quotient: Quotient) -> bool:
-    """Whether something runs that may move, and downtime is part of the objective."""
-    return quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
 
 
 def _undecided(key: Ints, share: Floats, alive: Bools) -> float:

@@ -114,9 +114,7 @@ class StateLabelSearch:
             table=graph.table[j + 1],
             value=np.array([view.value[states] for view in views]),
             cut=cut.reshape(len(views), opened.size),
-            done=np.array([max(0.0, v.prices.total - c - own) for v, c, own in zip(views, coming, cut.sum(axis=1), strict=True)])
-            if opened.size
-            else np.array([max(0.0, v.prices.total - c) for v, c in zip(views, coming, strict=True)]),
+            done=np.array([max(0.0, v.prices.total - c - own) for v, c, own in zip(views, coming, cut.sum(axis=1), strict=True)]),
             money=np.array([view.prices.money for view in views]),
             shared=flattened(np.array([view.prices.shared for view in views])),
             constant=np.array([view.constant - self._waiting(view) for view in views]),

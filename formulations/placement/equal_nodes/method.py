@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Ints
 from edrp.core.budget import now
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
@@ -77,7 +74,7 @@ class EqualNodes(Method):
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
         compiled = compile_problem(problem)
         answer = self._over_classes(problem, compiled, options)
-        if not _handed_over(compiled):
+        if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
             return answer
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
@@ -89,11 +86,6 @@ class EqualNodes(Method):
             return Answer("infeasible", "finished")
         parameters = self.read_parameters(options)
         return _EqualNodesSearch(problem, compiled, compiled_quotient(problem), parameters, options).run()
-
-
-def _handed_over(compiled: Compiled) -> bool:
-    """Whether the compact program takes over where nothing is left to branch on."""
-    return estimated_columns(compiled) <= MAX_COMPACT_COLUMNS
 
 
 class _EqualNodesSearch:
@@ -112,7 +104,9 @@ class _EqualNodesSearch:
         ]
         self.closed_bound, self.packing_seconds, self.trusting = np.inf, 0.0, False
         self.branches = self.labels = self.states = 0
-        self._start()
+        for known in (problem.current, options.start):
+            if known is not None:
+                self._hold(known)
 
     def run(self) -> Answer:
         """Work on the case with the least bound until it is no better than the incumbent."""
@@ -172,20 +166,15 @@ class _EqualNodesSearch:
         """Half of the gap is left to rounding."""
         return objective if self.deployment is None else objective - 0.5 * self.options.gap * abs(objective)
 
-    def _start(self) -> None:
-        for known in (self.problem.current, self.options.start):
-            if known is not None:
-                self._hold(known)
-
     def _offer(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
         if quotient.choices.downtime.any():
             return self._offer_moves(quotient, pattern, seconds)
         for way in (realise, realise_by_program):
-            if way is realise_by_program and not self._packs:
+            if way is realise_by_program and self.packing_seconds > max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed):
                 continue
-            with self._packing(counted=way is realise_by_program):
-                counts = way(quotient, pattern)
+            began, counts = now(), way(quotient, pattern)
+            self.packing_seconds += now() - began if way is realise_by_program else 0.0
             if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
                 return True
         return False
@@ -198,25 +187,10 @@ class _EqualNodesSearch:
         counts, *_ = realise_moves(quotient, pattern, seconds)
         return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
-    @property
-    def _packs(self) -> bool:
-        """Whether there is time left for programs that may be of no use."""
-        return self.packing_seconds <= max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed)
-
-    @contextmanager
-    def _packing(self, *, counted: bool = True) -> Iterator[None]:
-        """Count the time of such a program."""
-        began = now()
-        yield
-        self.packing_seconds += now() - began if counted else 0.0
-
     def _close(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Place a placement over classes on nodes, sooner and sooner; whether nothing better than the best is left of it."""
-        weight, promised, limit = (
-            self.compiled.weight["downtime"],
-            promised_downtime(quotient, pattern),
-            quotient.longest_downtime,
-        )
+        weight, limit = self.compiled.weight["downtime"], quotient.longest_downtime
+        promised = promised_downtime(quotient, pattern)
         while pattern.objective < self._allowed(self.incumbent.objective):
             spare = self._allowed(self.incumbent.objective) - pattern.objective
             longest = min(limit, promised + spare / weight) if weight else limit
@@ -274,12 +248,8 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
         rows = (choices.classes & ~inside) == 0
         if np.unique(choices.operator[rows]).size == quotient.operators:
             several = inside.bit_count() > 1
-            cases.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
+            cases.append((replace(quotient, choices=choices.select(rows)), inside if several else 0, several and alike))
     return cases
-
-
-def _narrowed(quotient: Quotient, rows: Ints) -> Quotient:
-    return replace(quotient, choices=quotient.choices.select(rows))
 
 
 METHODS: tuple[Any, ...] = (EqualNodes(),)

@@ -35,7 +35,7 @@ MAX_SUMMED = 3_000
 
 def max_patterns(tasks: FixedTasks) -> int:
     """Number of patterns up to which `best_of_patterns` finds the best placement; 0 where it is not of use."""
-    if tasks.nodes <= MAX_MET and _has_keys(tasks):
+    if tasks.nodes <= MAX_MET and np.prod(tasks.arrays.totals + 1.0) < 2.0**62:  # every sum has a key of 62 bits
         return MAX_PATTERNS
     summed = int(min(MAX_SUMMED, MAX_SUM_WORK / count_sums(tasks)))
     return summed if summed >= FIRST_PATTERNS else 0
@@ -75,11 +75,6 @@ def _best_pairs(tasks: FixedTasks, patterns: Ints) -> Ints | None:
         if some == len(keys):
             return None
         some = min(3 * some, len(keys))
-
-
-def _has_keys(tasks: FixedTasks) -> bool:
-    """Whether every sum of patterns has a key of 62 bits."""
-    return float(np.prod(tasks.arrays.totals + 1.0)) < 2.0**62
 
 
 @inlined

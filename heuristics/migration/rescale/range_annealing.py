@@ -72,7 +72,8 @@ class RangeAnnealing(Method):
             starts += sequential_starts(arrays, even_load_nodes(arrays, kernel_arrays, starts, options))
             search = RangeSearch(kernel_arrays, starts)
         except OutOfTimeError:
-            return stopped_at_starts(arrays, starts)
+            best = best_answer(arrays, starts, "a start")
+            return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
         steps = parameters.steps or 20_000 * len(arrays.tasks)
         stopped = search.anneal(options, parameters.runs, steps, (parameters.hot, parameters.cold))
         # Limits that hold up to rounding are judged by the evaluator; a start that it accepts is not lost.
@@ -81,12 +82,6 @@ class RangeAnnealing(Method):
         return (
             replace(best_start, stopped_because=stopped) if best_start is not None and best_start.decision is not None else answer
         )
-
-
-def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
-    """Return the best start, for a search whose time ran out before its first move."""
-    best = best_answer(arrays, starts, "a start")
-    return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:

@@ -11,10 +11,10 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.budget import now, passed
 from edrp.core.errors import OutOfTimeError
-from edrp.core.methods import Method, Options
+from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.deployment_starts import best_start, given_starts, random_fit
-from edrp.heuristics.placement.filling import checked_answer, overload_answer
+from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
@@ -64,7 +64,7 @@ class SearchRun:
         return stopped
 
 
-class SearchMethod(Method):
+class SearchMethod(PlacementHeuristic):
     """Base of methods over an engine; starts are the given and current placements, or the engine's own.
 
     Attributes
@@ -73,20 +73,14 @@ class SearchMethod(Method):
         Dataclass of the method's parameters.
     """
 
-    kinds = ("edrp", "latency-aware")
-
     def refusal(self, problem: Any) -> str | None:
         """Refuse deployments of very many replicas, where they are not counted by node."""
         if problem.kind != "edrp" and not problem.rules:
             return None
         return too_many_pairs(compile_problem(problem))
 
-    def run(self, problem: Any, options: Options) -> Answer:
+    def place(self, compiled: Compiled, parameters: Any, options: Options) -> Answer:
         """Search; the answer is the best placement visited, as the problem evaluates it."""
-        parameters = self.read_parameters(options)
-        compiled = compile_problem(problem)
-        if (hopeless := overload_answer(compiled)) is not None:
-            return hopeless
         starts = given_starts(compiled, options)
         try:
             starts += self.additional_starts(compiled, options)

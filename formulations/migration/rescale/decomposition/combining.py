@@ -84,9 +84,9 @@ def search_combinations(
         Objective below which every combination has been told.
     """
     order = sorted(range(len(listed)), key=lambda i: listed[i].size)
-    tables = _combination_tables(model, priced, listed, order)
+    ways = [listed[i].chosen(np.lexsort((listed[i].cost, listed[i].state))) for i in order]
+    tables = _combination_tables(model, priced, listed, ways, order)
     work = CombinationWork.begin(tables, priced.constant, MAX_FOUND)
-    ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     for _ in range(MAX_COMBINATION_STEPS // STEPS_PER_CALL):
         look("combinations of alternatives")
         spend(STEP_WORK * STEPS_PER_CALL)
@@ -99,10 +99,6 @@ def search_combinations(
         if work.depth[0] < 0:
             return most
     return None
-
-
-def _by_state(ways: Alternatives) -> Ints:
-    return np.lexsort((ways.cost, ways.state))
 
 
 def _least_by_state(listed: list[Alternatives]) -> tuple[list[Ints], list[Floats]]:
@@ -145,12 +141,11 @@ def _tables(
 
 
 def _combination_tables(
-    model: BoundModel, priced: PricedProblem, listed: list[Alternatives], order: list[int]
+    model: BoundModel, priced: PricedProblem, listed: list[Alternatives], ways: list[Alternatives], order: list[int]
 ) -> CombinationTables:
     compiled = model.arrays.compiled
     states, least_costs = _least_by_state(listed)
     (_, *togo), reached = _tables(priced, order, states, least_costs)
-    ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     sizes = [alternatives.size for alternatives in ways]
     first = np.cumsum([0, *sizes])
     own_states = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]

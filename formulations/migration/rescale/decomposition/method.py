@@ -118,11 +118,8 @@ class _BoundedSearch:
         return self._answer(worked_until_limit(self.options, lambda: self._work(rounds)))
 
     def _work(self, rounds: int) -> StoppedBecause:
+        """Search, then raise the bound, first without ranges of shares."""
         self._search(FIRST_SHARE)
-        return self._bounded(rounds)
-
-    def _bounded(self, rounds: int) -> StoppedBecause:
-        """Raise the bound, first without ranges of shares."""
         model = build_bound_model(compile_rescale(self.problem))
         self.ceiling = model.ceiling
         if model.hopeless:

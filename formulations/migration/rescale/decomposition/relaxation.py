@@ -108,12 +108,10 @@ class PriceRelaxation:
         compiled = model.arrays.compiled
         self.source, self.target = compiled.stream_source, compiled.stream_target
         self.operators = [OperatorValues(model, i) for i in range(len(model.numbers))]
-        self.evaluations = 0
 
     def evaluate(self, blocks: PriceBlocks, prices: Floats) -> Relaxed:
         """The cheapest choice of every operator."""
         look("a bound")
-        self.evaluations += 1
         priced = self.priced(blocks, prices)
         total, states = least_states(priced.own, priced.pairs)
         if not np.isfinite(total):
