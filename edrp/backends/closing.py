@@ -22,12 +22,13 @@ from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
 from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
 from edrp.backends.rays import has_improving_ray, point_in_box
+from edrp.backends.whole_part import raised_by_whole_part
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.late_imports import sparse
 from edrp.core.program import Arrays
-from edrp.core.solution import resolution
+from edrp.core.solution import resolution, within_gap
 from edrp.core.tolerances import (
     FEASIBILITY_TOLERANCE,
     IMPLIED_BOUND_ROOM,
@@ -297,6 +298,10 @@ def last_word(
     if result.status == "unbounded":
         return _with_point_and_ray(arrays, result, settings, scale)
     if result.status == "feasible":
+        result = raised_by_whole_part(arrays, result, settings, scale, max(DOUBTED_WORK, work))
+        assert result.objective is not None
+        if result.bound is not None and within_gap(scale * result.objective, scale * result.bound, settings.gap):
+            return _settled(result)
         return _proven(arrays, result, settings, scale, CLOSING_WORK)
     if result.status == "optimal" and doubted and arrays.integer.any():
         return _proven(arrays, result, settings, scale, DOUBTED_WORK)
@@ -383,10 +388,13 @@ def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scal
         return result
     least = objective - tolerance(objective)
     bound = least if result.bound is None else min(objective, max(result.bound, least))
+    return _settled(replace(result, values=best, objective=objective, bound=bound))
+
+
+def _settled(result: ProgramResult) -> ProgramResult:
+    """The result of an incumbent that is proven to be optimal."""
     notes = tuple(note for note in result.notes if note not in (LEFT_OPEN, UNCONFIRMED, LET_THROUGH))
-    return replace(
-        result, status="optimal", stopped_because="finished", values=best, objective=objective, bound=bound, notes=notes
-    )
+    return replace(result, status="optimal", stopped_because="finished", notes=notes)
 
 
 def closed(arrays: Arrays, point: Floats, tolerance: Callable[[float], float]) -> tuple[Floats, float]:

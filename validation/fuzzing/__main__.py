@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from edrp.validation.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
+from edrp.validation.fuzzing.features import FEATURES
 from edrp.validation.fuzzing.oracle import Find, judge
+from edrp.validation.fuzzing.ways import WAYS
 
 PAIRS_OF_A_CHUNK = 250
 
@@ -45,6 +47,8 @@ def pairs(
     ] = "",
 ) -> None:
     """Let features meet in pairs, in every kind of problem, and compare answers with all decisions of tiny problems."""
+    if feature and feature not in (known := {**FEATURES, **WAYS}):
+        raise typer.BadParameter(f"{feature!r} is none of {', '.join(known)}", param_hint="--feature")
     _run(
         Campaign(folder.absolute(), seed, work_limit=work_limit, pairs=True, feature=feature, chunk=PAIRS_OF_A_CHUNK),
         cases,
