@@ -66,7 +66,8 @@ def solve_on_spark(
     """Rows of a batch as a DataFrame; solved now and read from the folder `out`, or solved when it is used."""
     is_frame = hasattr(source, "sparkSession")
     if out is None:
-        tasks = _tasks_on_spark(_checked(source) if is_frame else _frame(spark, source), plan.choices, seeds)
+        frame = _checked(source) if is_frame else spark.createDataFrame(_instance_table(open_instances(source)))
+        tasks = _tasks_on_spark(frame, plan.choices, seeds)
         return _rows(_even(tasks, tasks.count()), plan)
     if is_frame:
         folder = _solve_frame(_checked(source), plan, seeds, out, report)
@@ -187,11 +188,6 @@ def _sizes(count: int, slots: int) -> Iterator[int]:
         size = max(1, min(max_size, count // (2 * slots)))
         yield size
         count -= size
-
-
-def _frame(spark: SparkSession, source: Any) -> DataFrame:
-    """The instances of this machine with the columns `id`, `instance` and `fault`."""
-    return spark.createDataFrame(_instance_table(open_instances(source)))
 
 
 def _checked(source: DataFrame) -> DataFrame:

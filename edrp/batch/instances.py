@@ -122,7 +122,8 @@ class _Sum:
 
     def add(self, instance: Instance) -> None:
         self._count += 1
-        self._digest = (self._digest + _short_hash(instance)) % 2**64
+        named = f"{instance.id}{SEPARATOR}{text_hash(instance.text)}"
+        self._digest = (self._digest + int.from_bytes(sha256(named.encode()).digest()[:8], "big")) % 2**64
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -140,8 +141,3 @@ def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
     for instance in instances:
         total.add(instance)
     return total.fingerprint
-
-
-def _short_hash(instance: Instance) -> int:
-    named = f"{instance.id}{SEPARATOR}{text_hash(instance.text)}"
-    return int.from_bytes(sha256(named.encode()).digest()[:8], "big")

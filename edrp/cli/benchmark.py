@@ -30,49 +30,43 @@ Out = Annotated[
     Path, typer.Option("--out", "-o", help="Output folder for rows, tables and report; the same command continues a stopped run.")
 ]
 More = Annotated[list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="Further instances, as for --instances.")]
-SuiteName = Annotated[str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.")]
-OwnInstances = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--instances",
-        metavar="FILE|FOLDER …",
-        help="Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
-    ),
-]
-MethodNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: those of the suite."
-    ),
-]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of input data, for suites that need it.")]
 SuiteTimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: the suite's."),
 ]
-SuiteWorkLimit = Annotated[
-    float | None, finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit")
-]
 Seeds = Annotated[
     int | None, typer.Option("--seeds", min=1, help="Number of seeds for each method and instance; default: that of the suite.")
 ]
-Certify = Annotated[bool, typer.Option("--certify", help="Certify proofs and report the share that was checked.")]
 
 
 def compare_methods(
     out: Out,
     more: More = None,
-    suite: SuiteName = None,
-    instances: OwnInstances = None,
-    method: MethodNames = None,
+    suite: Annotated[str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.")] = None,
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--instances",
+            metavar="FILE|FOLDER …",
+            help="Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: those of the suite."
+        ),
+    ] = None,
     spark: Master = None,
     jobs: Jobs = None,
-    data: Data = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of input data, for suites that need it.")] = None,
     time_limit: SuiteTimeLimit = None,
-    work_limit: SuiteWorkLimit = None,
+    work_limit: Annotated[
+        float | None, finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit")
+    ] = None,
     seeds: Seeds = None,
     force: ForceFolder = False,
-    certify: Certify = False,
+    certify: Annotated[bool, typer.Option("--certify", help="Certify proofs and report the share that was checked.")] = False,
 ) -> None:
     """Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.
 

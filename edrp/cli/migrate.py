@@ -79,32 +79,7 @@ class _Order:
 LiveOperator = Annotated[
     str | None, typer.Option(help="Live operator whose tasks move; default: the only one, or all with --method rescale.")
 ]
-PlanFile = Annotated[Path | None, typer.Option(help="Plan that `edrp plan -o` has written.")]
-FromLoads = Annotated[
-    PlanMethod | None,
-    choice_option(PlanMethod, "Plan from measured loads instead: ssm, oms or pmc one operator, rescale all at once."),
-]
-Workers = Annotated[
-    list[str] | None,
-    typer.Option(metavar="[OPERATOR=]NUMBER", help="Number of workers that are to hold tasks; default: as many as now."),
-]
-LaterWorkers = Annotated[
-    list[int] | None, typer.Option(min=1, help="Number of workers after the next change, once for each; for method oms.")
-]
-Tolerance = Annotated[float, finite_option("How much more than the average worker the busiest may have.")]
-PolicyFolder = Annotated[Path | None, typer.Option(help="Folder of a stored policy; for method pmc.")]
-MaxMoveIns = Annotated[
-    int | None, typer.Option(min=1, help="Maximum number of tasks that move to a worker in one step; default: all at once.")
-]
-ObservedSeconds = Annotated[float, finite_option("Length of the observation of loads in seconds; 0: all counted so far.")]
-Pace = Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state, in bytes/s; 0: no limit.")]
-MoveMode = Annotated[Mode, choice_option(Mode, "Whether tasks that stay go on meanwhile (live), or all pause.")]
-ControlFile = Annotated[
-    Path | None, typer.Option(help="Control log as this machine sees it; default: the file that the job names.")
-]
 JournalFile = Annotated[Path | None, typer.Option(help="Journal of steps as planned and measured; an existing one is continued.")]
-Apply = Annotated[bool, typer.Option("--apply", help="Send the plan and follow it; default: a dry run.")]
-Abort = Annotated[bool, typer.Option("--abort", help="Abort the plan that is under way and move its tasks back.")]
 PlanFolder = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the problem and the plan of --method.")]
 
 
@@ -113,20 +88,32 @@ def migrate_flink(
     rest: Rest,
     job: Job = None,
     operator: LiveOperator = None,
-    plan: PlanFile = None,
-    method: FromLoads = None,
-    workers: Workers = None,
-    then: LaterWorkers = None,
-    tolerance: Tolerance = 0.2,
-    policy: PolicyFolder = None,
-    max_move_ins: MaxMoveIns = None,
-    seconds: ObservedSeconds = 30.0,
-    pace: Pace = 0,
-    mode: MoveMode = "live",
-    control: ControlFile = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan that `edrp plan -o` has written.")] = None,
+    method: Annotated[
+        PlanMethod | None,
+        choice_option(PlanMethod, "Plan from measured loads instead: ssm, oms or pmc one operator, rescale all at once."),
+    ] = None,
+    workers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[OPERATOR=]NUMBER", help="Number of workers that are to hold tasks; default: as many as now."),
+    ] = None,
+    then: Annotated[
+        list[int] | None, typer.Option(min=1, help="Number of workers after the next change, once for each; for method oms.")
+    ] = None,
+    tolerance: Annotated[float, finite_option("How much more than the average worker the busiest may have.")] = 0.2,
+    policy: Annotated[Path | None, typer.Option(help="Folder of a stored policy; for method pmc.")] = None,
+    max_move_ins: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of tasks that move to a worker in one step; default: all at once.")
+    ] = None,
+    seconds: Annotated[float, finite_option("Length of the observation of loads in seconds; 0: all counted so far.")] = 30.0,
+    pace: Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state, in bytes/s; 0: no limit.")] = 0,
+    mode: Annotated[Mode, choice_option(Mode, "Whether tasks that stay go on meanwhile (live), or all pause.")] = "live",
+    control: Annotated[
+        Path | None, typer.Option(help="Control log as this machine sees it; default: the file that the job names.")
+    ] = None,
     journal: JournalFile = None,
-    apply: Apply = False,
-    abort: Abort = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Send the plan and follow it; default: a dry run.")] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Abort the plan that is under way and move its tasks back.")] = False,
     out: PlanFolder = None,
     force: ForceFolder = False,
     allow_remote: AllowRemote = False,

@@ -121,7 +121,8 @@ def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: f
     unread = 0
     for file in files:
         try:
-            models[file.stem] = _read_model(file)
+            problem = _problem(file)
+            models[file.stem] = PolicyModel.of(problem, problem.reachable_counts)
         except EdrpError as error:
             unread += 1
             report(error, str(file))
@@ -181,11 +182,6 @@ def _problem(source: Path) -> MigrationPolicyProblem:
     if not isinstance(problem, MigrationPolicyProblem):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration-policy")], str(source))
     return problem
-
-
-def _read_model(source: Path) -> PolicyModel:
-    problem = _problem(source)
-    return PolicyModel.of(problem, problem.reachable_counts)
 
 
 def _model(source: Path) -> PolicyModel:

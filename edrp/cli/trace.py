@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 trace = command_group()
 
-
 TRACE_FILES = ("tasks.parquet", "intervals.parquet", "loads.parquet", "trace.json", "migration.json", "migration-policy.json")
 """Files that a trace is written to."""
 
@@ -40,60 +39,50 @@ FLIGHTS = "flights"
 FLIGHT_KEYS = ("", "route", "aircraft")
 """Keys of the flights, after a colon; route by default."""
 
-
-SparkMaster = Annotated[
-    str, typer.Option("--spark", help="Spark master: local[2], spark://…, yarn, or sc://… for Spark Connect.")
-]
 Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark driver, such as 2g.")]
-
-
-Events = Annotated[
-    str, typer.Argument(help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.")
-]
 Interval = Annotated[float, finite_option("Length of an interval in seconds; the number of nodes is constant in each.", min=None)]
-Capacity = Annotated[
-    float | None,
-    finite_option(
-        "Load that a node carries in an interval; default: the range of loads is spread over --low to --high.", min=None
-    ),
-]
-Outliers = Annotated[
-    float, finite_option("Share of the lowest and of the highest loads that is ignored when loads are spread.", min=None)
-]
 StateMeasure = Annotated[State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")]
 BytesEach = Annotated[float, finite_option("State size in bytes of each key, or of each event without a size.", min=None)]
-Window = Annotated[float, finite_option("Length of the window in seconds, for --state window.", min=None)]
 MalformedLimit = Annotated[float, finite_option("Permitted unreadable events: a share if below 1, otherwise a number.", min=None)]
 Discount = Annotated[float, finite_option("Discount γ of the policy problem that is written.")]
 Tolerance = Annotated[float, finite_option("Tolerance τ of the problems that are written.")]
-TimeColumn = Annotated[str, typer.Option(help="Column of times, in seconds or as ISO timestamps (UTC by default).")]
-KeyColumn = Annotated[str, typer.Option(help="Column of the keys by which the operator is partitioned.")]
 BytesColumn = Annotated[str | None, typer.Option(help="Column of event sizes in bytes; default: all events have the same size.")]
 
 
 @trace.command("prepare")
 def prepare(
-    events: Events,
+    events: Annotated[
+        str, typer.Argument(help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.")
+    ],
     tasks: Annotated[int, typer.Option(help="Number of tasks to which keys are hashed.")] = 64,
     interval: Interval = 3600.0,
     low: Annotated[int, typer.Option(help="Smallest number of nodes.")] = 8,
     high: Annotated[int, typer.Option(help="Largest number of nodes.")] = 16,
-    capacity: Capacity = None,
-    outliers: Outliers = 0.0,
+    capacity: Annotated[
+        float | None,
+        finite_option(
+            "Load that a node carries in an interval; default: the range of loads is spread over --low to --high.", min=None
+        ),
+    ] = None,
+    outliers: Annotated[
+        float, finite_option("Share of the lowest and of the highest loads that is ignored when loads are spread.", min=None)
+    ] = 0.0,
     work: Annotated[Measure, choice_option(Measure, "Measure of load.")] = "events",
     state: StateMeasure = "keys",
     bytes_each: BytesEach = 100.0,
-    window: Window = 3600.0,
+    window: Annotated[float, finite_option("Length of the window in seconds, for --state window.", min=None)] = 3600.0,
     malformed_limit: MalformedLimit = 0.01,
-    time_column: TimeColumn = "time",
-    key_column: KeyColumn = "key",
+    time_column: Annotated[str, typer.Option(help="Column of times, in seconds or as ISO timestamps (UTC by default).")] = "time",
+    key_column: Annotated[str, typer.Option(help="Column of the keys by which the operator is partitioned.")] = "key",
     bytes_column: BytesColumn = None,
     tolerance: Tolerance = 0.2,
     discount: Discount = 0.8,
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work of each task in each interval.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the trace and the problems.")] = None,
     force: ForceFolder = False,
-    spark: SparkMaster = "local[2]",
+    spark: Annotated[
+        str, typer.Option("--spark", help="Spark master: local[2], spark://…, yarn, or sc://… for Spark Connect.")
+    ] = "local[2]",
     memory: Memory = "2g",
 ) -> None:
     """Sum up a log of events: work and state by task, nodes by interval, how often their number changed.

@@ -29,12 +29,6 @@ from edrp.engines.watching import WatchAims, Watcher
 MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""
 
-JournalFile = Annotated[
-    Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.")
-]
-Every = Annotated[float, finite_option("Length of each observation in seconds.", min=MIN_EVERY)]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.")]
-
 Apply = Annotated[
     Mode | None,
     choice_option(
@@ -43,51 +37,14 @@ Apply = Annotated[
         "operators while tuples flow; default: a dry run.",
     ),
 ]
-MaxDowntime = Annotated[float | None, finite_option("Maximum downtime of a change in seconds; required by --apply.")]
-Cooldown = Annotated[float | None, finite_option("Minimum time between two changes in seconds; required by --apply.")]
-Replicas = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[OPERATOR=]FLOOR:CEILING",
-        help="Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
-    ),
-]
 AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Allow changes to a cluster on another machine.")]
-
-UploadedJar = Annotated[str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.")]
-Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.")]
-EntryClass = Annotated[str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.")]
 ProgramArguments = Annotated[
     list[str] | None,
     typer.Option(help="Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…"),
 ]
-Demands = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="OPERATOR=RESOURCE", help="Resource that an operator demands without {places}; default: that of its own name."
-    ),
-]
-
-Pace = Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state with live, in bytes/s; 0: no limit.")]
-ControlFile = Annotated[
-    Path | None, typer.Option(help="Control log of live as this machine sees it; default: the file that the job names.")
-]
 
 Decide = Literal["now", "day"]
 
-DecideFor = Annotated[
-    Decide,
-    choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day)."),
-]
-HistoryFile = Annotated[
-    Path | None, typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.")
-]
-Season = Annotated[float | None, finite_option("Seconds after which the load repeats itself; default: a day.", min=1)]
-Horizon = Annotated[float | None, finite_option("Seconds that are planned; default: half a season.", min=1)]
-LatePrice = Annotated[
-    float | None, finite_option("Price of a late tuple in replica-seconds; default: what replicas need for three tuples.")
-]
-LateAfter = Annotated[float | None, finite_option("Delay in seconds from which a tuple is late; default: any.")]
 Silence = Annotated[
     float | None, finite_option("Seconds for which a change silences the job, until one is measured; default: what is predicted.")
 ]
@@ -98,30 +55,52 @@ watch = command_group()
 @watch.command("flink")
 def watch_flink(
     rest: Rest,
-    journal: JournalFile,
-    every: Every = 60.0,
+    journal: Annotated[
+        Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.")
+    ],
+    every: Annotated[float, finite_option("Length of each observation in seconds.", min=MIN_EVERY)] = 60.0,
     job: Job = None,
     goals: GoalsFile = None,
     network: NetworkFile = None,
-    rounds: Rounds = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.")] = None,
     apply: Apply = None,
-    max_downtime: MaxDowntime = None,
-    cooldown: Cooldown = None,
-    replicas: Replicas = None,
-    program: UploadedJar = None,
-    savepoints: Savepoints = None,
-    entry_class: EntryClass = None,
+    max_downtime: Annotated[float | None, finite_option("Maximum downtime of a change in seconds; required by --apply.")] = None,
+    cooldown: Annotated[float | None, finite_option("Minimum time between two changes in seconds; required by --apply.")] = None,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[OPERATOR=]FLOOR:CEILING",
+            help="Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
+        ),
+    ] = None,
+    program: Annotated[str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.")] = None,
+    savepoints: Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.")] = None,
+    entry_class: Annotated[str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.")] = None,
     program_arg: ProgramArguments = None,
-    demand: Demands = None,
-    pace: Pace = 0,
-    control: ControlFile = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATOR=RESOURCE", help="Resource that an operator demands without {places}; default: that of its own name."
+        ),
+    ] = None,
+    pace: Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state with live, in bytes/s; 0: no limit.")] = 0,
+    control: Annotated[
+        Path | None, typer.Option(help="Control log of live as this machine sees it; default: the file that the job names.")
+    ] = None,
     allow_remote: AllowRemote = False,
-    decide: DecideFor = "now",
-    history: HistoryFile = None,
-    season: Season = None,
-    horizon: Horizon = None,
-    late_price: LatePrice = None,
-    late_after: LateAfter = None,
+    decide: Annotated[
+        Decide,
+        choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day)."),
+    ] = "now",
+    history: Annotated[
+        Path | None, typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.")
+    ] = None,
+    season: Annotated[float | None, finite_option("Seconds after which the load repeats itself; default: a day.", min=1)] = None,
+    horizon: Annotated[float | None, finite_option("Seconds that are planned; default: half a season.", min=1)] = None,
+    late_price: Annotated[
+        float | None, finite_option("Price of a late tuple in replica-seconds; default: what replicas need for three tuples.")
+    ] = None,
+    late_after: Annotated[float | None, finite_option("Delay in seconds from which a tuple is late; default: any.")] = None,
     silence: Silence = None,
 ) -> None:
     """Watch a job of Apache Flink."""

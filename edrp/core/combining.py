@@ -41,7 +41,8 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
     bound = bounded.bound
     unfinished = best.decision is None and answer.stopped_because == "finished"  # a rule that finds nothing settles nothing
     stopped = held.stopped_because if unfinished or answer.stopped_because == "error" else answer.stopped_because
-    notes = tuple(dict.fromkeys((*best.notes, *_lasting(answer))))
+    lasting = answer.notes if answer.decision is None else ()  # about the whole run, not about a decision
+    notes = tuple(dict.fromkeys((*best.notes, *lasting)))
     best = replace(best, bound=bound, proof=bounded.proof, stopped_because=stopped, notes=notes)
     if best.objective is None or bound is None or not within_gap(best.objective, bound, gap):
         return best
@@ -54,8 +55,3 @@ def _value(answer: Answer) -> float:
 
 def _bound(answer: Answer) -> float:
     return -float("inf") if answer.bound is None else answer.bound
-
-
-def _lasting(answer: Answer) -> tuple[str, ...]:
-    """Notes that are about the whole run, not about a decision: what a method without any says."""
-    return answer.notes if answer.decision is None else ()

@@ -36,7 +36,7 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31mb\u202e\n"))
     a\x1b[31mb\u202e\n
     """
-    return HIDDEN.sub(_escape, text)
+    return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def visible_lines(text: str) -> str:
@@ -55,10 +55,6 @@ def encodable(text: str) -> str:
     'a\\ud800'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
 
 
 class EdrpError(Exception):

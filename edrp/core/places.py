@@ -91,7 +91,7 @@ def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
     for depth, part in enumerate(location, 1):
         members = _union_members(annotation)
         if len(members) > 1:
-            chosen = _member_named(members, part)
+            chosen = next((member for member in members if isinstance(part, str) and _is_called(member, part)), None)
             if chosen is not None:
                 annotation, union = chosen, union or _union_member(members, chosen, depth)
                 continue
@@ -127,11 +127,6 @@ def _union_members(annotation: Any) -> list[Any]:
     if get_origin(annotation) in (Union, types.UnionType):
         return [member for part in get_args(annotation) if part is not type(None) for member in _union_members(part)]
     return [annotation]
-
-
-def _member_named(members: list[Any], part: str | int) -> Any:
-    """The union member that pydantic calls `part` in a location, or None."""
-    return next((member for member in members if isinstance(part, str) and _is_called(member, part)), None)
 
 
 def _is_called(member: Any, part: str) -> bool:

@@ -183,7 +183,17 @@ class Margin:
         return cls(name, value, limit, unit, value / limit if limit else math.inf if value else 0.0)
 
 
-class Problem(Document):
+class ShownInNotebooks:
+    """Something that notebooks show as HTML."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """The HTML that notebooks show."""
+        return str(own("edrp.notebook")(self))
+
+
+class Problem(Document, ShownInNotebooks):
     """Base of all kinds of problems.
 
     A kind adds its `kind`, its fields, `evaluate` and `solution`; it knows nothing of methods. With a `decision_type` that
@@ -261,10 +271,6 @@ class Problem(Document):
 
     def __repr__(self) -> str:
         return short_problem(self)
-
-    def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
-        return str(own("edrp.notebook")(self))
 
     def clashes(self) -> tuple[str, ...]:
         """Why no decision is feasible, in words; empty where the kind cannot tell without solving."""

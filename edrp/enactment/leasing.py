@@ -291,3 +291,11 @@ class LeasingProblem(Problem):
             if not clashes[0].startswith("limits of the host types"):
                 return tuple(f"period {period}: {clash}" for clash in clashes)
         return ("limits of the host types: in some period the instances that the forecast needs find no arrangement",)
+
+
+def paid_spans(problem: LeasingProblem, host: PlannedHost) -> Iterator[tuple[float, float]]:
+    """Begin and end of each time, in seconds, in which a host is paid."""
+    paid = problem.paid(host)
+    firsts = sorted(period for period in paid if period - 1 not in paid)
+    lasts = sorted(period for period in paid if period + 1 not in paid)
+    yield from ((first * problem.period, (last + 1) * problem.period) for first, last in zip(firsts, lasts, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -188,11 +189,7 @@ def _changes(run: EnactmentRun, duration: float) -> Iterator[tuple[float, list[t
 def _most_at_a_time(run: EnactmentRun, host_type: str, duration: float) -> int:
     times = [(lease.start, 1) for lease in run.leases if lease.type == host_type]
     times += [(end_time(lease.end, duration), -1) for lease in run.leases if lease.type == host_type]
-    maximum = count = 0
-    for _, change in sorted(times):
-        count += change
-        maximum = max(maximum, count)
-    return maximum
+    return max(accumulate((change for _, change in sorted(times)), initial=0))
 
 
 def _item_faults(run: EnactmentRun, application: ContainerApplication) -> Iterator[str]:

@@ -13,7 +13,7 @@ from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SAME_VALUE
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting
-from edrp.enactment.run import LEVELS, EnactmentRun, run_faults, run_metrics, units_paid
+from edrp.enactment.run import LEVELS, EnactmentRun, billed_units, run_faults, run_metrics
 from edrp.placement.problem_warnings import unreached_operators
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
@@ -208,11 +208,8 @@ class EnactmentScenario(Problem):
             When a host was leased of a type that this scenario does not have.
         """
         run = read_as(EnactmentRun, run, "run")
-        ends = [self.duration if lease.end is None else lease.end for lease in run.leases]
-        units = [
-            units_paid(lease.start, end, self.types[lease.type].billing_time) for lease, end in zip(run.leases, ends, strict=True)
-        ]
-        return run.replace(leases=tuple(lease.replace(units=paid) for lease, paid in zip(run.leases, units, strict=True)))
+        types, end = self.types, self.duration
+        return run.replace(leases=tuple(lease.replace(units=billed_units(lease, types, end)) for lease in run.leases))
 
     def solution(self, decision: EnactmentRun | None, fields: dict[str, Any]) -> EnactmentScenarioSolution:
         """The run."""

@@ -80,7 +80,7 @@ def objections(advice: Advice, prediction: Prediction, limits: Limits, state: Wa
         return
     if state.last_at is not None and now < state.last_at - CLOCK_TOLERANCE:
         yield f"the clock is {state.last_at - now:.0f} s behind the journal; set it"
-    if state.paused:
+    if state.misses >= MAX_MISSES:
         yield f"{state.misses} predictions in a row missed (at most {MAX_MISSES - 1} may); nothing is applied until one fits"
     seconds_left = 0.0 if state.acted_at is None or limits.cooldown is None else state.acted_at + limits.cooldown - now
     if seconds_left > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -180,10 +181,8 @@ def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
 
 
 def _never_falling(points: Mapping[int, float]) -> dict[str, list[Any]]:
-    capacities: list[float] = []
-    for replicas in sorted(points):
-        capacities.append(max([points[replicas], *capacities[-1:]]))
-    return {"replicas": sorted(points), "capacities": capacities}
+    numbers = sorted(points)
+    return {"replicas": numbers, "capacities": list(accumulate((points[replicas] for replicas in numbers), max))}
 
 
 def replica_bounds(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
@@ -359,14 +358,8 @@ def _response_time_scale(
 
 
 def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
-    names = [operator.name for operator in fit.operators]
-    faults = list(_unknown(goals, names))
-    if faults:
+    known = [operator.name for operator in fit.operators]
+    hints = {name: suggestion(name, known) or f"; they are {', '.join(known)}" for name in goals.operators if name not in known}
+    if hints:
+        faults = [Fault(f"operators[{name}]", name, f"is no operator of the job{hint}") for name, hint in hints.items()]
         raise InvalidInstanceError(faults, goals.origin)
-
-
-def _unknown(goals: Goals, known: Sequence[str]) -> Iterator[Fault]:
-    for name in goals.operators:
-        if name not in known:
-            hint = suggestion(name, known) or f"; they are {', '.join(known)}"
-            yield Fault(f"operators[{name}]", name, f"is no operator of the job{hint}")

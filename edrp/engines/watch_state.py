@@ -54,11 +54,6 @@ class WatchState:
     silences: dict[str, list[float]] = field(default_factory=dict)
     offered: list[tuple[float, float, float]] = field(default_factory=list)
 
-    @property
-    def paused(self) -> bool:
-        """Whether predictions have missed too often to act on them."""
-        return self.misses >= MAX_MISSES
-
     def take(self, entry: Entry) -> None:
         """Update the state by one line of the journal."""
         self.last_at = max(entry["at"], self.last_at or entry["at"])

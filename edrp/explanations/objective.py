@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from edrp.core.plugins import own
-from edrp.core.problem import Evaluation, Margin, Problem
+from edrp.core.problem import Evaluation, Margin, Problem, ShownInNotebooks
 from edrp.core.solution import Solution
 from edrp.core.tolerances import OPTIMALITY_GAP, REACHED_LIMIT_ROOM
 from edrp.explanations.rules import RuleState, rule_states
@@ -15,7 +14,7 @@ from edrp.formulations.second_best import SECOND_BEST_WORK
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectiveExplanation:
+class ObjectiveExplanation(ShownInNotebooks):
     """The explanation of a decision about a problem of any kind.
 
     Attributes
@@ -41,10 +40,6 @@ class ObjectiveExplanation:
     def binding(self) -> tuple[Margin, ...]:
         """Limits that are used up."""
         return tuple(margin for margin in self.margins if margin.used >= 1 - REACHED_LIMIT_ROOM)
-
-    def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
-        return str(own("edrp.notebook")(self))
 
 
 def explain_objective(problem: Problem, answer: Any, *, work_limit: float = SECOND_BEST_WORK) -> ObjectiveExplanation:

@@ -9,8 +9,7 @@ import numpy as np
 
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Method, get_method
-from edrp.core.plugins import own
-from edrp.core.problem import Evaluation, Margin
+from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solution import Infeasibility
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explanations.margins import load_margins, node_margins
@@ -91,7 +90,7 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(ShownInNotebooks):
     """The explanation of a deployment.
 
     Attributes
@@ -128,10 +127,6 @@ class Explanation:
     throughput: Throughput | None = None
     rules: tuple[RuleState, ...] = ()
     remedies: tuple[str, ...] = ()
-
-    def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
-        return str(own("edrp.notebook")(self))
 
 
 def explain_deployment(
@@ -173,13 +168,10 @@ def explain_infeasibility(problem: EdrpProblem, units: float) -> Infeasibility:
     def methods(part: EdrpProblem) -> list[Method]:
         """Exact methods; of small problems the program first, which needs no compiler."""
         found = proofs(part)
-        return sorted(found, key=lambda method: method.name != "highs") if _is_small(part) else found
+        small = estimated_columns(compile_problem(part)) < SMALL_PROGRAM
+        return sorted(found, key=lambda method: small and method.name != "highs")
 
     return infeasibility.explain_infeasibility(problem, methods, units)
-
-
-def _is_small(problem: EdrpProblem) -> bool:
-    return estimated_columns(compile_problem(problem)) < SMALL_PROGRAM
 
 
 def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: float) -> Infeasibility:

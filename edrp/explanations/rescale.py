@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edrp.core.document import named_resources
-from edrp.core.plugins import own
-from edrp.core.problem import Evaluation, Margin
+from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.explanations.margins import node_margins
@@ -89,7 +88,7 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class RescaleExplanation:
+class RescaleExplanation(ShownInNotebooks):
     """The explanation of a rescaling.
 
     Attributes
@@ -111,10 +110,6 @@ class RescaleExplanation:
     second_best: SecondBest
     better: Evaluation | None
     remedies: tuple[Remedy, ...]
-
-    def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
-        return str(own("edrp.notebook")(self))
 
 
 def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: float = SECOND_BEST_WORK) -> RescaleExplanation:

@@ -98,8 +98,7 @@ def rule_states(
 def rule_table(states: Sequence[RuleState]) -> Table:
     """Every rule: what it demands and why, whether it is met, and what the optimum is without it."""
     columns = ("rule", "what it demands", "reason", "penalty", "state", "without it")
-    penalties = ["must be met" if s.rule.hard else f"{s.rule.penalty:g} per unit" for s in states]
-    told = zip(states, penalties, strict=True)
+    rules = [(s.rule, "must be met" if s.rule.hard else f"{s.rule.penalty:g} per unit", s) for s in states]
     return Table(
-        "Rules", columns, tuple((s.rule.name, s.rule.sentence, s.rule.reason, cost, s.state, s.worth) for s, cost in told)
+        "Rules", columns, tuple((rule.name, rule.sentence, rule.reason, cost, s.state, s.worth) for rule, cost, s in rules)
     )

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 from edrp.core.arguments import check_arguments
-from edrp.core.plugins import own
-from edrp.core.problem import Evaluation, Margin
+from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solution import resolution
 from edrp.core.solve import solve
 from edrp.explanations.course_pool import Course, CoursePool
@@ -108,7 +107,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceExplanation:
+class SequenceExplanation(ShownInNotebooks):
     """The explanation of deployments over periods.
 
     Attributes
@@ -150,10 +149,6 @@ class SequenceExplanation:
         if self.evaluation is None or self.bound is None or not known or min(known) <= self.bound:
             return None
         return (min(known) - self.evaluation.objective) / (min(known) - self.bound)
-
-    def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
-        return str(own("edrp.notebook")(self))
 
 
 def explain_sequence(

@@ -35,7 +35,6 @@ def application_graph(
     *,
     hot: Collection[str] = (),
     hot_streams: Collection[StreamName] = (),
-    unit: str = "tuples/s",
 ) -> Graph:
     """Operators with a note each, and streams as wide as their rate; details of streams are added.
 
@@ -63,7 +62,7 @@ def application_graph(
     edges = []
     for index, (stream, rate) in enumerate(zip(application.streams, rates, strict=True)):
         details[f"s{index}"] = Detail(
-            f"{stream.source} → {stream.target}", [("rate", quantity(rate, unit)), ("partitioning", stream.partitioning)]
+            f"{stream.source} → {stream.target}", [("rate", quantity(rate, "tuples/s")), ("partitioning", stream.partitioning)]
         )
         edges.append(
             Edge(
@@ -77,7 +76,7 @@ def application_graph(
             )
         )
     place = in_columns("streams", [(width, HEIGHT)] * len(boxes), [float(layer[name]) for name in names], columns)
-    legend = [("line", f"stream, as wide as its rate ({unit})")]
+    legend = [("line", "stream, as wide as its rate (tuples/s)")]
     if hot:
         legend.append(("hot", "critical path"))
     return routed(Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend))

@@ -10,7 +10,8 @@ from itertools import pairwise
 from edrp.core.errors import numbered
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.enactment.leasing import LeasingProblem, LeasingSolution, PlannedHost
+from edrp.enactment.leasing import LeasingProblem, LeasingSolution, paid_spans
+from edrp.enactment.run import end_time
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.explorer.summary import table_view
 from edrp.explorer.view import Bar, Line, Row, Rows, Series, Timeline, View
@@ -41,7 +42,8 @@ def leasing_view(problem: LeasingProblem, solution: LeasingSolution) -> View:
         Line("instances that run", step_points(times, running)),
         Line("needed", step_points(times, needed), 1, dashed=True),
     ]
-    rows = [Row(host.name, _paid_bars(problem, host)) for host in hosts]
+    colour = {name: index for index, name in enumerate(problem.types)}
+    rows = [Row(host.name, [Bar(*span, host.type, colour[host.type]) for span in paid_spans(problem, host)]) for host in hosts]
     charts: list[Rows | Series] = [
         Series("Instances", instances, end, "instances", "s"),
         _bars("Leases", rows, end, _colours(problem.types)),
@@ -63,12 +65,7 @@ def run_view(problem: EnactmentScenario, solution: EnactmentScenarioSolution) ->
             lease.host,
             [
                 Bar(lease.start, lease.ready, "starts", 7),
-                Bar(
-                    lease.ready,
-                    end if lease.end is None else lease.end,
-                    f"{numbered(lease.units, 'unit')} paid",
-                    colour[lease.type],
-                ),
+                Bar(lease.ready, end_time(lease.end, end), f"{numbered(lease.units, 'unit')} paid", colour[lease.type]),
             ],
         )
         for lease in run.leases
@@ -113,18 +110,6 @@ def _shows_something(chart: Rows | Series) -> bool:
     if isinstance(chart, Rows):
         return any(bar.end > bar.begin for row in chart.rows for bar in row.bars)
     return any(value for line in chart.lines for _, value in line.points)
-
-
-def _paid_bars(problem: LeasingProblem, host: PlannedHost) -> list[Bar]:
-    """A bar for each run of periods in which the host is paid."""
-    paid = sorted(problem.paid(host))
-    firsts = [period for period in paid if period - 1 not in paid]
-    lasts = [period for period in paid if period + 1 not in paid]
-    colour = list(problem.types).index(host.type)
-    return [
-        Bar(first * problem.period, (last + 1) * problem.period, host.type, colour)
-        for first, last in zip(firsts, lasts, strict=True)
-    ]
 
 
 def _task_bar(task: BimodalTask, record: TaskRecord, end: float) -> Bar:

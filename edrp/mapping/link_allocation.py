@@ -16,7 +16,7 @@ from edrp.core.limits import compared, exceeds, with_rounding
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SUM_ROUNDING
-from edrp.mapping.server_network import ServerNetwork
+from edrp.mapping.server_network import ServerNetwork, exceeded, free_rate, rate_margins
 
 Route = tuple[Name, ...]
 
@@ -149,7 +149,7 @@ class LinkAllocationProblem(Problem):
                 down[flow.target] += flow.rate
         servers = self.network.by_name
         share_up = {name: min(1.0, servers[name].uplink / rate) for name, rate in up.items() if rate}
-        share_down = {name: min(1.0, _downlink(self.network, name) / rate) for name, rate in down.items() if rate}
+        share_down = {name: min(1.0, free_rate(self.network, "downlink", name) / rate) for name, rate in down.items() if rate}
         return tuple(
             FlowAllocation.model_construct(flow=flow.name, route=routes[flow.name])
             if routes[flow.name] is not None
@@ -202,7 +202,7 @@ class LinkAllocationProblem(Problem):
         }
         broken = (
             *(why for flow, allocation in allocated for why in self._broken_flow(flow, allocation)),
-            *self._broken_rates(allocated),
+            *exceeded(self._rate_margins(allocated)),
         )
         return Evaluation(lost + forwarding, metrics, broken)
 
@@ -251,29 +251,16 @@ class LinkAllocationProblem(Problem):
         if exceeds(price, flow.price):
             yield f"forwarding_price: flow {flow.name} would pay {compared(price, flow.price, 'of its price')}"
 
-    def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
-        """List links, uplinks and downlinks that carry more than they have."""
-        for margin in self._rate_margins(allocated):
-            if exceeds(margin.value, margin.limit):
-                yield f"{margin.name}: {compared(margin.value, margin.limit, 'used of')}"
-
     def _rate_margins(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[Margin]:
         """Yield what links, uplinks and downlinks carry against what they have."""
-        uses: dict[tuple[str, ...], list[float]] = {}
+        uses: list[tuple[tuple[str, ...], float]] = []
         for flow, allocation in allocated:
             if allocation.route is not None:
-                for arc in pairwise(allocation.route):
-                    uses.setdefault(("bandwidth", *arc), []).append(flow.rate)
+                uses += [(("bandwidth", *arc), flow.rate) for arc in pairwise(allocation.route)]
             elif allocation.public_rate:
-                uses.setdefault(("uplink", flow.source), []).append(allocation.public_rate)
-                uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
-        for (quantity, *servers), rates in uses.items():
-            yield Margin.of(f"{quantity} of {' → '.join(servers)}", math.fsum(rates), self._rate(quantity, servers), "bytes/s")
-
-    def _rate(self, quantity: str, servers: list[str]) -> float:
-        if quantity == "bandwidth":
-            return self.network.arcs[servers[0], servers[1]].bandwidth
-        return self.network.by_name[servers[0]].uplink if quantity == "uplink" else _downlink(self.network, servers[0])
+                rate = allocation.public_rate
+                uses += [(("uplink", flow.source), rate), (("downlink", flow.target), rate)]
+        return rate_margins(self.network, uses)
 
     def solution(self, decision: tuple[FlowAllocation, ...] | None, fields: dict[str, Any]) -> LinkAllocationSolution:
         """The allocations."""
@@ -302,8 +289,3 @@ class LinkAllocationProblem(Problem):
 
         wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if not exceeds(flow.rate, link.bandwidth)])
         return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
-
-
-def _downlink(network: ServerNetwork, name: str) -> float:
-    limit = network.by_name[name].downlink
-    return math.inf if limit is None else limit

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from edrp.core.document import Faults, Name, NonNegative, checks, unit
 from edrp.core.errors import Fault
-from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem, read_as
 from edrp.core.rules import check_named
 from edrp.core.solution import Solution
@@ -20,7 +19,7 @@ from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.rules import ComponentRule
-from edrp.mapping.server_network import ServerNetwork
+from edrp.mapping.server_network import ServerNetwork, exceeded, rate_margins
 from edrp.mapping.shortage import shortage
 
 
@@ -155,7 +154,7 @@ class MappingProblem(Problem):
         )
         metrics = {name: float(value) for name, value in facts._asdict().items()}
         metrics["empty_hops"] = float(sum(_passed(route) for route in walks))
-        broken = (*self._broken_servers(decision), *self._broken_hops(walks), *self._broken_rates(decision))
+        broken = (*self._broken_servers(decision), *self._broken_hops(walks), *exceeded(self._rate_margins(decision)))
         return Evaluation(objective(self.cost, facts, self.max_links), metrics, broken)
 
     def margins(self, decision: Any) -> Iterator[Margin]:
@@ -210,8 +209,10 @@ class MappingProblem(Problem):
                 yield f"component {component.name}: {name} does not host service {component.service}"
         for rule in self.rules:
             yield from rule.broken(rule.violation(servers))
-        for name, needs in used.items():
-            yield from _over(f"capacity of {name}", math.fsum(needs), self.network.by_name[name].capacity)
+        capacity = {name: self.network.by_name[name].capacity for name in used}
+        yield from exceeded(
+            Margin.of(f"capacity of {name}", math.fsum(needs), capacity[name], "1") for name, needs in used.items()
+        )
 
     def _broken_hops(self, walks: list[tuple[str, ...]]) -> Iterator[str]:
         passed = [_passed(route) for route in walks]
@@ -221,33 +222,15 @@ class MappingProblem(Problem):
         if self.empty_hops == "total" and sum(passed) > self.max_empty_hops:
             yield f"max_empty_hops: {sum(passed)} in all against {self.max_empty_hops}"
 
-    def _broken_rates(self, decision: PathMap) -> Iterator[str]:
-        """List links, uplinks and downlinks that carry more than they have."""
-        for margin in self._rate_margins(decision):
-            yield from _over(margin.name, margin.value, margin.limit)
-
     def _rate_margins(self, decision: PathMap) -> Iterator[Margin]:
         """Yield what links, uplinks and downlinks carry against what they have."""
-        uses: dict[tuple[str, ...], list[float]] = {}
+        uses: list[tuple[tuple[str, ...], float]] = []
         for hop, (route, rate) in enumerate(zip(decision.routes, self.task.hop_bandwidths, strict=True)):
             if decision.is_public(hop):
-                uses.setdefault(("uplink", route[0]), []).append(rate)
-                uses.setdefault(("downlink", route[1]), []).append(rate)
+                uses += [(("uplink", route[0]), rate), (("downlink", route[1]), rate)]
             else:
-                for arc in pairwise(route):
-                    uses.setdefault(("bandwidth", *arc), []).append(rate)
-        for (quantity, *servers), rates in uses.items():
-            free = self._free_rate(quantity, servers)
-            used = math.fsum(rates) if self.bandwidth == "cumulative" else max(rates)
-            yield Margin.of(f"{quantity} of {' → '.join(servers)}", used, free, "bytes/s")
-
-    def _free_rate(self, quantity: str, servers: list[str]) -> float:
-        if quantity == "bandwidth":
-            return self.network.arcs[servers[0], servers[1]].bandwidth
-        server = self.network.by_name[servers[0]]
-        if quantity == "uplink":
-            return server.uplink
-        return math.inf if server.downlink is None else server.downlink
+                uses += [(("bandwidth", *arc), rate) for arc in pairwise(route)]
+        return rate_margins(self.network, uses, math.fsum if self.bandwidth == "cumulative" else max)
 
     def solution(self, decision: PathMap | None, fields: dict[str, Any]) -> MappingSolution:
         """The map."""
@@ -280,8 +263,3 @@ def mapping_arrays(problem: MappingProblem) -> MappingArrays:
 def _passed(route: tuple[str, ...]) -> int:
     """Return the number of servers that a walk passes between its ends."""
     return max(0, len(route) - 2)
-
-
-def _over(name: str, used: float, free: float) -> Iterator[str]:
-    if exceeds(used, free):
-        yield f"{name}: {compared(used, free, 'used of')}"

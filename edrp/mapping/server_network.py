@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field
 
 from edrp.core.document import Faults, LinkedNodes, LinkEnds, Name, NamedNode, NonNegative, Positive, checks, duplicates, unit
+from edrp.core.limits import compared, exceeds
+from edrp.core.problem import Margin
 
 
 class Server(NamedNode):
@@ -82,3 +86,28 @@ class ServerNetwork(LinkedNodes):
         if self.symmetric:
             arcs.update({(link.target, link.source): link for link in self.links})
         return arcs
+
+
+def free_rate(network: ServerNetwork, quantity: str, *servers: str) -> float:
+    """The "bandwidth" of a link between two servers, or the "uplink" or "downlink" of one; infinite where nothing limits it."""
+    if quantity == "bandwidth":
+        return network.arcs[servers[0], servers[1]].bandwidth
+    server = network.by_name[servers[0]]
+    return server.uplink if quantity == "uplink" else math.inf if server.downlink is None else server.downlink
+
+
+def rate_margins(
+    network: ServerNetwork, uses: Iterable[tuple[tuple[str, ...], float]], joined: Callable[[list[float]], float] = math.fsum
+) -> Iterator[Margin]:
+    """Yield what links, uplinks and downlinks carry against what they have; `uses` are rates with what carries each."""
+    rates: dict[tuple[str, ...], list[float]] = {}
+    for carrier, rate in uses:
+        rates.setdefault(carrier, []).append(rate)
+    for carrier, carried in rates.items():
+        name = f"{carrier[0]} of {' → '.join(carrier[1:])}"
+        yield Margin.of(name, joined(carried), free_rate(network, *carrier), "bytes/s")
+
+
+def exceeded(margins: Iterable[Margin]) -> Iterator[str]:
+    """Yield in words where more is used than there is."""
+    yield from (f"{m.name}: {compared(m.value, m.limit, 'used of')}" for m in margins if exceeds(m.value, m.limit))

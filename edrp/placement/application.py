@@ -270,10 +270,7 @@ class AcyclicGraph(StreamGraph):
             return self
         import networkx as nx
 
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from(operator.name for operator in self.operators)  # the first of them is the first to be looked at
-        graph.add_edges_from((stream.source, stream.target) for stream in self.streams)
-        cycle = nx.find_cycle(graph)
+        cycle = nx.find_cycle(self.to_graph())
         path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
         why = "form a cycle; this model needs an acyclic application, remove one of these streams"
         if len(cycle) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
@@ -14,6 +14,8 @@ from edrp.core.document_text import MAX_DECISION, short
 from edrp.core.problem import read_as
 
 ActionKind = Literal["migration", "scale-out", "scale-in"]
+
+Replicas = TypeVar("Replicas", bound=tuple[Any, ...])
 
 DeploymentLike = Mapping[str, Sequence[str]]
 """A deployment as it may be given: one, or any mapping of operators to nodes, such as a plain dict."""
@@ -50,10 +52,36 @@ class Action:
         return f"{self.operator}: {'; '.join(parts)}"
 
 
+class ReplicasByOperator(Validated, RootModel[dict[Name, Replicas]], Generic[Replicas]):
+    """What deployments have in common: each operator with its replicas, which cannot be changed."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    def __getitem__(self, operator: str) -> Replicas:
+        return self.root[operator]
+
+    def __contains__(self, operator: object) -> bool:
+        return operator in self.root
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return iter(self.root)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.root.items())))
+
+    def __repr__(self) -> str:
+        return short(self, MAX_DECISION)
+
+    def __repr_args__(self) -> Any:
+        yield None, self.root  # not `root=`: so that it can be pasted into a program
+
+    def degree(self, operator: str) -> int:
+        """Number of replicas of the operator."""
+        return len(self.root[operator])
+
+
 class Deployment(  # type: ignore[misc]  # the iterators of a model and of a mapping differ; ours is the mapping's
-    Validated,
-    RootModel[dict[Name, Annotated[tuple[Name, ...], Field(min_length=1)]]],
-    Mapping[str, tuple[str, ...]],
+    ReplicasByOperator[Annotated[tuple[Name, ...], Field(min_length=1)]], Mapping[str, tuple[str, ...]]
 ):
     """A mapping of each operator to a multiset of nodes: one entry per replica, kept in sorted order.
 
@@ -69,30 +97,15 @@ class Deployment(  # type: ignore[misc]  # the iterators of a model and of a map
     ({'parser': ('a', 'b')}, True)
     """
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    __hash__ = ReplicasByOperator.__hash__  # which a class with an `__eq__` of its own does not inherit
 
     @field_validator("root", mode="after")
     @classmethod
     def _sorted(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         return {operator: tuple(sorted(nodes)) for operator, nodes in value.items()}
 
-    def __getitem__(self, operator: str) -> tuple[str, ...]:
-        return self.root[operator]
-
-    def __contains__(self, operator: object) -> bool:
-        return operator in self.root
-
-    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
-        return iter(self.root)
-
     def __len__(self) -> int:
         return len(self.root)
-
-    def __repr__(self) -> str:
-        return short(self, MAX_DECISION)
-
-    def __repr_args__(self) -> Any:
-        yield None, self.root  # not `root=`: so that it can be pasted into a program
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Deployment):
@@ -101,16 +114,9 @@ class Deployment(  # type: ignore[misc]  # the iterators of a model and of a map
             return NotImplemented
         return self.root.keys() == other.keys() and all(_same_nodes(self.root[name], other[name]) for name in self.root)
 
-    def __hash__(self) -> int:
-        return hash(tuple(sorted(self.root.items())))
-
     def replicas(self, operator: str) -> Counter[str]:
         """Number of replicas on each node that runs the operator."""
         return Counter(self.root[operator])
-
-    def degree(self, operator: str) -> int:
-        """Number of replicas of the operator."""
-        return len(self.root[operator])
 
     def actions_to(self, target: DeploymentLike) -> tuple[Action, ...]:
         """The reconfiguration from this deployment to `target`, one action per changed operator."""

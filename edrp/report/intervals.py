@@ -79,7 +79,9 @@ def _panel(unit: Unit, rows: Mapping[str, Dots]) -> str:
     parts = [f'<path class="grid" d="M{at(tick)} 4V{height - AXIS}"/>' for tick in ticks]
     for index, (name, row) in enumerate(rows.items()):
         parts += _row(name, row, unit, ROW * index, at)
-    parts += [f'<text class="tick" x="{at(tick)}" y="{height - 4}">{_tick(tick, unit)}</text>' for tick in ticks]
+    for tick in ticks:
+        label = f"{unit.scale * tick:,.6g}".replace("-", "−")
+        parts.append(f'<text class="tick" x="{at(tick)}" y="{height - 4}">{label}</text>')
     return f'<svg viewBox="0 0 {WIDTH} {height}" aria-hidden="true">{"".join(parts)}</svg>'
 
 
@@ -97,8 +99,3 @@ def _row(name: str, row: Dots, unit: Unit, top: int, at: Callable[[float], float
     if mean.low is not None and mean.high is not None:
         parts.append(f'<path class="reach" d="M{at(mean.low)} {middle}H{at(mean.high)}"/>')
     return [*parts, f'<circle class="mean" cx="{at(mean.mean)}" cy="{middle}" r="5"/>']
-
-
-def _tick(value: float, unit: Unit) -> str:
-    """A round number on the axis, in the unit of the panel."""
-    return f"{unit.scale * value:,.6g}".replace("-", "−")

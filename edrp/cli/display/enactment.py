@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import first_rows, table
 from edrp.enactment.containers import Host, used_resources
-from edrp.enactment.leasing import LeasingProblem, LeasingSolution
+from edrp.enactment.leasing import LeasingProblem, LeasingSolution, paid_spans
 from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
 from edrp.report.comparison import Quantity
@@ -44,10 +43,10 @@ def leasing_parts(problem: LeasingProblem, solution: LeasingSolution) -> Iterato
         return
     rows = []
     for host in solution.hosts:
-        paid = sorted(problem.paid(host))
+        paid = len(problem.paid(host))
         used = sum(any(counts.values()) for counts in host.instances)
-        spans = ", ".join(f"{problem.period * a:g}–{problem.period * (b + 1):g}" for a, b in _runs(paid))
-        rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {len(paid)}"))
+        spans = ", ".join(f"{begin:g}–{end:g}" for begin, end in paid_spans(problem, host))
+        rows.append((host.name, host.type, spans, str(host.units), f"{problem.price(host):.6g}", f"{used} of {paid}"))
     columns = ("host", "type", "paid (s)", "units (BTU)", "price (money)", "periods in use")
     yield from first_rows(columns, rows, SHOWN_HOSTS, "hosts", columns[3:])
     yield metric_table(solution.metrics, solution.metric_units)
@@ -95,13 +94,6 @@ def _used(host: Host, problem: EnactmentProblem) -> str:
     used = used_resources(host.instances, problem.application)
     capacity = problem.types[host.type].capacity
     return ", ".join(f"{name} {100 * used.get(name, 0) / amount:.0f} %" for name, amount in capacity.items() if amount)
-
-
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """First and last of each run of consecutive numbers."""
-    for _, pairs in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in pairs]
-        yield run[0], run[-1]
 
 
 def run_quantities(scenario: EnactmentScenario) -> tuple[Quantity, ...]:

@@ -282,8 +282,6 @@ def _stopped_seconds(states: Any) -> float | None:
     """Seconds from leaving the state Executing to entering it again."""
     left_executing = next((state["leaveTimestampInMillis"] for state in states if state["state"] == "Executing"), None)
     entered = next((state["enterTimestampInMillis"] for state in reversed(states) if state["state"] == "Executing"), None)
-    return (
-        None
-        if left_executing is None or entered is None or entered < left_executing
-        else (entered - left_executing) * MILLISECONDS
-    )
+    if left_executing is None or entered is None or entered < left_executing:
+        return None
+    return float((entered - left_executing) * MILLISECONDS)

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, RootModel, field_validator
+from pydantic import Field, field_validator
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Validated, checks, unit
-from edrp.core.document_text import MAX_DECISION, short
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, checks, unit
 from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, ReplicasByOperator
 
 
 class KeyRange(Document):
@@ -30,7 +29,7 @@ class KeyRange(Document):
 Replica = Name | KeyRange
 
 
-class KeyedDeployment(Validated, RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(min_length=1)]]]):
+class KeyedDeployment(ReplicasByOperator[Annotated[tuple[Replica, ...], Field(min_length=1)]]):
     """A mapping of each operator to its replicas: ranges of tasks with their nodes, or nodes alone where load splits evenly.
 
     Examples
@@ -40,30 +39,10 @@ class KeyedDeployment(Validated, RootModel[dict[Name, Annotated[tuple[Replica, .
     (Counter({'a': 1}), ('a', 'b'))
     """
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
-
     @field_validator("root", mode="after")
     @classmethod
     def _sorted(cls, value: dict[str, tuple[Replica, ...]]) -> dict[str, tuple[Replica, ...]]:
         return {operator: tuple(sorted(replicas, key=_order)) for operator, replicas in value.items()}
-
-    def __getitem__(self, operator: str) -> tuple[Replica, ...]:
-        return self.root[operator]
-
-    def __contains__(self, operator: object) -> bool:
-        return operator in self.root
-
-    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
-        return iter(self.root)
-
-    def __hash__(self) -> int:
-        return hash(tuple(sorted(self.root.items())))
-
-    def __repr__(self) -> str:
-        return short(self, MAX_DECISION)
-
-    def __repr_args__(self) -> Any:
-        yield None, self.root
 
     def nodes(self, operator: str) -> tuple[str, ...]:
         """Node of each replica, in the order of the replicas."""
@@ -76,10 +55,6 @@ class KeyedDeployment(Validated, RootModel[dict[Name, Annotated[tuple[Replica, .
     def replicas(self, operator: str) -> Counter[str]:
         """Number of replicas on each node that runs the operator."""
         return Counter(self.nodes(operator))
-
-    def degree(self, operator: str) -> int:
-        """Number of replicas of the operator."""
-        return len(self.root[operator])
 
     @property
     def places(self) -> Deployment:

@@ -138,13 +138,9 @@ class RescaleProblem(StreamPlacement):
         term = next(term for term in self.terms if term.metric == "moved_state")
         return STATE_RESOLUTION * term.coefficient * sum(operator.total_state for operator in self.application.operators)
 
-    @property
+    @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Those of `RESCALE_METRICS`; peak load where shared resources are used."""
-        return self._metrics
-
-    @cached_property
-    def _metrics(self) -> Mapping[str, Metric]:
         used = bool(shared_resources(self.application))
         return {name: metric for name, metric in RESCALE_METRICS.items() if used or name != PEAK_LOAD}
 

@@ -105,7 +105,9 @@ class LiveFlinkJob(FlinkJob):
         if not advice.recommended and uneven:
             limited = any(why.startswith("busy_limit") for why in uneven.values())
             verdict = ("repair" if limited else "move") if steps else "stuck" if limited else verdict
-        silence = _silence(max((step.seconds for step in forecasts(steps, self._live, self._migration.pace)), default=0.0))
+        # A tuple waits for its task as long as the longest step at most, if nothing is in its way.
+        longest = max((step.seconds for step in forecasts(steps, self._live, self._migration.pace)), default=0.0)
+        silence = Estimate(longest, 0.0, SILENCE_SPREAD * longest)
         return replace(
             advice,
             verdict=verdict,
@@ -248,8 +250,3 @@ def _steps(live: LiveOperator, workers: int, job: LiveJob, pace: int) -> Steps:
         return steps if helps or workers != len(set(live.workers)) else ()
     assert refused is not None
     raise refused
-
-
-def _silence(seconds: float) -> Estimate:
-    """Longest wait of a tuple for its task: as long as the longest step at most, if nothing is in its way."""
-    return Estimate(seconds, 0.0, SILENCE_SPREAD * seconds)
