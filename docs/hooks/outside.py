@@ -1,4 +1,4 @@
-"""Brings into the site what lies outside `docs/`: the README, pages for developers, changelog, licence and examples.
+"""Brings into the site what lies outside `docs/`: the README, pages for developers, changelog, licence, examples and findings.
 
 In the checkout all pages link to one another as files do. Here they get the addresses that they have in the site.
 """
@@ -43,10 +43,11 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: ProperDocsConfig) -> Files:
-    """Add the pages, the examples, and the licence and citation, to which the README links."""
+    """Add the pages, the examples, the scripts of findings, and the licence and citation, to which the README links."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / path).read_text(encoding="utf-8")))
-    for path in (*(ROOT / name for name in ("LICENSE", "CITATION.cff")), *examples()):
+    scripts = sorted((ROOT / "findings").glob("*.sh"))
+    for path in (*(ROOT / name for name in ("LICENSE", "CITATION.cff")), *examples(), *scripts):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     files.append(File.generated(config, EXAMPLES, content=example_page()))
     return files

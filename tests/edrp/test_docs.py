@@ -181,11 +181,17 @@ def test_glossary_defines_each_term_once():
     assert len(terms) == len(set(terms))
 
 
+IN_SITE = ("docs", "examples", "findings")
+"""Folders that the site has; what it takes from outside of `docs/` is in `docs/hooks/outside.py`."""
+
+
 def test_links_between_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+                top, *inside = (page.parent / target).resolve().relative_to(ROOT).parts
+                assert not inside or top in IN_SITE, f"{page.name} links to {target}, which the site does not have"
 
 
 DEVELOPERS_PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "explanation").glob("*.md"))]
