@@ -71,7 +71,7 @@ class SecondBest:
             return f"Second best: not searched, {self.not_searched}"
         if self.distance is None or self.objective is None:
             if self.proven:
-                return "Second best: there is no other deployment within all limits"
+                return "Second best: there is no other deployment within all limits, exchanges of equal nodes aside"
             return f"Second best: none was found within the work limit; {self._nearness()}"
         value = f"objective {self.objective:.9g}, {_difference(self.objective, self.distance)}"
         if not explained_is_feasible:

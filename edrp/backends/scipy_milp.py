@@ -33,7 +33,7 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     1: ("feasible", "time_limit"),
     2: ("infeasible", "finished"),
     3: ("unbounded", "finished"),
-    4: ("none", "error"),
+    4: ("none", "iteration_limit"),
 }
 LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls

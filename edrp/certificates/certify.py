@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from itertools import count
 from pkgutil import resolve_name
 from typing import Any
 
 from edrp.certificates import checker
-from edrp.core.budget import deadline, look, now, units_left
+from edrp.core.budget import deadline, look, now, setting, units_left
 from edrp.core.certificates import Certified, NotCertifiedError, RawCertificate
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
@@ -37,6 +38,11 @@ PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 STATED = "the certificate proves a program that it states; that this is the program of the problem is the word of edrp"
 """Note on certificates that the checker alone accepts with exit code 4."""
 
+STEPS_PER_LOOK = 16
+"""Steps of the checker, some microseconds each, between two looks at the clock."""
+
+NO_VIPR = "VIPR states programs, and kind {} has none; without --vipr there may be a certificate of another format"
+
 WRITER_SHARE = 0.6
 """Share of the time that is left for a writer where another could follow."""
 
@@ -57,13 +63,14 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
         return Certified(None, "certificates know no priorities")
     document = checker.parse(problem.model_dump_json() if text is None else text)
     hashes = dict.fromkeys(checker.instance_hash(stated) for stated in (document, *_stated(problem)))
-    reasons = []
+    reasons = [NO_VIPR.format(problem.kind)] if program and not get_kind(problem.kind).formulations else []
     writers = _writers(problem.kind, solution.method, program)
     for writer in writers:
         try:
-            with deadline(now() + (1.0 if writer is writers[-1] else WRITER_SHARE) * units_left()):
-                certificate = certificate_text(hashes, solution, writer(problem, solution))
-            verdict = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
+            with setting(checker.looking, _clock()):
+                with deadline(now() + (1.0 if writer is writers[-1] else WRITER_SHARE) * units_left()):
+                    certificate = certificate_text(hashes, solution, writer(problem, solution))
+                verdict = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
@@ -74,6 +81,17 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
         else:
             return Certified(certificate, STATED if isinstance(verdict, checker.Stated) else "")
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
+
+
+def _clock() -> Callable[[], None]:
+    """What looks at the clock once in `STEPS_PER_LOOK` steps of the checker."""
+    steps = count(1)
+
+    def tick() -> None:
+        if next(steps) % STEPS_PER_LOOK == 0:
+            look("the certificate")
+
+    return tick
 
 
 def _stated(problem: Any) -> list[dict[str, Any]]:

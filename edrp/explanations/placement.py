@@ -32,9 +32,6 @@ from edrp.placement.throughput import Throughput, predict_throughput
 SMALL_PROGRAM = 2_000
 """Columns of a program below which it says what clashes."""
 
-MIN_ALIKE = 3
-"""Equal nodes that are worth a word."""
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -183,14 +180,14 @@ def explain_latency_aware_infeasibility(problem: LatencyAwareProblem, units: flo
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
-    """Groups of at least three nodes that are equal, with what runs on them now; none where there are too many to compare."""
+    """Groups of nodes that are equal, with what runs on them now; none where there are too many to compare."""
     try:
         compiled = compile_problem(problem)
     except ProblemTooLargeError:
         return ()
     number = node_classes(compiled)
     groups = (tuple(compiled.nodes[u] for u in np.flatnonzero(number == k)) for k in range(int(number.max()) + 1))
-    return tuple(group for group in groups if len(group) >= MIN_ALIKE)
+    return tuple(group for group in groups if len(group) > 1)
 
 
 def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edrp.core.methods import Method, Options, get_method, run_method
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, within_gap
 from edrp.placement.deployment import Deployment
 from edrp.placement.sequence import EdrpSequence
 
@@ -84,7 +84,8 @@ def evaluated(problem: EdrpSequence, course: tuple[Deployment, ...], bound: floa
     evaluation = problem.evaluate(course)
     if not evaluation.feasible:
         return Answer("none", "finished", notes=(f"what was found is not feasible: {evaluation.broken[0]}",))
-    return Answer("feasible", "finished", course, evaluation.objective, bound)
+    is_proven = bound is not None and within_gap(evaluation.objective, bound, 0.0)
+    return Answer("optimal" if is_proven else "feasible", "finished", course, evaluation.objective, bound)
 
 
 def nothing(answers: list[Answer], periods: int, why: str = "") -> Answer:

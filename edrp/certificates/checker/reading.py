@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,13 @@ MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithm
 """Errors that reading a document raises that is not as it should be."""
 
 
+looking: ContextVar[Callable[[], object]] = ContextVar("looking", default=lambda: None)
+"""Called at every step that something is needed for; raises where whoever asks the checker has no time left."""
+
+
 def need(holds: object, why: str) -> None:
     """Refuse with this sentence unless something holds."""
+    looking.get()()
     if not holds:
         raise Refused(why)
 

@@ -41,6 +41,7 @@ def test_twice_a_difference_is_never_one(backend):
     assert solve_program(program([(1, (2, -2), 1)], (-1, 0)), backend).status == "infeasible"
     assert solve_program(program([(2, (2, -2), 2)], (-1, 0)), backend).status == "unbounded"
     assert solve_program(program([(1, (2, -2), 1)], (-1, 0), integer=False), backend).status == "unbounded"
+    assert solve_program(program([(2, (5, 5, 4), 2)], (1, 1, 1)), backend).status == "infeasible"  # an error of SciPy's
 
 
 @pytest.mark.parametrize("backend", ["gurobi", "highs", "scip", "scipy"])

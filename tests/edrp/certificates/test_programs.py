@@ -16,6 +16,8 @@ import pytest
 import edrp
 from edrp.certificates import checker
 from edrp.certificates.programs import write_program_certificate
+from edrp.core.budget import running
+from edrp.core.certificates import CertificateRequest, with_certificate
 from edrp.core.kinds import get_kind
 from edrp.errors import VerificationError
 
@@ -101,6 +103,24 @@ def test_where_the_program_is_too_large_to_be_built_no_other_is_certified(monkey
     solution = edrp.solve(instance("link-allocation", "mesh", 4), "highs", certify=True)
     assert (solution.status, solution.proof, solution.certificate) == ("optimal", "solver's word", None)
     assert re.fullmatch(r"not certified: the program of the problem has \d+ columns, more than 3", solution.notes[-1])
+
+
+@pytest.mark.parametrize("method", ["auto", "equal-nodes"])
+def test_the_checker_is_given_no_more_time_than_there_is(method):
+    """Its program of this cluster has millions of columns, and counting them would take minutes."""
+    problem = instance("edrp", "layered-cluster-2-zones", 4, 1)
+    solution = edrp.solve(problem, method)
+    with running() as run:
+        certified = with_certificate(problem, solution, CertificateRequest(), 0.05)
+    assert certified.certificate is None
+    assert "the limit passed during the preparation of" in certified.notes[-1]
+    assert run.work < 0.5
+
+
+def test_why_a_kind_without_programs_has_no_vipr_file(examples):
+    problem = edrp.load(examples / "migration_policy.json")
+    certified = with_certificate(problem, edrp.solve(problem), CertificateRequest(program=True))
+    assert certified.notes[-1].startswith("not certified: VIPR states programs, and kind migration-policy has none")
 
 
 def test_without_asking_the_word_of_the_solver_is_what_there_is():
