@@ -12,7 +12,7 @@ from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
-from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
+from edrp.engines.model import busy_share, cautious_replicas, placement_problem, replica_ceiling, shortages
 from edrp.engines.slots import slot_clashes, with_added_nodes
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
@@ -206,7 +206,10 @@ def _verdict(fit: JobFit, chosen: Deployment | None, current: Deployment, *, fea
 
 
 def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals) -> Iterator[str]:
-    for operator in fit.operators:
+    for operator, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        asked, most = goals.operators.get(operator.name), replica_ceiling(operator, observed, fit, goals)
+        if asked is not None and asked.min_replicas > most:
+            yield f"{operator.name} cannot have the {asked.min_replicas} replicas of min_replicas: engine and slots allow {most}"
         fewest = cautious_replicas(operator, goals)
         if operator.service is None or fewest == 1 or plan.degree(operator.name) != fewest:
             continue

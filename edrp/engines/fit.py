@@ -48,6 +48,7 @@ class OperatorFit:
     rate : tuples/s that all replicas receive now; of a source, that they send.
     load : tuples/s that they would receive if the operator and those before it kept up; of a broadcast, each tuple counts once.
     broadcast : tuples/s of the load that every replica receives.
+    first : tuples/s of the load that the first replica receives, however many there are.
     highest : most tuples/s that a replica received in a window.
     busy : share of time that the busiest replica is busy now; None where the engine does not measure it or it says nothing: of
         asynchronous operators that are not full, and of sources that are chained with nothing, whose waiting may count as busy.
@@ -84,6 +85,12 @@ class OperatorFit:
     groups: KeyGroups | None = None
     asynchronous: bool = False
     unbounded: bool = False
+    first: float = 0.0
+
+    @property
+    def undivided(self) -> float:
+        """Tuples/s of the load that the busiest replica receives, however many there are."""
+        return min(self.load, self.broadcast + self.first)
 
     def received(self, replicas: int) -> float:
         """Tuples/s that so many replicas together would receive, copies of what is broadcast included."""
@@ -183,13 +190,13 @@ class _Recent:
         """Share of time that the busiest replica is busy."""
         return max((share for share in self.shares if share is not None), default=None)
 
-    def own(self, growth: float, broadcast: float) -> list[float]:
-        """Tuples of each replica alone: with those that wait for the replicas that are full, without those that all receive."""
+    def own(self, growth: float, broadcast: float, first: float) -> list[float]:
+        """Tuples of each replica that are divided, with those that wait for full ones: not what all receive, or the first."""
         total, rate = sum(self.received), self.rate
         full = [share is not None and share >= NO_TIME_LEFT for share in self.shares]
         waiting = total * (growth - 1.0) / max(1, sum(full))
-        alike = total * broadcast / rate if rate else 0.0
-        return [max(0.0, received + waiting * late - alike) for received, late in zip(self.received, full, strict=True)]
+        fixed = [total * (broadcast + first * (u == 0)) / rate if rate else 0.0 for u in self._replicas]
+        return [max(0.0, r + waiting * late - alike) for r, late, alike in zip(self.received, full, fixed, strict=True)]
 
 
 def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
@@ -210,10 +217,10 @@ def _fit_operator(
     source = _is_source(operator, observation)
     recent = _Recent(operator, source=source)
     service = None if source and operator.chained == 1 else _Service(operator, out=source)
-    growth, broadcast = loads.growth[operator.name], loads.broadcast[operator.name]
+    growth, broadcast, first = loads.growth[operator.name], loads.broadcast[operator.name], loads.first[operator.name]
     partitionings = {stream.partitioning for stream in observation.streams if stream.target == operator.name}
-    hashed, uneven = "hash" in partitionings, bool(partitionings & {"hash", "forward"})
-    own_rate = recent.own(growth, broadcast)
+    hashed, uneven = "hash" in partitionings, bool(partitionings & {"hash", "forward", "custom"})
+    own_rate = recent.own(growth, broadcast, first)
     few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
     estimate, method = service.now if service else (None, None)
     return OperatorFit(
@@ -235,6 +242,7 @@ def _fit_operator(
         groups=_key_groups(operator, own_rate, group_states) if hashed and (group_states or few) else None,
         asynchronous=service is not None and service.asynchronous,
         unbounded=operator.name in loads.unbounded,
+        first=first,
     )
 
 
@@ -345,6 +353,9 @@ def _remarks(observation: Observation, operators: Sequence[OperatorFit], spread:
             yield f"work of the key groups of {operator.name} that a replica holds is taken to {spread}"
         elif operator.skew > 1 and operator.replicas > 1:
             yield f"the busiest replica of {operator.name} receives {operator.skew:.3g} times the mean; that is taken to stay so"
+    for stream in observation.streams:
+        if stream.partitioning == "global":
+            yield f"the stream from {stream.source} to {stream.target} goes to the first replica alone, however many there are"
     if any(window.since_start for operator in observation.operators for window in operator.windows):
         yield "there is one round of counters only, so that rates are means since the start; capture for more --seconds"
     if not any(rescale.stopped is not None for rescale in observation.rescales):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
-from edrp.core.document import Document, Name, Positive, unit
+from edrp.core.document import Document, Faults, Name, Positive, checks, unit
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.placement.network import Network
@@ -31,6 +31,11 @@ class ReplicaBounds(Document):
     max_replicas: Replicas | None = Field(
         None, description="most replicas; null: as many as slots and the engine allow", **unit("1")
     )
+
+    @checks("goals")
+    def _check(self, faults: Faults) -> None:
+        if self.max_replicas is not None and self.min_replicas > self.max_replicas:
+            faults.add(("min_replicas",), self.min_replicas, f"must be at most max_replicas, which is {self.max_replicas}")
 
 
 class Goals(Document):

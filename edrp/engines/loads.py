@@ -43,12 +43,14 @@ class Loads:
     growth : load of each operator over what it receives now; above 1 where it, or one before it, does not keep up.
     streams : tuples/s of each stream, with what piles up; of a broadcast, each tuple counts once.
     broadcast : tuples/s that every replica of an operator receives alike.
+    first : tuples/s that only the first replica of an operator receives, by streams that send nothing to the others.
     unbounded : operators whose load may be larger: sources that are held, and those after them.
     """
 
     growth: Mapping[str, float]
     streams: Mapping[StreamObservation, float]
     broadcast: Mapping[str, float]
+    first: Mapping[str, float]
     unbounded: frozenset[str]
 
 
@@ -75,11 +77,14 @@ class _Flow:
         rates = {
             stream: self._offered(stream) if growth[stream.target] > 1.0 else self._arriving(stream) for stream in self._streams
         }
-        broadcast = {
-            name: sum(stream.edges * rates[stream] for stream in inputs if stream.partitioning == "broadcast")
-            for name, inputs in self._inputs.items()
-        }
-        return Loads(growth, rates, broadcast, self._unbounded())
+        broadcast, first = (
+            {
+                name: sum(stream.edges * rates[stream] for stream in inputs if stream.partitioning == how)
+                for name, inputs in self._inputs.items()
+            }
+            for how in ("broadcast", "global")
+        )
+        return Loads(growth, rates, broadcast, first, self._unbounded())
 
     def _unbounded(self) -> frozenset[str]:
         unbounded: set[str] = set()

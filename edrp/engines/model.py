@@ -90,10 +90,10 @@ def placement_problem(
 
 
 def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
-    """The streams as in documents, one at most between two operators; these know no broadcast, which capacities hold."""
+    """The streams as in documents, one at most between two operators; what only capacities hold, as broadcasts, is even there."""
     joined: dict[tuple[str, str], tuple[float, Partitioning]] = {}
     for stream, observed in zip(fit.streams, fit.observation.streams, strict=True):
-        how: Partitioning = "rebalance" if observed.partitioning == "broadcast" else observed.partitioning
+        how: Partitioning = observed.partitioning if observed.partitioning in ("forward", "hash") else "rebalance"
         rate, before = joined.get((stream.source, stream.target), (0.0, how))
         joined[stream.source, stream.target] = rate + stream.rate * factor, how if before == how else "rebalance"
     for (source, target), (rate, how) in joined.items():
@@ -152,13 +152,14 @@ def _heaviest(fitted: OperatorFit, replicas: int) -> float:
 def _capacity(fitted: OperatorFit, replicas: int) -> float:
     """Tuples/s of its load that so many replicas take in before the busiest has enough.
 
-    What is broadcast does not divide by the number of replicas: the busiest one gets all of it besides its part of the rest.
+    What is broadcast or goes to the first replica does not divide by their number: the busiest gets all of it besides its part
+    of the rest.
     """
     divided = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
-    if not fitted.broadcast:
+    if not fitted.undivided:
         return divided
     serving = CapacityCurveLatency(**_never_falling(dict(fitted.capacities))).true_rate(replicas)
-    heaviest, alike = _heaviest(fitted, replicas), fitted.broadcast / fitted.load
+    heaviest, alike = _heaviest(fitted, replicas), fitted.undivided / fitted.load
     return heaviest / ((1.0 - alike) * heaviest / divided + alike / serving)
 
 
@@ -265,6 +266,9 @@ def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str
         if alone > goals.busy_limit:
             why = f"its busiest key group alone would keep a replica {alone:.0%} busy {goal}"
             return f"{why}, however many there are; split its keys, or raise busy_limit in the goals"
+    if fitted.first * goals.rate_factor / fitted.service.value > goals.busy_limit:
+        why = f"its first replica alone receives the {fitted.first:.6g} tuples/s of global()"
+        return f"{why}, however many there are; divide them, as rebalance() does, or raise busy_limit in the goals"
     alike = fitted.broadcast * goals.rate_factor / fitted.service.value
     if alike > goals.busy_limit:
         why = f"what is broadcast to it alone would keep every replica {alike:.0%} busy {goal}, however many there are"
@@ -300,7 +304,7 @@ def _latency(fitted: OperatorFit, most: int) -> dict[str, Any] | None:
     if fitted.service is None:
         return None
     points = _capacity_points(fitted)
-    if fitted.broadcast:
+    if fitted.undivided:
         points = _never_falling({replicas: _capacity(fitted, replicas) for replicas in range(1, most + 1)})
     if len(points["replicas"]) == 1:
         return {"model": "mm1", "service_rate": points["capacities"][0] / points["replicas"][0]}

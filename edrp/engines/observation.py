@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Partitioning = Literal["forward", "hash", "rebalance", "broadcast"]
-"""Partitioning of a stream's tuples among replicas; with "broadcast" every replica receives all of them."""
+Partitioning = Literal["forward", "hash", "rebalance", "broadcast", "custom", "global"]
+"""Partitioning of a stream's tuples among replicas; with "broadcast" every replica receives all of them, with "global" the first.
+With "custom" code of the job decides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,15 @@ from edrp.engines.observation import (
 
 MILLISECONDS = 1e-3
 
-PARTITIONINGS: dict[str, Partitioning] = {"HASH": "hash", "FORWARD": "forward", "BROADCAST": "broadcast"}
-"""Ship strategies with a partitioning of their own; all others send from all to all."""
+PARTITIONINGS: dict[str, Partitioning] = {
+    **dict.fromkeys(("REBALANCE", "RESCALE", "SHUFFLE"), "rebalance"),
+    "HASH": "hash",
+    "FORWARD": "forward",
+    "BROADCAST": "broadcast",
+    "CUSTOM": "custom",
+    "GLOBAL": "global",
+}
+"""Partitioning by ship strategy; unknown ones may be as uneven as "custom"."""
 
 OLDEST, NEWEST = (1, 20), (2, 3)
 """Versions of Flink between which this was tested."""
@@ -113,6 +120,11 @@ class _CaptureReader:
         for vertex in self._job["vertices"]:
             if vertex["id"] in self._finished:
                 yield f"{self._names[vertex['id']]} has finished and is left out"
+        for node in self._plan:
+            for origin in node.get("inputs", ()):
+                how, ends = origin.get("ship_strategy", ""), f"{self._names[origin['id']]} to {self._names[node['id']]}"
+                if how not in PARTITIONINGS and not self._finished & {origin["id"], node["id"]}:
+                    yield f"the stream from {ends} has an unknown ship_strategy, {how!r}: its skew is taken to stay as it is"
 
     @property
     def _live(self) -> bool:
@@ -206,7 +218,7 @@ class _CaptureReader:
         for node in self._plan:
             for origin in node.get("inputs", ()):
                 if not self._finished & {origin["id"], node["id"]}:
-                    how = PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance")
+                    how = PARTITIONINGS.get(origin.get("ship_strategy", ""), "custom")
                     edges[self._names[origin["id"]], self._names[node["id"]], how] += 1
         for ends, count in edges.items():
             yield StreamObservation(*ends, count)

@@ -140,6 +140,19 @@ def test_goals_bound_replicas_and_raise_the_load(tmp_path, advised):
     assert "parser" in advised(FakeFlink(), "--goals", goals).ended(2).err
 
 
+def test_bounds_that_contradict_are_refused_and_those_out_of_reach_are_told(tmp_path, advised):
+    goals = tmp_path / "goals.json"
+    goals.write_text(json.dumps({"operators": {"counter": {"min_replicas": 5, "max_replicas": 3}}}))
+    refused = " ".join(advised(FakeFlink(), "--goals", goals).ended(2).err.split())
+    assert "operators.counter.min_replicas" in refused
+    assert "must be at most max_replicas, which is 3" in refused
+    goals.write_text(json.dumps({"operators": {"counter": {"min_replicas": 200}}}))
+    result = advised(FakeFlink(), "--goals", goals).ended(0)
+    assert "counter cannot have the 200 replicas of min_replicas: engine and slots allow 16" in words(result)
+    goals.write_text(json.dumps({"operators": {"counter": {"min_replicas": 16}}}))
+    assert "of min_replicas" not in words(advised(FakeFlink(), "--goals", goals).ended(0))
+
+
 def test_the_autoscalers_rule():
     """By hand: 2 · 0.9 / 0.7 = 2.6; nothing changes between 40 and 100 % busy; keyed operators get a divisor of 128."""
     assert autoscaler_replicas(fitted(FakeFlink(rates=(180.0,))))["counter"] == 1

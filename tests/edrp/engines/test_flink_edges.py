@@ -7,6 +7,7 @@ from fake_flink import FakeFlink, FakeOperator, serving, word_count
 from test_flink_fit import fitted, operator
 
 import edrp
+from edrp.engines.advice import advise
 from edrp.engines.model import busy_share
 
 FORK = "Source: g[1] -> (Calc[2], Calc[6])"
@@ -63,6 +64,33 @@ def test_forwarded_streams_pass_skew_on():
     writer = {"replicas": 2, "shares": (0.6, 0.4), "inputs": (("counter", "FORWARD"),)}
     fit = fitted(FakeFlink(word_count(counter=counter, **{"Sink: writer": writer})))
     assert operator(fit, "Sink: writer").skew == pytest.approx(1.2, rel=1e-2)
+
+
+@pytest.mark.parametrize("strategy", ["HASH", "CUSTOM", "FOO", ""])
+def test_other_ways_to_divide_keep_their_skew_and_unknown_ones_are_told(strategy):
+    counter = {"replicas": 2, "shares": (0.6, 0.4), "inputs": (("parser", strategy),)}
+    fit = fitted(FakeFlink(word_count(counter=counter)))
+    assert operator(fit, "counter").skew == pytest.approx(1.2, rel=1e-2)
+    told = [
+        remark for remark in fit.remarks if remark.startswith("the stream from parser to counter has an unknown ship_strategy")
+    ]
+    assert len(told) == (strategy in ("FOO", ""))
+
+
+def test_of_a_global_stream_more_replicas_take_nothing():
+    """By hand: of 180/s the first replica, which serves 200/s, gets all; of 100/s with keys beside 100/s, two get 50 each."""
+    counter = {"replicas": 2, "shares": (1.0, 0.0), "inputs": (("parser", "GLOBAL"),)}
+    fit = fitted(FakeFlink(word_count(counter=counter), rates=(180.0,)))
+    assert [busy_share(operator(fit, "counter"), n, 1.0, 200.0) for n in (1, 2, 5)] == pytest.approx([0.9] * 3, rel=1e-2)
+    advice = advise(fit)
+    assert (advice.verdict, advice.plan.degree("counter")) == ("stuck", 2)
+    assert "of global(), however many there are" in advice.short["counter"]
+    assert any(remark.startswith("the stream from parser to counter goes to the first replica alone") for remark in fit.remarks)
+    inputs = (("Source: a", "GLOBAL"), ("Source: b", "HASH"))
+    join = FakeOperator("join", replicas=2, service_rate=200.0, shares=(0.75, 0.25), inputs=inputs)
+    both = fitted(FakeFlink([FakeOperator("Source: a"), FakeOperator("Source: b"), join], rates=(100.0,)))
+    assert operator(both, "join").skew == pytest.approx(1.0, rel=1e-2)
+    assert [busy_share(operator(both, "join"), n, 1.0, 200.0) for n in (2, 3)] == pytest.approx([0.75, 2 / 3], rel=1e-2)
 
 
 def test_a_broadcast_next_to_a_hash_is_a_stream_of_its_own():
