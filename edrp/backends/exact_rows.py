@@ -55,18 +55,22 @@ def eased(arrays: Arrays) -> Arrays:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Columns that exceed a row when all of them are at their value or beyond, as far as their end.
+    """Groups of columns that exceed a row when all of them reach their levels: those of a row with the same coefficient together.
 
-    `side` is 1 where it is the upper limit of the row that they exceed, and -1 for the lower one; `row` is -1 for no row. `sign`
-    is 1 where beyond means above and -1 where it means below.
+    Attributes
+    ----------
+    row, side : the row, -1 for none, and 1 where it is its upper limit that they exceed, -1 for the lower one.
+    columns, sign, group : shape (columns,); 1 where more of a column exceeds the row and -1 where less does, and its group.
+    level, most : shape (groups,); sum of sign·x from which on a group is in the cover, and the largest that a row allows.
     """
 
     row: int
     side: float
     columns: Ints
     sign: Floats
-    value: Floats
-    end: Floats
+    group: Ints
+    level: Floats
+    most: Floats
 
 
 def exceeded_covers(arrays: Arrays, point: Floats, *, implied: bool = False) -> list[Cover]:
@@ -127,38 +131,39 @@ def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
     if not columns.size or not (np.isfinite(lower) & np.isfinite(upper)).all():
         return []
     above, below = value > lower, value < upper
-    return [
-        Cover(
-            row=-1,
-            side=1.0,
-            columns=np.concatenate([columns[above], columns[below]]),
-            sign=np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
-            value=np.concatenate([value[above], value[below]]),
-            end=np.concatenate([upper[above], lower[below]]),
-        )
-    ]
+    sides = ((columns, columns), (value, -value), (upper, -lower))
+    own, level, most = (np.concatenate([side[above], other[below]]) for side, other in sides)
+    return [Cover(-1, 1.0, own, np.repeat([1.0, -1.0], [above.sum(), below.sum()]), np.arange(own.size), level, most)]
 
 
 def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, size: float) -> Iterator[Cover]:
     """The minimal cover of a row that a point exceeds, in this row and in all rows like it."""
     columns, weights = _row(arrays, row)
     whole = arrays.integer[columns]
+    whole &= weights != 0
     columns, weights = columns[whole], sign * weights[whole]
-    point = np.round(point)
-    first = np.where(weights > 0, arrays.lower[columns], arrays.upper[columns])
-    last = np.where(weights > 0, arrays.upper[columns], arrays.lower[columns])
+    up = np.sign(weights)
+    first = up * np.where(weights > 0, arrays.lower[columns], arrays.upper[columns])
+    last = up * np.where(weights > 0, arrays.upper[columns], arrays.lower[columns])
+    weights = np.abs(weights)
     room = limit - math.fsum((weights * first).tolist()) + LIMIT_SLACK * size
     if not math.isfinite(room):
         return
-    taken = weights * (point[columns] - first)
-    keep, total = taken > 0, math.fsum(taken.tolist())
-    for place in np.argsort(taken, kind="stable"):
-        if keep[place] and total - taken[place] > room:
-            keep[place], total = False, total - taken[place]
-    reach = first + np.sign(weights) * np.floor(room / np.abs(weights))
-    end = np.where(np.isfinite(last), last, reach)
+    used = up * np.round(point[columns]) - first
+    total = math.fsum((weights * used).tolist())
+    sizes, group = np.unique(weights, return_inverse=True)
+    amounts, begins, ends = (np.bincount(group, part) for part in (used, first, last))
+    for g, unit in enumerate(sizes.tolist()):  # a minimal cover: of the smallest, as many as it can do without
+        spared = min(amounts[g], max(0.0, math.ceil((total - room) / unit)))
+        while spared and total - spared * unit <= room:
+            spared -= 1.0
+        amounts[g], total = amounts[g] - spared, total - spared * unit
+    kept = amounts > 0
+    most = np.minimum(ends, begins + np.floor(room / sizes))
+    member, number = kept[group], np.cumsum(kept) - 1
     for other, alike in _rows_alike(arrays, row):
-        yield Cover(other, sign, alike[whole][keep], np.sign(weights[keep]), point[columns[keep]], end[keep])
+        own = alike[whole][member]
+        yield Cover(other, sign, own, up[member], number[group[member]], (begins + amounts)[kept], most[kept])
 
 
 def _row(arrays: Arrays, row: int) -> tuple[Ints, Floats]:
@@ -179,27 +184,30 @@ def _rows_alike(arrays: Arrays, row: int) -> Iterator[tuple[int, Ints]]:
 
 
 def without_covers(arrays: Arrays, covers: Sequence[Cover]) -> Arrays:
-    """The program with rows by which not all columns of a cover are at their value or beyond.
+    """The program with rows by which not all groups of a cover reach their levels.
 
-    For binary columns that is Σ x ≤ |C| − 1, the cover inequality. Any other column x gets a binary column b that is 1
-    where x is at its value v or above: x ≤ v − 1 + (end − v + 1) b.
+    For single binary columns that is Σ x ≤ |C| − 1, the cover inequality. Any other group gets a binary column b that is 1 where
+    it is at its level or above: Σ x ≤ level − 1 + (most − level + 1) b; a group that is alone stays below.
     """
     columns, limits = len(arrays.objective), list[float]()
     entries: list[tuple[int, int, float]] = []
     for cover in covers:
-        members, reached = list[tuple[int, float]](), list[tuple[int, float]]()
-        ranges = (part.tolist() for part in (cover.columns, cover.sign, cover.value, cover.end))
-        for column, sign, value, end in zip(*ranges, strict=True):
-            if arrays.upper[column] - arrays.lower[column] == 1.0:
-                members.append((column, sign))
+        reached, zeros = list[tuple[int, float]](), 0.0
+        for g, (level, most) in enumerate(zip(cover.level.tolist(), cover.most.tolist(), strict=True)):
+            of = np.flatnonzero(cover.group == g)
+            members = list(zip(cover.columns[of].tolist(), cover.sign[of].tolist(), strict=True))
+            if of.size == 1 and arrays.upper[members[0][0]] - arrays.lower[members[0][0]] == 1.0:
+                reached, zeros = [*reached, *members], zeros + level - 1.0
                 continue
-            entries += [(len(limits), column, sign), (len(limits), columns, sign * (value - end) - 1.0)]
-            limits.append(sign * value - 1.0)
-            reached.append((columns, 1.0))
-            columns += 1
-        entries += [(len(limits), *member) for member in members + reached]
-        zeros = sum(arrays.lower[column] if sign > 0 else -arrays.upper[column] for column, sign in members)
-        limits.append(len(cover.columns) - 1.0 + float(zeros))
+            entries += [(len(limits), *member) for member in members]
+            limits.append(level - 1.0)
+            if cover.level.size > 1:
+                entries.append((len(limits) - 1, columns, level - most - 1.0))
+                reached.append((columns, 1.0))
+                columns += 1
+        if reached or not cover.level.size:  # nothing holds a row that no values of its columns keep
+            entries += [(len(limits), *member) for member in reached]
+            limits.append(len(reached) - 1.0 + zeros)
     added = columns - len(arrays.objective)
     at, of, weight = np.array(entries).reshape(len(entries), 3).T
     new = sparse.csr_array((weight, (at.astype(np.int64), of.astype(np.int64))), shape=(len(limits), columns))
