@@ -175,6 +175,15 @@ def test_limits_that_clash_in_one_period_are_named_as_for_one_deployment():
     assert any("limits.cost" in clash for clash in clashes)
 
 
+@pytest.mark.parametrize(
+    ("loads", "told"), [((15.0, 14.0), " (other periods, which were not looked at, may need more)"), ((5.0, 15.0), "")]
+)
+def test_remedies_of_one_period_say_whether_others_were_not_looked_at(loads, told):
+    problem = day(*loads).replace(limits={"cost": 1.0, "response_time": 0.5})
+    remedies = explain_sequence_infeasibility(problem, 20.0).remedies
+    assert any(remedy.endswith(f"with limits.cost of 2 money/h the period by itself is feasible{told}") for remedy in remedies)
+
+
 def test_too_many_deployments_and_periods_are_refused(monkeypatch):
     monkeypatch.setattr(course_pool, "MAX_EVALUATIONS", 3)
     with pytest.raises(ProblemTooLargeError, match="2 deployments over 2 periods are too many to be compared"):
