@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 MAX_DEPTH, FILLED_DEPTH = 4, 2
 """Largest number of objects and lists inside each other in an example, and of those around the words of the user in it."""
@@ -37,32 +37,51 @@ def form_example(form: Any, given: object) -> str:
     >>> form_example(dict[str, tuple[float, ...]], 3), form_example(tuple[str, ...], "edge")
     ('{"…": [3]}', '["edge"]')
     """
-    values = list(given) if isinstance(given, list | tuple) else list(given)[:1] if isinstance(given, dict) else [given]
-    text = json.dumps(_example(form, values, 0), ensure_ascii=False)
+    return next((text for example in _examples(form, given) if (text := _if_valid(form, example))), "")
+
+
+def _examples(form: Any, given: object) -> Iterator[Any]:
+    """The given object in a list, then a value with as much as possible of what is given, then values without."""
+    blank = _example(form, [], 0)
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if isinstance(given, dict):
+        fields = [name for item in blank if isinstance(item, dict) for name in item] if isinstance(blank, list) else []
+        values = list(given)[:1] if given.keys().isdisjoint(fields) else []
+        yield [given]
+    yield from (_example(form, values, 0), blank, _example(form, [], 0, 0.5))
+
+
+def _if_valid(form: Any, example: Any) -> str:
+    """A value as it stands in a file; empty where that is no valid one, or too long for a message."""
+    try:
+        text = json.dumps(example, ensure_ascii=False, allow_nan=False)
+        TypeAdapter(form).validate_json(text)
+    except (TypeError, ValueError, RuntimeError):
+        return ""
     return text if len(text) <= MAX_LENGTH else ""
 
 
-def _example(form: Any, given: list[Any], depth: int) -> Any:
+def _example(form: Any, given: list[Any], depth: int, number: float = 1) -> Any:
     origin, members = get_origin(form), get_args(form)
     if origin is Annotated:
-        return _example(members[0], given, depth)
+        return _example(members[0], given, depth, number)
     if origin in (Union, UnionType):
-        return _example(next(member for member in members if member is not NoneType), given, depth)
+        return _example(next(member for member in members if member is not NoneType), given, depth, number)
     if origin is Literal:
         return members[0]
     if origin in (tuple, list) and depth < MAX_DEPTH:
-        return [_example(member, given, depth + 1) for member in members if member is not Ellipsis]
+        return [_example(member, given, depth + 1, number) for member in members if member is not Ellipsis]
     if origin is dict and depth < MAX_DEPTH:
-        return {"…": _example(members[1], given, depth + 1)}
+        return {"…": _example(members[1], given, depth + 1, number)}
     if isinstance(form, type) and issubclass(form, BaseModel) and depth < MAX_DEPTH:
         fields = form.model_fields
         if "root" in fields:
-            return _example(fields["root"].annotation, given, depth)
+            return _example(fields["root"].annotation, given, depth, number)
         shown = [name for name, field in fields.items() if field.is_required() or _is_tag(field.annotation)] or list(fields)[:1]
-        return {name: _example(fields[name].annotation, given, depth + 1) for name in shown}
+        return {name: _example(fields[name].annotation, given, depth + 1, number) for name in shown}
     if given and depth <= FILLED_DEPTH and _fits(given[0], form):
         return given.pop(0)
-    return form(1) if form in (float, int, bool) else "…"
+    return form(number) if form in (float, int, bool) else "…"
 
 
 def _is_tag(annotation: Any) -> bool:

@@ -38,7 +38,7 @@ def explain_sequence_infeasibility(problem: EdrpSequence, units: float) -> Infea
         if load not in known or before is not None:
             loads.append((f"periods[{number}]", problem.period(number, before).problem))
         known.add(load)
-    found = clashes_of_one_load(problem.clashes(), loads, units, "the period")
+    found = clashes_of_one_load(problem.clashes(), loads, units, "period")
     return found if found.clashes else Infeasibility(_impossible_change(problem, max(0.0, end - now())))
 
 
@@ -56,7 +56,7 @@ def clashes_of_one_load(
     units
         Units of work for all of them.
     what
-        What a load belongs to, about which the remedies are.
+        What a load belongs to: remedies are about that one, and say so where others were not looked at.
     """
     if clashes:
         first = clashes[0].partition(":")[0]
@@ -66,7 +66,10 @@ def clashes_of_one_load(
         share = max(0.0, end - now()) / (len(loads) - number)
         alone = solve(loaded, work_limit=share, gap=ANY)
         if alone.status == "infeasible":
-            remedies = (text.replace(WHOLE, f"{what} by itself") for text in alone.remedies)
+            single = f"the {what} by itself"
+            others = f" (other {what}s, which were not looked at, may need more)" if number < len(loads) - 1 else ""
+            helped = (text.replace(f"{WHOLE} is feasible", f"{single} is feasible{others}") for text in alone.remedies)
+            remedies = (text.replace(WHOLE, single) for text in helped)
             sentences = alone.clashes or ("has no feasible deployment",)
             return Infeasibility(tuple(f"{name}: {text}" for text in sentences), tuple(f"{name}: {text}" for text in remedies))
     return Infeasibility()
@@ -131,7 +134,7 @@ def explain_policy_infeasibility(problem: EdrpPolicyProblem, units: float) -> In
         (_named(problem, level), problem.at_level(level, problem.current if level == now_at else None).problem)
         for level in problem.reachable_levels
     ]
-    found = clashes_of_one_load(problem.clashes(), loads, units / 2, "the level")
+    found = clashes_of_one_load(problem.clashes(), loads, units / 2, "level")
     if found.clashes:
         return found
     timed = [level for level in problem.reachable_levels if _limits(problem, level).downtime is not None]

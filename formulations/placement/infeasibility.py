@@ -19,6 +19,7 @@ from edrp.core.wording import enumerated
 from edrp.placement.application import Operator, OperatorBase
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.latency import MAX_REPLICAS
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
@@ -254,12 +255,13 @@ def _best_value(problem: EdrpProblem, limit: float, name: str, prover: Prover) -
     return Relaxed(metric.evaluate(loosened, answer.decision), metric.unit, answer.status == "optimal", is_minimum)
 
 
-def _min_stable_replicas(problem: PlacementProblem, operator: Any) -> int:
-    """Smallest number of replicas that is allowed and serves an operator's load."""
+def _min_stable_replicas(problem: PlacementProblem, operator: Any, most: int | None = None) -> int:
+    """Smallest number of replicas that serves an operator's load, and one more than `most` (what is allowed) where none does."""
     if getattr(operator, "latency", None) is None:
         return int(operator.min_replicas)
-    load, allowed = problem.application.load(operator.name), range(operator.min_replicas, operator.max_replicas + 1)
-    return next((r for r in allowed if math.isfinite(operator.latency.at(load / r, r))), operator.max_replicas + 1)
+    load, most = problem.application.load(operator.name), most or operator.max_replicas
+    counts = range(operator.min_replicas, most + 1)
+    return next((r for r in counts if math.isfinite(operator.latency.at(load / r, r))), most + 1)
 
 
 def _short(problem: Any) -> tuple[str, ...]:
@@ -280,5 +282,7 @@ def _overloaded(problem: Any) -> list[str]:
         if _min_stable_replicas(problem, operator) > operator.max_replicas:
             load = problem.application.load(operator.name)
             replicas = f"{operator.max_replicas} replicas at most" if operator.max_replicas > 1 else "a single replica"
-            faults.append(f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s")
+            enough = _min_stable_replicas(problem, operator, MAX_REPLICAS)
+            remedy = f"; that takes max_replicas of at least {enough}" if enough <= MAX_REPLICAS else ""
+            faults.append(f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{remedy}")
     return faults

@@ -1,6 +1,7 @@
 """Every kind of bad input: the place, the value and the remedy are named, the exit code is 2, nothing is written."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 import edrp
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.instances import load, loads
-from edrp.placement.edrp import Weights
+from edrp.engines.goals import Goals
+from edrp.placement.edrp import Limits, Weights
 
 
 def operator(document: dict[str, Any], index: int = 1) -> dict[str, Any]:
@@ -436,6 +438,13 @@ def test_a_solution_is_taken_for_its_decision(word_count):
             lambda: edrp.Application(operators=[{"name": "a"}, {"name": "b"}], streams=[("a", "b")]),
             'streams[0]: must be an object with named fields, such as {"source": "a", "target": "b"} (got ["a", "b"])',
         ),
+        (lambda: edrp.Application(operators={"name": "reader"}), 'operators: must be a list, such as [{"name": "reader"}] (got'),
+        (lambda: edrp.Application(operators={"name": "a", "x": 1}), 'operators: must be a list, such as [{"name": "…"}] (got'),
+        (lambda: Weights.model_validate(3), 'such as {"response_time": 1.0} (got 3)'),
+        (lambda: Limits.model_validate(-5), 'such as {"response_time": 1.0} (got -5)'),
+        (lambda: edrp.Network(nodes=["a"], links=[-5]), 'such as {"source": "…", "target": "…", "delay": 1.0} (got -5)'),
+        (lambda: edrp.Stream(source="a", target="b", usage=math.inf), 'such as {"…": 1.0} (got Infinity)'),
+        (lambda: Goals.model_validate([]), 'such as {"busy_limit": 0.5} (got [])'),
     ],
 )
 def test_a_shorthand_of_documents_is_answered_by_the_form_that_is_read(make, says):

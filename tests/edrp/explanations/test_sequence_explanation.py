@@ -157,9 +157,8 @@ def test_rivals_and_the_bound_with_free_changes():
 
 def test_infeasible_sequences_name_the_period_or_the_change():
     problems = EdrpSequenceCheckProblems().infeasible()
-    assert explain_sequence_infeasibility(problems["overload"], 20.0).clashes == (
-        "periods[1]: work: with 2 replicas at most it cannot serve its load of 25 tuples/s",
-    )
+    (why,) = explain_sequence_infeasibility(problems["overload"], 20.0).clashes
+    assert why.startswith("periods[1]: work: with 2 replicas at most it cannot serve its load of 25 tuples/s; that takes")
     (why,) = explain_sequence_infeasibility(problems["downtime"], 20.0).clashes
     assert why.startswith("periods[1]: limits.downtime of 1 s rules out every change that is needed")
     explanation = edrp.explain(problems["overload"], edrp.solve(problems["overload"]))
@@ -174,6 +173,15 @@ def test_limits_that_clash_in_one_period_are_named_as_for_one_deployment():
     assert clashes
     assert all(clash.startswith("periods[1]: ") for clash in clashes)
     assert any("limits.cost" in clash for clash in clashes)
+
+
+@pytest.mark.parametrize(
+    ("loads", "told"), [((15.0, 14.0), " (other periods, which were not looked at, may need more)"), ((5.0, 15.0), "")]
+)
+def test_remedies_of_one_period_say_whether_others_were_not_looked_at(loads, told):
+    problem = day(*loads).replace(limits={"cost": 1.0, "response_time": 0.5})
+    remedies = explain_sequence_infeasibility(problem, 20.0).remedies
+    assert any(remedy.endswith(f"with limits.cost of 2 money/h the period by itself is feasible{told}") for remedy in remedies)
 
 
 def test_too_many_deployments_and_periods_are_refused(monkeypatch):

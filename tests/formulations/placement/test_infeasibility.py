@@ -81,7 +81,7 @@ def test_an_overloaded_operator_is_reported_alone():
     operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
     single = problem.replace(application=problem.application.replace(operators=operators))
     assert explain_infeasibility(single, proofs).clashes == (
-        "parser: with a single replica it cannot serve its load of 900 tuples/s",
+        "parser: with a single replica it cannot serve its load of 900 tuples/s; that takes max_replicas of at least 2",
     )
 
 
