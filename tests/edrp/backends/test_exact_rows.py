@@ -69,3 +69,15 @@ def solved(arrays, point):
     return any(
         (arrays.matrix @ np.array([*point, 0.0, *reached]) <= arrays.row_upper).all() for reached in product((0, 1), repeat=added)
     )
+
+
+@pytest.mark.parametrize("backend", ["highs", "scipy", "scip"])
+def test_what_hundreds_of_alike_columns_exceed_is_cut_off_at_once(backend):
+    """Two of each of two kinds exceed the limit by a billionth, in 351 × 276 ways."""
+    program = Program()
+    small, large = (program.add_columns(name, count, upper=1, integer=True) for name, count in (("small", 27), ("large", 24)))
+    for kind in (small, large):
+        program.add_row(f"two {kind[0]}", Linear.of(kind, 1.0), lower=2.0)
+    program.add_row("cost", Linear.of(small, 181.8923111) + Linear.of(large, 818.1076899), upper=2000.0)
+    program.minimise(Linear.of(small, np.arange(27.0)) + Linear.of(large, np.arange(24.0)))
+    assert solve_program(program, backend, work_limit=1.0).status == "infeasible"

@@ -11,6 +11,7 @@ from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
@@ -28,10 +29,11 @@ def scale_out():
     return rescaled(24, np.random.default_rng(5), zipf_tasks, 1.5)
 
 
-@pytest.mark.parametrize("scenarios", [False, True])
+@pytest.mark.parametrize("part", ["plain", "scenarios", "rules"])
 @pytest.mark.parametrize("seed", range(30))
-def test_kernels_and_evaluation_say_the_same(seed, scenarios):
-    problem = random_rescale(seed, scenarios=scenarios)
+def test_kernels_and_evaluation_say_the_same(seed, part):
+    problem = random_rescale(seed, scenarios=part == "scenarios", tasks=(3, 5))
+    problem = with_rules(problem, seed) if part == "rules" else problem
     arrays = compile_rescale(problem)
     for start in [present_start(arrays, problem.current), *(packed_start(arrays, share) for share in (0.0, 1.0))]:
         if start is None:

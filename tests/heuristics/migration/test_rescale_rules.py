@@ -8,9 +8,7 @@ from edrp.check_problems.migration.rescale_brute_force import brute_force_rescal
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
-from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
-from edrp.heuristics.migration.rescale.range_arrays import range_arrays
-from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start
+from edrp.heuristics.migration.rescale.range_starts import packed_start
 from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
 from edrp.migration.rescale.arrays import compile_rescale
 
@@ -20,20 +18,6 @@ BINDING, CLASHING = (10, 15, 30, 32, 39, 43, 48, 54, 67, 79, 99), (12, 17)
 
 def ruled(seed):
     return with_rules(random_rescale(seed, tasks=(3, 5)), seed)
-
-
-@pytest.mark.parametrize("seed", range(1, 25))
-def test_kernels_and_evaluation_say_the_same_of_rules(seed):
-    problem = ruled(seed)
-    arrays = compile_rescale(problem)
-    for start in [present_start(arrays, problem.current), *(packed_start(arrays, share) for share in (0.0, 1.0))]:
-        if start is None:
-            continue
-        search = RangeSearch(range_arrays(arrays), [start])
-        evaluation = problem.evaluate(arrays.deployment(start))
-        assert search.feasible == evaluation.feasible
-        if evaluation.feasible:
-            assert search.objective == pytest.approx(evaluation.objective, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", [*BINDING, *CLASHING])
