@@ -184,10 +184,12 @@ class ProofTree:
         if not covers:
             raise BetterPointError(solved.value, solved.point)
         cover = covers[0]
-        beyond = np.where(cover.sign > 0, box[0][cover.columns] >= cover.value, box[1][cover.columns] <= cover.value)
-        if not beyond.all():
-            first = int(np.argmin(beyond))
-            floor = cover.value[first] - (cover.sign[first] > 0)
+        least = np.where(cover.sign > 0, box[0][cover.columns], -box[1][cover.columns])
+        held = cover.sign * np.round(solved.point[cover.columns])
+        below = (np.bincount(cover.group, least, cover.level.size) < cover.level)[cover.group] & (held > least)
+        if below.any():
+            first = int(np.argmax(below))
+            floor = cover.sign[first] * held[first] - (cover.sign[first] > 0)
             return Branch("S", int(cover.columns[first]), int(floor))
         ray = np.zeros(self.arrays.row_lower.size)
         ray[cover.row] = -cover.side
