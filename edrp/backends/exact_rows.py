@@ -131,8 +131,8 @@ def point_cover(arrays: Arrays, point: Floats) -> list[Cover]:
     if not columns.size or not (np.isfinite(lower) & np.isfinite(upper)).all():
         return []
     above, below = value > lower, value < upper
-    sides = ((columns, columns), (value, -value), (upper, -lower))
-    own, level, most = (np.concatenate([side[above], other[below]]) for side, other in sides)
+    own = np.concatenate([columns[above], columns[below]])
+    level, most = (np.concatenate([side[above], -other[below]]) for side, other in ((value, value), (upper, lower)))
     return [Cover(-1, 1.0, own, np.repeat([1.0, -1.0], [above.sum(), below.sum()]), np.arange(own.size), level, most)]
 
 
@@ -152,7 +152,7 @@ def _covers(arrays: Arrays, point: Floats, row: int, sign: float, limit: float, 
     used = up * np.round(point[columns]) - first
     total = math.fsum((weights * used).tolist())
     sizes, group = np.unique(weights, return_inverse=True)
-    amounts, begins, ends = (np.bincount(group, part) for part in (used, first, last))
+    amounts, begins, ends = (np.bincount(group, part).astype(np.float64) for part in (used, first, last))
     for g, unit in enumerate(sizes.tolist()):  # a minimal cover: of the smallest, as many as it can do without
         spared = min(amounts[g], max(0.0, math.ceil((total - room) / unit)))
         while spared and total - spared * unit <= room:

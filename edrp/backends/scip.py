@@ -84,6 +84,9 @@ def _settings(options: SolverOptions) -> dict[str, Any]:
         # Costs up to nine tenths of the time on placement programs; what the first round finds does as well.
         "separating/aggregation/maxroundsroot": 1,
         "separating/aggregation/maxrounds": 0,
+        # Reductions by the costs lose optima in presolve of SCIP 10.0 (docs/explanation/wrong_optima.md).
+        "misc/allowstrongdualreds": False,
+        "misc/allowweakdualreds": False,
     }
     if options.tiny:
         settings["presolving/maxrounds"] = 0
