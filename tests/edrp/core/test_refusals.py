@@ -45,7 +45,7 @@ def test_methods_that_refuse_the_same_problem_do_not_name_one_another(method):
 
 def test_auto_answers_where_no_exact_method_takes_the_problem():
     solution = edrp.solve(STORM)
-    assert (solution.status, solution.method) == ("feasible", "auto: myopic")
+    assert (solution.status, solution.method) == ("optimal", "auto: myopic")
 
 
 def test_a_problem_that_no_method_takes_is_refused_as_one(monkeypatch):
