@@ -28,8 +28,9 @@ def raised_by_whole_part(
     """
     costs = arrays.objective * scale
     whole = np.where(_whole_columns(arrays) & (costs == np.round(costs)), costs, 0.0)
-    left_open = math.inf if result.objective is None or result.bound is None else scale * (result.objective - result.bound)
-    if left_open > LOST_BY_TOLERANCES or not whole.any() or not (costs != whole).any():
+    if result.objective is None or result.bound is None or scale * (result.objective - result.bound) > LOST_BY_TOLERANCES:
+        return result
+    if not whole.any() or not (costs != whole).any():
         return result
     try:
         with deadline(now() + units):
@@ -42,7 +43,7 @@ def raised_by_whole_part(
     if first.bound is None or second.status != "optimal" or second.objective is None:
         return result
     bound = (math.ceil(first.bound - LOST_BY_TOLERANCES) + second.objective) / scale + arrays.constant
-    return replace(result, bound=max(bound, result.bound or -math.inf))
+    return replace(result, bound=min(result.objective, max(bound, result.bound)))
 
 
 def _whole_columns(arrays: Arrays) -> Bools:
