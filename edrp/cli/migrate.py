@@ -125,8 +125,6 @@ def migrate_flink(
     if [plan is not None, method is not None, abort].count(True) != 1:
         raise EngineError("edrp migrate", "needs one of --plan FILE, --method METHOD and --abort")
     _refuse_without_method(method, workers=workers, then=then, policy=policy, max_move_ins=max_move_ins, out=out)
-    if then and method != "oms":
-        raise EngineError("--then", "goes with --method oms, which plans a known sequence")
     if journal is not None:
         refuse_target(journal)
     wish = None
@@ -244,11 +242,13 @@ def _noting(reader: LiveReader, journal: Path | None) -> Iterator[Note]:
 
 
 def _refuse_without_method(method: PlanMethod | None, **given: Any) -> None:
-    """Refuse options of planning where nothing is planned."""
+    """Refuse options of planning where nothing is planned, and `--then` beside any method but oms."""
     for name, value in given.items():
         if method is None and value:
             option = f"--{name.replace('_', '-')}"
             raise EngineError(option, "goes with --method, which plans; a plan that is given was planned by `edrp plan`")
+    if given["then"] and method != "oms":
+        raise EngineError("--then", "goes with --method oms, which plans a known sequence")
 
 
 def _read_workers(words: Sequence[str]) -> dict[str, int]:

@@ -113,9 +113,7 @@ def watch_flink(
     arguments, demands = tuple(program_arg or ()), _read_demands(demand or ())
     started = None if program is None else Program(program, savepoints or "", entry_class, arguments, demands)
     _refuse_unstartable(limits, started)
-    migration = Migration(pace, control) if apply == "live" else None
-    if migration is None and (pace or control):
-        raise EngineError("--pace" if pace else "--control", "goes with --apply live, which moves tasks")
+    migration = _migration(apply, pace, control)
     aims = WatchAims(read_goals(goals), read_network(network), limits, day)
     refuse_target(journal)
     clock = SystemClock()
@@ -125,6 +123,15 @@ def watch_flink(
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
         done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
     raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)
+
+
+def _migration(apply: str | None, pace: int, control: Path | None) -> Migration | None:
+    """How tasks of live operators move; None where none do."""
+    if apply == "live":
+        return Migration(pace, control)
+    if pace or control:
+        raise EngineError("--pace" if pace else "--control", "goes with --apply live, which moves tasks")
+    return None
 
 
 def _day_settings(

@@ -76,8 +76,7 @@ def operator_policies(
     loads, level = load_levels(observed, load, levels)
     level_numbers = np.unique(level).tolist()
     described = problem.replace(ranges="free", tolerance=tolerance, scenarios=(), current=None)
-    # Where a level has no load at all it needs what the least load needs.
-    min_load = loads[loads > 0].min(initial=load)
+    min_load = loads[loads > 0].min(initial=load)  # which a level without any load needs, too
     factors = [max(float(loads[level == number].max()), min_load) / load for number in level_numbers]
     at_levels = [described.replace(application=multiplied(problem.application, factor)) for factor in factors]
     policies = {}
