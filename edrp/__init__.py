@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from edrp.placement.edrp import EdrpProblem, Limits, Weights
     from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
     from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+    from edrp.placement.metrics.own import MetricModel, register_metric
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
     from edrp.placement.pareto import ParetoFront, pareto_front
     from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, LoadLevel
@@ -71,6 +72,7 @@ offer("edrp.certificates", "edrp.certificates.certify:certify")
 offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
+offer("edrp.metrics", "edrp.placement.metrics.own:registered_metrics")
 offer("edrp.notebook", "edrp.explorer.notebook:html_of")
 offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
 
@@ -109,6 +111,7 @@ _NAMES = {
     "edrp.placement.edrp": "EdrpProblem Limits Weights",
     "edrp.placement.latency": "CapacityCurveLatency Mm1Latency PolynomialLatency TableLatency",
     "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
+    "edrp.placement.metrics.own": "MetricModel register_metric",
     "edrp.placement.network": "Link LinkClass Network Node Store",
     "edrp.placement.priorities": "Priority",
     "edrp.placement.rules.base": "RuleModel",
@@ -183,6 +186,7 @@ __all__ = [
     "LoadLevel",
     "MappingProblem",
     "Method",
+    "MetricModel",
     "MigrationPolicyProblem",
     "MigrationProblem",
     "MigrationSequence",
@@ -231,6 +235,7 @@ __all__ = [
     "progress_bar",
     "register",
     "register_kind",
+    "register_metric",
     "register_rule",
     "save",
     "schema",

@@ -11,14 +11,17 @@ from edrp.core.kinds import kinds, register_kind
 from edrp.core.methods import get_method, register
 from edrp.core.plugins import is_ours, own
 
+PARTS = ("rules", "metrics")
+"""Registries that travel as they are, by what is behind the dot of their entry point."""
+
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
-    """Methods among `choices`, kinds of problems, and rules in Python, that are not part of this package."""
+    """Methods among `choices`, kinds of problems, rules in Python and metrics, that are not part of this package."""
     chosen = [get_method(choice.name) for choice in choices]
     added = {
         "methods": [method for method in chosen if not is_ours(type(method))],
         "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
-        "rules": own("edrp.rules")(),
+        **{part: own(f"edrp.{part}")() for part in PARTS},
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -30,4 +33,5 @@ def unpack_additions(packed: bytes) -> None:
         register(method, replace=True)
     for kind in added["kinds"]:
         register_kind(kind, replace=True)
-    own("edrp.rules")().update(added["rules"])
+    for part in PARTS:
+        own(f"edrp.{part}")().update(added[part])

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, unit
 from edrp.core.errors import numbered
@@ -19,6 +19,7 @@ from edrp.placement.application import Application
 from edrp.placement.ceilings import ceiling
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
+from edrp.placement.metrics.own import MetricRows, check_metrics, metric_rows, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
@@ -27,8 +28,40 @@ from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_need
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Weights(Document):
+class MetricValues(Document):
+    """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Values of registered metrics."""
+        return dict(self.__pydantic_extra__ or {})
+
+    def of(self, metric: str) -> Any:
+        """Value of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
+        name, _, resource = metric.partition(".")
+        return getattr(self, name).get(resource) if resource else getattr(self, name, None)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a validated copy with some values changed."""
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **self.own, **changes})
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        faults, known = Faults(type(self).__name__), registered_metrics()
+        for name in self.own:
+            if name not in known:
+                need = "or metric that a package (entry point edrp.metrics) or edrp.register_metric has registered"
+                faults.add_unknown((name,), name, f"field {need}", [*type(self).model_fields, *known])
+        faults.raise_if_any()
+        return self
+
+
+class Weights(MetricValues):
     """Weight of each metric in the objective (EDRP, eq. 12); they sum to 1."""
+
+    __pydantic_extra__: dict[str, Share]
 
     response_time: Share = Field(0.0, description="w_r", **unit("1"))
     cost: Share = Field(0.0, description="w_c", **unit("1"))
@@ -37,10 +70,6 @@ class Weights(Document):
     availability: Share = Field(0.0, description="of −ln(availability)", **unit("1"))
     peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
     peak_loads: dict[Name, Share] = Field({}, description="the same of single shared resources, by name", **unit("1"))
-
-    def of(self, metric: str) -> float:
-        """Weight of the metric of that name, such as "cost" or "peak_loads.cpu"."""
-        return float(_by_metric(self, metric, 0.0))
 
     @classmethod
     def of_metrics(cls, weights: Mapping[str, float]) -> Self:
@@ -51,7 +80,8 @@ class Weights(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        total = sum(getattr(self, name) for name in EDRP_METRICS) + self.peak_load + sum(self.peak_loads.values())
+        single = (value for name, value in self if name != PEAK_LOADS)
+        total = sum(single) + sum(self.peak_loads.values())
         if abs(total - 1.0) > UNIT_SUM_SLACK:
             faults = Faults("weights")
             faults.add((), total, sum_needed(total, "Weights"))
@@ -59,8 +89,10 @@ class Weights(Document):
         return self
 
 
-class Limits(Document):
+class Limits(MetricValues):
     """Worst acceptable value of each metric (EDRP, eqs. 15–17); it also normalises the metric's term (eq. 12)."""
+
+    __pydantic_extra__: dict[str, Positive | None]
 
     response_time: Positive | None = Field(None, description="R_max", **unit("s"))
     cost: Positive | None = Field(None, description="C_max", **unit("money/h"))
@@ -72,11 +104,6 @@ class Limits(Document):
     )
     peak_loads: dict[Name, Positive] = Field({}, description="the same of single shared resources, by name", **unit("1"))
 
-    def of(self, metric: str) -> float | None:
-        """Limit of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
-        limit: float | None = _by_metric(self, metric, None)
-        return limit
-
     def with_limit(self, metric: str, limit: float | None) -> Self:
         """The same with another limit, or none, on the metric of that name."""
         name, _, resource = metric.partition(".")
@@ -84,12 +111,6 @@ class Limits(Document):
             return self.replace(**{name: limit})
         others = {key: value for key, value in self.peak_loads.items() if key != resource}
         return self.replace(peak_loads=others if limit is None else {**others, resource: limit})
-
-
-def _by_metric(values: Weights | Limits, metric: str, default: float | None) -> Any:
-    """The entry of weights or limits for a metric."""
-    name, _, resource = metric.partition(".")
-    return getattr(values, name).get(resource, default) if resource else getattr(values, name)
 
 
 class EdrpProblem(PlacementProblem):
@@ -131,6 +152,7 @@ class EdrpProblem(PlacementProblem):
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None and name not in prioritised:
                 faults.add(("limits", name), None, limit_needed(self, name))
         self._check_peak_loads(faults)
+        check_metrics(self, faults)
         check_priorities(self, faults)
         self._check_capacities(faults)
 
@@ -152,14 +174,16 @@ class EdrpProblem(PlacementProblem):
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """EDRP, sections 3 and 4, and where shared resources are used, peak loads."""
-        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application))}
+        """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names."""
+        named = dict.fromkeys([*self.weights.own, *self.limits.own, *(priority.metric for priority in self.priorities)])
+        own = {name: metric for name in named if (metric := registered_metrics().get(name))}
+        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application)), **own}
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12); peak loads are shares anyway."""
         return tuple(
-            Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
+            Term.normalised(metric, self.weights.of(name) or 0.0, self.limits.of(name)) for name, metric in self.metrics.items()
         )
 
     @property
@@ -167,11 +191,18 @@ class EdrpProblem(PlacementProblem):
         """Names of the peak loads that have a weight."""
         return [term.metric for term in self.terms if term.metric.startswith(PEAK_LOAD) and term.weight > 0]
 
+    @cached_property
+    def metric_rows(self) -> tuple[MetricRows, ...]:
+        """Weights and limits on metrics of your own that numbers of replicas decide."""
+        return metric_rows(self)
+
     def edrp_terms(self) -> EdrpTerms:
-        """Its own terms."""
+        """Its own terms, besides those that are rows."""
+        rows = {row.name for row in self.metric_rows}
+        terms = [term for term in self.terms if term.metric not in rows]
         return EdrpTerms(
-            weight={term.metric: term.coefficient for term in self.terms},
-            limit={term.metric: term.scaled_limit for term in self.terms},
+            weight={term.metric: term.coefficient for term in terms},
+            limit={term.metric: term.scaled_limit for term in terms},
             replica_cost={operator.name: operator.replica_cost for operator in self.application.operators},
             synchronisation_time=self.synchronisation_time,
             storm=self.reconfiguration == "storm",

@@ -9,7 +9,6 @@ from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.solve import solve
 from edrp.core.tolerances import FRONT_STEP, ZERO_METRIC
 from edrp.placement.edrp import EdrpProblem, EdrpSolution, Weights
-from edrp.placement.priorities import unscaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def pareto_front(
     last = solve(_ordered(problem, second, first), method, **options)
     if found[0].deployment is None or last.deployment is None:
         return ParetoFront((first, second), tuple(point for point in (*found, last) if point.deployment is not None), False)
-    metric = problem.metrics[second]
+    metric = start.metrics[second]
     best, value = metric.scaled(last.metrics[second]), metric.scaled(found[0].metrics[second])
     gap = 0.0 if points is None else (value - best) / (points - 1)
     while value > max(ZERO_METRIC, best * (1 + FRONT_STEP)):
@@ -92,7 +91,7 @@ def pareto_front(
         if value <= best * (1 + FRONT_STEP):
             found.append(last)
             break
-        limited = start.replace(limits=start.limits.with_limit(second, unscaled(second, value)))
+        limited = start.replace(limits=start.limits.with_limit(second, metric.unscaled(value)))
         point = solve(limited, method, **options)
         if point.deployment is None:
             return ParetoFront((first, second), (*found, last), False)

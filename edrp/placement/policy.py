@@ -246,9 +246,7 @@ class EdrpPolicyProblem(PlacementOverTime):
                 yield f"{what}: {state.cost!r} does not satisfy the Bellman equation of the policy, which gives {follows!r}"
 
     def inconsistency(self, decision: Any) -> str:
-        """A disagreement of `evaluate` and the rows of a rule in Python at some level, or ""."""
-        if not self.rules:
-            return ""
+        """A disagreement of `evaluate` and `linearise` of a rule in Python or a metric at some level, or ""."""
         deployments = self.read_decision(decision).deployments
         problems = (self.at_level(level).problem for level in self.reachable_levels)
         return next(filter(None, (problem.inconsistency(d) for problem in problems for d in deployments)), "")

@@ -113,21 +113,18 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     name = priority.metric
     single, factor = _single_problem(problem, {name: 1.0}, limits, decision)
 
+    unscaled = problem.metrics[name].unscaled
+
     def limit(objective: float) -> float:
-        return unscaled(name, max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)))
+        return unscaled(max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)))
 
     return Stage(
         metric=name,
         problem=single,
-        value=lambda objective: unscaled(name, factor * objective),
+        value=lambda objective: unscaled(factor * objective),
         limit=None if last else limit,
         objective_factor=factor * coefficients[name] if last else None,
     )
-
-
-def unscaled(metric: str, value: float) -> float:
-    """A metric's value in its own unit."""
-    return math.exp(-value) if metric == "availability" else value
 
 
 def _single_problem(
@@ -150,6 +147,6 @@ def _single_problem(
     factor = sum(parts.values())
     own = problem.limits
     for name, limit in within.items():
-        own = own.with_limit(name, unscaled(name, limit))
+        own = own.with_limit(name, problem.metrics[name].unscaled(limit))
     weights = type(problem.weights).of_metrics({name: part / factor for name, part in parts.items()})
     return problem.replace(weights=weights, limits=own, priorities=()), factor

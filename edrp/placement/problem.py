@@ -20,9 +20,11 @@ from edrp.core.wording import listed
 from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
+from edrp.placement.metrics.own import OwnMetric
 from edrp.placement.network import Network
 from edrp.placement.problem_warnings import idle_terms, odd_times, unreached_operators
 from edrp.placement.rules import PlacementRule
+from edrp.placement.rules.arrays import WrittenRule
 from edrp.placement.rules.base import Placed
 
 MAX_UNLINKED = 10_000
@@ -137,6 +139,11 @@ class StreamPlacement(Problem):
                 used = metric.scaled(value) / term.scaled_limit
                 parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
         return tuple(parts)
+
+    @property
+    def metric_rows(self) -> tuple[WrittenRule, ...]:
+        """Weights and limits on metrics that are rows as those of rules; kinds that take metrics of your own have some."""
+        return ()
 
     @property
     def counted_metrics(self) -> frozenset[str]:
@@ -288,9 +295,10 @@ class StreamPlacement(Problem):
         return Evaluation(objective, values, tuple(broken))
 
     def inconsistency(self, deployment: Any) -> str:
-        """Disagreement of `evaluate` and the rows of a rule in Python, or ""."""
+        """Disagreement of `evaluate` and `linearise` of a rule in Python or a metric of your own, or ""."""
         placed = self.read_decision(deployment, "deployment")
-        return next(filter(None, (rule.contradiction(self, placed) for rule in self.rules)), "")
+        parts = [*self.rules, *(metric for metric in self.metrics.values() if isinstance(metric, OwnMetric))]
+        return next(filter(None, (part.contradiction(self, placed) for part in parts)), "")
 
     def _broken_placement(self, deployment: Placed) -> list[str]:
         broken = []

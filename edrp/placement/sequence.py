@@ -15,11 +15,8 @@ from edrp.core.solution import Solution
 from edrp.placement.changes import ChangePrices
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
+from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.over_time import Load, LoadedProblem, PlacementOverTime
-
-MEANS = ("response_time", "cost", "network_usage", "availability", "peak_load")
-"""Metrics that are given as their mean over time."""
-
 
 class Period(Load):
     """A time in which load and limits stay the same."""
@@ -166,22 +163,24 @@ class EdrpSequence(PlacementOverTime):
         """Evaluate the deployment of each period: cost of periods and changes, and the limits that are broken."""
         deployments: tuple[Deployment, ...] = self.read_decision(decision)
         broken: list[str] = []
-        costs, prices, sums = [], [], dict.fromkeys((*MEANS, "downtime", "moved_state", "started_replicas"), 0.0)
+        means = [name for name in self.base.metrics if name != "downtime" and not name.startswith(f"{PEAK_LOADS}.")]
+        costs, prices, sums = [], [], dict.fromkeys((*means, "downtime", "moved_state", "started_replicas"), 0.0)
         changes, whole = 0, self.duration
         for number, (loaded, after) in enumerate(self._course(deployments)):
             evaluation = loaded.problem.evaluate(after)
             change = self.change(loaded, after)
             broken += [f"periods[{number}]: {why}" for why in evaluation.broken]
             costs.append(self.periods[number].duration * loaded.factor * evaluation.objective)
-            for name in MEANS:
-                sums[name] += self.periods[number].duration / whole * evaluation.metrics.get(name, 0.0)
+            for name in means:  # limits of a period may leave out a metric of your own, which is none of its problem then
+                value = evaluation.metrics.get(name)
+                value = self.base.metrics[name].evaluate(loaded.problem, after) if value is None else value
+                sums[name] += self.periods[number].duration / whole * value
             if change is not None:
                 changes += 1
                 prices.append(self.changes.of(change))
                 for name in ("downtime", "moved_state", "started_replicas"):
                     sums[name] += getattr(change, name)
         running, changing = math.fsum(costs), math.fsum(prices)
-        sums = {name: value for name, value in sums.items() if name in self.base.metrics or name not in MEANS}
         metrics = {**sums, "changes": float(changes), "running": running, "changing": changing}
         return Evaluation(running + changing, metrics, tuple(broken))
 
@@ -204,9 +203,7 @@ class EdrpSequence(PlacementOverTime):
                 known.add(deployment)
 
     def inconsistency(self, decision: Any) -> str:
-        """A disagreement of `evaluate` and the rows of a rule in Python in some period, or ""."""
-        if not self.rules:
-            return ""
+        """A disagreement of `evaluate` and `linearise` of a rule in Python or a metric in some period, or ""."""
         course = self._course(self.read_decision(decision))
         return next(filter(None, (loaded.problem.inconsistency(after) for loaded, after in course)), "")
 

@@ -14,9 +14,10 @@ from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.blocks import PlacementBlocks
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
-from edrp.formulations.placement.rule_rows import add_rule_rows
+from edrp.formulations.placement.rule_rows import add_rule_rows, metric_value
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import Expressions
+from edrp.placement.metrics.own import WrittenMetric
 
 COLUMN_LIMIT = 20_000_000
 """Columns beyond which a program is refused before anything is allocated."""
@@ -53,6 +54,10 @@ class PlacementExpressions(Expressions):
             holdings = [self.holdings(i) for i in range(len(self.compiled.operators))]
             self._node_loads = NodeLoads(self.program, self.compiled, holdings)
         return self._node_loads.peak(resource)
+
+    def own_metric(self, name: str, written: WrittenMetric) -> Linear:
+        """A metric of your own over the columns."""
+        return metric_value(self, name, written)
 
     def counts(self, values: Floats) -> Ints:
         """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
@@ -96,12 +101,12 @@ def add_objective_and_limits(expressions: PlacementExpressions) -> None:
     Weights and limits of EDRP's metrics are those of the arrays, which may be others than the problem's.
     """
     compiled, program = expressions.compiled, expressions.program
-    total = replica_price_sum(expressions)
+    total, rows = replica_price_sum(expressions), {row.name for row in compiled.problem.metric_rows}
     # Delays come last: their rows are tighter when the flows that prices need are there already.
     for term in sorted(compiled.problem.terms, key=lambda term: term.metric in ("response_time", "path_latency")):
         weight = compiled.weight.get(term.metric, term.coefficient)
         limit = compiled.limit.get(term.metric, term.scaled_limit)
-        if not weight and not np.isfinite(limit):
+        if term.metric in rows or (not weight and not np.isfinite(limit)):
             continue
         value = compiled.problem.metrics[term.metric].linearise(expressions)
         if weight:

@@ -59,3 +59,7 @@ class Availability:
     def scaled(self, value: float) -> float:
         """−ln(value): 0 for always available."""
         return -math.log(value) if value > 0 else math.inf
+
+    def unscaled(self, value: float) -> float:
+        """exp(−value)."""
+        return math.exp(-value)

@@ -92,6 +92,9 @@ class Expressions(Protocol):
     def link_in_use(self) -> Ints:
         """Shape (nodes, nodes): columns that are 1 where any stream flows from u to v; -1 on the diagonal."""
 
+    def own_metric(self, name: str, written: Any) -> Linear:
+        """What a metric of your own has written (`edrp.placement.metrics.own.WrittenMetric`)."""
+
 
 class Metric(Protocol):
     """One quality of a deployment. Smaller is better, unless `normalised` and `meets` say otherwise."""
@@ -107,6 +110,9 @@ class Metric(Protocol):
 
     def scaled(self, value: float) -> float:
         """The value on the scale in which it enters a weighted sum (EDRP, eq. 12)."""
+
+    def unscaled(self, value: float) -> float:
+        """The value that is this on that scale."""
 
     def zero_because(self, problem: Any) -> str:
         """Why the scaled value is 0 for every deployment, so that weights and limits have no effect; empty where it may differ.
@@ -135,6 +141,10 @@ class PlainMetric:
     """A metric that enters the weighted sum as it is and is limited from above."""
 
     def scaled(self, value: float) -> float:
+        """The value itself."""
+        return value
+
+    def unscaled(self, value: float) -> float:
         """The value itself."""
         return value
 

@@ -5,14 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.expressions import Rows
 from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
+
+
+class WrittenRule(Protocol):
+    """Something that is stated as rows: a rule, or the weight or limit of a metric of your own."""
+
+    @property
+    def name(self) -> str:
+        """Name for readers."""
+
+    @property
+    def block(self) -> str:
+        """Name of its rows in programs."""
+
+    @property
+    def penalty(self) -> float | None:
+        """Objective per unit of violation; None where it must be met."""
+
+    @property
+    def hard(self) -> bool:
+        """Whether it must be met."""
+
+    @property
+    def scale(self) -> float:
+        """Size that rounding is relative to."""
+
+    def linearise(self, model: RuleModel) -> Rows | list[Rows]:
+        """The rows, whose violations sum to its own."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +52,7 @@ class RuleArrays:
 
     Attributes
     ----------
-    rules : the rules that the rows are of.
+    rules : the rules that the rows are of, and after them weights and limits of metrics of your own.
     rule, group : shape (rows,), index of the rule and number of the group, both ascending.
     penalty : shape (groups,), objective per unit of violation; infinite where the rule must be met.
     slack : shape (groups,), violation up to which a rule counts as met.
@@ -33,7 +61,7 @@ class RuleArrays:
     lower, upper : shape (rows,)
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[WrittenRule, ...]
     rule: Ints
     group: Ints
     penalty: Floats
@@ -114,18 +142,22 @@ class RuleArrays:
             self.upper[kept],
         )
 
-    def closed(self, kept: Bools) -> tuple[Bools, Bools]:
+    def closed(self, kept: Bools, rules: int | None = None) -> tuple[Bools, Bools]:
         """Rows that say of some cells, and nothing else, that they hold no replica; and these cells, shape (operators, nodes).
 
         Parameters
         ----------
         kept : shape (operators, nodes)
             Cells that stay open; so do rows that reach any of them.
+        rules
+            Number of rules, from the first on, that count; None for all. Limits on metrics may differ between periods, whose
+            candidates may not.
         """
         positive = np.ones(len(self), bool)
         each = self.matrix.tocoo()
         positive[each.coords[0][each.data < 0]] = False
         rows = self.hard & positive & (self.upper <= 0) & (self.lower <= 0)
+        rows &= self.rule < (len(self.rules) if rules is None else rules)
         rows &= self.reach @ kept.ravel().astype(float) == 0
         closed = np.asarray(self.reach[np.flatnonzero(rows)].sum(axis=0)).ravel() > 0
         return rows, closed.reshape(kept.shape)
@@ -140,7 +172,7 @@ def no_rules(cells: int) -> RuleArrays:
     )
 
 
-def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]) -> RuleArrays:
+def record_rules(rules: Sequence[WrittenRule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]) -> RuleArrays:
     """The rows of rules over some operators and nodes of a problem, in their order; no other node holds any replica."""
     if not rules:
         return no_rules(len(operators) * len(nodes))
@@ -153,7 +185,7 @@ def record_rules(rules: Sequence[Rule], problem: RuledProblem, operators: Sequen
         [part + first for part, first in zip(alone, _starts([part.max(initial=-1) + 1 for part in alone]), strict=True)]
     )
     rule = np.repeat(np.array([index for index, _ in blocks], np.int64), sizes)
-    matrix, members = _matrices(model, operators, nodes, [rows.expression.matrix for _, rows in blocks])
+    matrix, members = cell_matrices(model, operators, nodes, [rows.expression.matrix for _, rows in blocks])
     of_group = rule[np.unique(group, return_index=True)[1]].tolist()
     penalties = [rules[index].penalty for index in of_group]
     return RuleArrays(
@@ -180,10 +212,10 @@ def row_violation(rows: RuleArrays, problem: RuledProblem, deployment: Placed) -
     return float(rows.violations([[replicas[node] for node in problem.network.by_name] for replicas in held]).sum())
 
 
-def _matrices(
+def cell_matrices(
     model: RuleModel, operators: Sequence[str], nodes: Sequence[str], written: Sequence[sparse.csr_array]
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Coefficients of rows, and what their columns join, without nodes that hold no replica."""
+    """Coefficients of expressions over some operators and nodes, and what their columns join (see `RuleArrays`)."""
     position, size, joins = _positions(model, operators, nodes), len(operators) * len(nodes), len(model.memberships)
     columns = np.concatenate([position, np.where(position < 0, -1, position + size), 2 * size + np.arange(joins)])
     counts = _joined([np.diff(part.indptr) for part in written])

@@ -19,6 +19,9 @@ from edrp.core.wording import enumerated, listed
 from edrp.placement.application import StreamGraph
 from edrp.placement.network import Network, Node
 
+RULES = "rules."
+"""Begins the name of the rows of a rule in programs, before the name of the rule."""
+
 NODE, ZONE = "node", "zone"
 """Places that are no values of a label: the node itself, or its zone."""
 
@@ -147,6 +150,11 @@ class RuleModel:
 
 class Rule(RuleDocument):
     """A rule about where replicas run."""
+
+    @property
+    def block(self) -> str:
+        """Name of its rows in programs."""
+        return RULES + self.name
 
     @abstractmethod
     def check(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
