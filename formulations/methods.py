@@ -23,6 +23,8 @@ from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
 from edrp.formulations.formulation import Formulation, best_rated, to_answer
+from edrp.migration.rescale.metrics import RESCALE_PARTS
+from edrp.placement.metrics.base import PARTS
 
 if TYPE_CHECKING:
     from edrp.enactment.leasing import LeasingProblem
@@ -104,6 +106,7 @@ class ProgramMethod(Method):
     """One backend on the program that `Options.program` names, for every kind that has programs."""
 
     exact = True
+    takes = PARTS | RESCALE_PARTS
     parameters = ProgramParameters
 
     def __init__(self, backend: str, summary: str, undivided: str = "the root of its search") -> None:
@@ -114,7 +117,7 @@ class ProgramMethod(Method):
         """Kinds that have programs."""
         return tuple(name for name, kind in kinds().items() if kind.formulations)
 
-    def refusal(self, problem: Any) -> str | None:
+    def obstacle(self, problem: Any) -> str | None:
         """Return the reason why no program of the kind can express the problem; None if one can."""
         refuse = get_kind(problem.kind).refuse_formulation
         return None if refuse is None else refuse(problem)

@@ -12,6 +12,7 @@ from edrp.auto.portfolio import PROGRAM_FIRST, Portfolio, PortfolioStage, Stages
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, alternative, get_method, methods
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
@@ -345,6 +346,7 @@ class Auto(Method):
 
     name = "auto"
     exact = True
+    takes = EVERYTHING
     summary = (
         "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from edrp.core.combining import PROVEN, combined
 from edrp.core.errors import EdrpError, ProblemTooLargeError
 from edrp.core.methods import FirstOf, Method, Options, find_method, get_method, run_within
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 
 
@@ -56,6 +57,7 @@ class Portfolio(Method):
     """
 
     name = "portfolio"
+    takes = EVERYTHING
     summary = "several methods in turn"
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
@@ -199,6 +199,7 @@ class Method(ABC):
     ----------
     name : in the registry.
     summary : one line for `edrp methods`.
+    takes : parts of problems (`Problem.parts`) that it knows, such as "rules"; it refuses problems with others.
     exact : whether it proves what it returns when given time.
     undivided : the largest step that a work limit does not stop, in words; empty where all steps are small.
     parameters : dataclass of its parameters (see `edrp.core.methods`); a batch refuses wrong ones before it begins.
@@ -208,6 +209,7 @@ class Method(ABC):
 
     name: str
     summary: str
+    takes: Container[str] = frozenset()
     exact: bool = False
     undivided: str = ""
     parameters: type[Any] = NoParameters
@@ -219,7 +221,15 @@ class Method(ABC):
         """Kinds of problems that it takes; a subclass sets them as a class attribute."""
 
     def refusal(self, problem: Any) -> str | None:
-        """Why this problem cannot be expressed; None if it can. `resolve` adds which method can."""
+        """Why the method does not take a problem; None if it does. `resolve` adds which method does.
+
+        Parts of the problem that are not among `takes` come first, then what `obstacle` says.
+        """
+        untaken = next((words for part, words in problem.parts.items() if part not in self.takes), None)
+        return self.obstacle(problem) if untaken is None else f"{self.name} does not take {untaken} into account"
+
+    def obstacle(self, problem: Any) -> str | None:
+        """What else of a problem, all of whose parts it knows, the method does not take; None if it takes it."""
         return None
 
     def resolve(self, problem: Any) -> Method:

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -130,6 +130,19 @@ def derived(derive: Callable[[Source], Result]) -> Callable[[Source], Result]:
     return shared
 
 
+RULES, SCENARIOS = "rules", "scenarios"
+"""Parts of problems that have rules of their user's, and of those whose decision is judged under several loads."""
+
+
+class _AllParts:
+    def __contains__(self, part: object) -> bool:
+        return True
+
+
+EVERYTHING = _AllParts()
+"""What methods take that know a problem by `evaluate` alone, or leave it to others, which refuse what they do not know."""
+
+
 def _why_no_decision(decision: Any) -> str:
     """Why a value that is easily taken for a decision is none, and what would be right; empty for all others."""
     if isinstance(decision, Solution):
@@ -219,6 +232,11 @@ class Problem(Document, ShownInNotebooks):
     def stage_count(self) -> int:
         """Number of stages in which the problem is solved (`edrp.core.stages`); 0 where it is solved as it is."""
         return 0
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Parts that a method has to know lest it answers another question, each in the words of a refusal."""
+        return {RULES: RULES} if getattr(self, "rules", ()) else {}
 
     @abstractmethod
     def evaluate(self, decision: Any) -> Evaluation:

@@ -132,6 +132,12 @@ class PlacementOverTime(Problem):
         problem: EdrpProblem = EdrpProblem.__pydantic_validator__.validate_python(values)
         return problem
 
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """What methods have to know: parts of the problems under all loads."""
+        problems = [self.base, *(self.under(load, None).problem for load in self.loads[1] if load.limits is not None)]
+        return {part: words for problem in problems for part, words in problem.parts.items()}
+
     def under(self, load: Load, before: Deployment | None) -> LoadedProblem:
         """The problem of kind `edrp` under a load, as a change of a deployment or, without one, as an initial placement."""
         base, factor = (self.base, 1.0) if load.limits is None else self._with_limits(load.limits)

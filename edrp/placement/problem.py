@@ -150,6 +150,12 @@ class StreamPlacement(Problem):
         """Names of the metrics that have a weight or a limit."""
         return frozenset(term.metric for term in self.terms if term.weight > 0 or term.limit is not None)
 
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """What methods have to know: metrics with a weight, a limit or a priority by their part, and rules."""
+        named = self.counted_metrics | {priority.metric for priority in getattr(self, "priorities", ())}
+        return {self.metrics[name].part_in(self): name for name in sorted(named, reverse=True)} | super().parts
+
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""
         return 1.0

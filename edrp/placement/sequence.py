@@ -18,6 +18,7 @@ from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.over_time import Load, LoadedProblem, PlacementOverTime
 
+
 class Period(Load):
     """A time in which load and limits stay the same."""
 

@@ -269,9 +269,9 @@ class LabelSetting(Method):
     exact = True
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
 
-    def refusal(self, problem: MappingProblem) -> str | None:
-        """Refuse costs that are not sums over links, and rules, for which labels would have to remember servers."""
-        return refusal(problem) or ("label-setting knows no rules" if problem.rules else None)
+    def obstacle(self, problem: MappingProblem) -> str | None:
+        """Refuse costs that are not sums over links."""
+        return refusal(problem)
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:
         """Prove the optimum, or return the best map, bound and gap when time runs out."""

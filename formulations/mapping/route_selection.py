@@ -255,7 +255,7 @@ class RouteSelection(Method):
     undivided = "a linear program inside its search"
     summary = "exact: branch and bound among the routes of each flow that can be best, where these are few"
 
-    def refusal(self, problem: LinkAllocationProblem) -> str | None:
+    def obstacle(self, problem: LinkAllocationProblem) -> str | None:
         """Refuse problems whose flows have many routes."""
         if route_choices(problem) is not None:
             return None

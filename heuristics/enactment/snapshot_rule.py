@@ -10,6 +10,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES
@@ -134,6 +135,7 @@ class SnapshotRule(Method):
     """Base of methods for `enactment` that pack by a simple rule; no answer where that breaks a limit."""
 
     kinds = ("enactment",)
+    takes = frozenset({RULES})
 
     def run(self, problem: EnactmentProblem, options: Options) -> Answer:
         """Apply the rule once."""

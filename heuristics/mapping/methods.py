@@ -10,6 +10,7 @@ from pydantic import Field
 
 from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
 from edrp.heuristics.mapping.map_rules import PruningName, Rules
@@ -68,6 +69,7 @@ class MappingProtocol(Method):
     """
 
     kinds = ("mapping",)
+    takes = frozenset({RULES})
     pruning: PruningName
 
     def run(self, problem: MappingProblem, options: Options) -> Answer:

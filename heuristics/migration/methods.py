@@ -7,6 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ring_assignment
@@ -20,6 +21,7 @@ class MigrationRule(Method):
     """Base of methods without parameters that follow a rule; no answer but a note where that breaks a limit."""
 
     kinds = ("migration",)
+    takes = frozenset({RULES})
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Follow the rule."""

@@ -13,6 +13,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
@@ -21,6 +22,7 @@ from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
+from edrp.placement.metrics.base import PEAKS, TRAFFIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,11 @@ class Caps(PlacementHeuristic):
 
     name = "caps"
     kinds = ("edrp",)
+    takes = frozenset({TRAFFIC, PEAKS, RULES})
     summary = "CAPS of CAPSys: given numbers of replicas on equal nodes, first placements below tuned thresholds of contention"
     parameters = CapsParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def obstacle(self, problem: EdrpProblem) -> str | None:
         """Refuse open numbers of replicas, unequal nodes and other metrics, as `fixed-tasks` does."""
         return fixed_tasks_refusal(problem, self.name)
 

@@ -18,6 +18,7 @@ from edrp.heuristics.note_wording import judged_answer, shortened
 from edrp.heuristics.placement.rule_rows import rule_rows
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
+from edrp.placement.metrics.base import SEARCHED
 from edrp.placement.problem import PlacementProblem
 
 
@@ -245,6 +246,7 @@ class PlacementHeuristic(Method):
     """Base of heuristics for placement, none of which has anything to place where some operator cannot be stable."""
 
     kinds: tuple[str, ...] = ("edrp", "latency-aware")
+    takes = SEARCHED
 
     def run(self, problem: PlacementProblem, options: Options) -> Answer:
         """Place the replicas, or name the operators that cannot be stable."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edrp.core.methods import Method, Options, get_method, run_method
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer, within_gap
 from edrp.placement.deployment import Deployment
 from edrp.placement.sequence import EdrpSequence
@@ -16,6 +17,7 @@ class Myopic(Method):
 
     name = "myopic"
     kinds = ("edrp-sequence",)
+    takes = EVERYTHING
     summary = "the optimum of each period by itself, whatever changes cost"
 
     def run(self, problem: EdrpSequence, options: Options) -> Answer:
@@ -31,6 +33,7 @@ class StaticDeployment(Method):
 
     name = "static-deployment"
     kinds = ("edrp-sequence",)
+    takes = EVERYTHING
     summary = "one deployment for all periods, the best of those that are optimal in one of them"
 
     def run(self, problem: EdrpSequence, options: Options) -> Answer:

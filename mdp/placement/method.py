@@ -19,7 +19,7 @@ from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
 from edrp.mdp.placement.enumeration import count_deployments
 from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.metrics.base import PEAKS, SEARCHED
 from edrp.placement.sequence import EdrpSequence
 from edrp.placement.sequence_arrays import SequenceArrays, compile_sequence
 
@@ -56,6 +56,7 @@ class PricedCourse(Method):
 
     name = "priced-course"
     kinds = ("edrp-sequence",)
+    takes = SEARCHED - {PEAKS}  # peak loads are no sums over means of periods
     exact = True
     summary = "deployments for known periods: dynamic program over a pool, bound by prices between periods"
     parameters = PricedCourseParameters
@@ -70,11 +71,8 @@ class PricedCourse(Method):
     ) -> None:
         self._solve, self._under_loads, self._relax, self._expected_work = solve, under_loads, relax, expected_work
 
-    def refusal(self, problem: EdrpSequence) -> str | None:
-        """Peak loads are no sums over periods' means, and intervals of very many periods are too many."""
-        for metric in sorted(problem.base.counted_metrics):
-            if metric.startswith(PEAK_LOAD):
-                return f"priced-course does not take {metric} into account"
+    def obstacle(self, problem: EdrpSequence) -> str | None:
+        """Intervals of very many periods are too many."""
         if len(problem.periods) > MAX_PERIODS:
             return f"{len(problem.periods)} periods are too many for priced-course, which takes {MAX_PERIODS}; join periods"
         return None

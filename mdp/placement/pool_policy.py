@@ -25,6 +25,7 @@ from edrp.mdp.placement.pool import DeploymentPool, neighbours
 from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
 from edrp.placement.compiled import Compiled
 from edrp.placement.counts_objective import counts_objective
+from edrp.placement.metrics.base import SEARCHED
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
 
 DEPLOYMENT_UNITS = 2e-4
@@ -80,6 +81,7 @@ class PoolPolicy(Method):
 
     name = "pool-policy"
     kinds = ("edrp-policy",)
+    takes = SEARCHED
     exact = True
     undivided = "the root of a priced problem"
     summary = "value iteration over levels and a growing pool of deployments; all deployments where they are few"

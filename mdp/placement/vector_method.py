@@ -17,6 +17,7 @@ from edrp.mdp.placement.vector_search import BoundedCourse, bounded_course
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.base import PACKAGE_METRICS
 from edrp.placement.node_classes import few_classes
 from edrp.placement.sequence import EdrpSequence
 
@@ -35,11 +36,12 @@ class ReplicaVectors(Method):
 
     name = "replica-vectors"
     kinds = ("edrp-sequence",)
+    takes = PACKAGE_METRICS
     interpreted_first = True
     exact = True
     summary = "dynamic program over vectors of replicas, where only their numbers count; proves a million over a day"
 
-    def refusal(self, problem: EdrpSequence) -> str | None:
+    def obstacle(self, problem: EdrpSequence) -> str | None:
         """Name what makes more count than numbers of replicas."""
         why = next(obstacles(problem), None)
         return why and f"replica-vectors decides numbers of replicas alone, and {why}"

@@ -46,7 +46,7 @@ class Pmc(Method):
     summary = "value iteration over all partitions for the migration that prepares for those to come"
     parameters = PmcParameters
 
-    def refusal(self, problem: MigrationPolicyProblem) -> str | None:
+    def obstacle(self, problem: MigrationPolicyProblem) -> str | None:
         """Refuse problems whose states do not fit into memory."""
         model = PolicyModel.of(problem, problem.reachable_counts)
         return None if model.size.memory <= memory_limit() else too_many_states(model)

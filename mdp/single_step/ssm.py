@@ -48,10 +48,6 @@ class Ssm(Method):
     exact = True
     summary = "dynamic program for the migration that moves the least state"
 
-    def refusal(self, problem: MigrationProblem) -> str | None:
-        """Refuse rules: its windows slide over intervals that any node may keep."""
-        return "ssm knows no rules" if problem.rules else None
-
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
         """Solve the problem exactly; never stops early."""
         self.read_parameters(options)

@@ -12,6 +12,7 @@ from edrp import testing
 from edrp.check_problems import CheckProblems
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.mdp.policy.methods import StoredPolicy
 from edrp.mdp.policy.pmc import Threads
@@ -116,7 +117,7 @@ def test_method_keeps_the_long_clauses_in_full(name, clause, keep):
 
 class Cheat(Method):
     """Greedy, with its answers spoiled by `spoil`."""
-
+    takes = EVERYTHING
     name = "cheat"
     kinds = ("edrp",)
     summary = "spoils what greedy finds"

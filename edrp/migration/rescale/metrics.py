@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from edrp.core.problem import RULES, SCENARIOS
 from edrp.core.program import Linear
 from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
-from edrp.placement.metrics.base import PathPart, PlainMetric
+from edrp.placement.metrics.base import PACKAGE_METRICS, PathPart, PlainMetric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Carrier, Downtime, transfer_time
 from edrp.placement.metrics.peak_load import PeakLoad
@@ -81,11 +82,19 @@ class KeyedPeakLoad(PeakLoad):
         return max(used, default=0.0)
 
 
+MOVED = "moved state"
+"""What a method has to know of `MovedState`."""
+
+RESCALE_PARTS = PACKAGE_METRICS | {MOVED, RULES, SCENARIOS}
+"""All parts of problems of this kind."""
+
+
 class MovedState(PlainMetric):
     """Bytes of state that change their node, over all operators."""
 
     name = "moved_state"
     unit = "bytes"
+    part = MOVED
 
     def evaluate(self, problem: Any, deployment: Any) -> float:
         """The sum of what arrives anywhere."""

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.core.errors import Fault, numbered
+from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
@@ -150,6 +151,11 @@ class RescaleProblem(StreamPlacement):
         return tuple(
             Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
         )
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Metrics, rules and scenarios."""
+        return super().parts | ({SCENARIOS: SCENARIOS} if self.scenarios else {})
 
     def _check_kind(self, faults: Faults) -> None:
         note_scenario_faults(self.scenarios, faults)

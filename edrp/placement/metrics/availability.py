@@ -8,10 +8,10 @@ import numpy as np
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem
+from edrp.placement.metrics.base import IN_USE, Expressions, MeasuredProblem, PlainMetric
 
 
-class Availability:
+class Availability(PlainMetric):
     """Product of the availabilities of the distinct nodes and links in use (failures independent).
 
     Larger is better: the limit is a lower one, and weighted sums use −ln(value), which is linear in
@@ -20,6 +20,7 @@ class Availability:
 
     name = "availability"
     unit = "1"
+    part = IN_USE
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """Each node and each directed link counts once, however many replicas and streams use it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.problem import RULES
 from edrp.core.program import Linear, Program
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
@@ -102,6 +103,9 @@ class Metric(Protocol):
     name: str
     unit: str
 
+    def part_in(self, problem: Any) -> str:
+        """Part of problems that a method has to know so as to take the metric."""
+
     def evaluate(self, problem: Any, deployment: Any) -> float:
         """The value in plain code, close to the source's equation; infinite where it has none."""
 
@@ -137,8 +141,23 @@ def without_delays(problem: MeasuredProblem) -> str:
     return "" if any(link.delay for link in (*network.links, *network.classes)) else "no link has a delay"
 
 
+TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS = "response time", "costs and traffic", "downtime", "nodes and links in use", "peak loads"
+OWN, OVER_STREAMS = "metrics of your own", "metrics of your own over streams and times"
+PACKAGE_METRICS = frozenset({TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS})
+SEARCHED = PACKAGE_METRICS | {OWN, RULES}
+PARTS = SEARCHED | {OVER_STREAMS}
+"""What a method has to know of metrics, as parts of problems (`Problem.parts`); all of those of this package, what searches
+evaluate, and what programs express."""
+
+
 class PlainMetric:
-    """A metric that enters the weighted sum as it is and is limited from above."""
+    """A metric that enters the weighted sum as it is and is limited from above; `part` is what methods have to know."""
+
+    part: str
+
+    def part_in(self, problem: Any) -> str:
+        """What methods have to know of the metric in a problem."""
+        return self.part
 
     def scaled(self, value: float) -> float:
         """The value itself."""
@@ -160,6 +179,8 @@ class PathPart:
 
 class PathMetric(PlainMetric):
     """A metric whose value is the time along the slowest path."""
+
+    part = TIMES
 
     @abstractmethod
     def critical_path(self, problem: MeasuredProblem, deployment: Deployment) -> tuple[PathPart, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric, carries_nothing, without_delays
+from edrp.placement.metrics.base import TRAFFIC, Expressions, MeasuredProblem, PlainMetric, carries_nothing, without_delays
 
 
 class Cost(PlainMetric):
@@ -16,6 +16,7 @@ class Cost(PlainMetric):
 
     name = "cost"
     unit = "money/h"
+    part = TRAFFIC
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """EDRP, eq. 8."""
@@ -56,6 +57,7 @@ class NetworkUsage(PlainMetric):
 
     name = "network_usage"
     unit = "tuples"
+    part = TRAFFIC
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """Σ over streams and pairs of replicas of the pair's rate × its delay."""

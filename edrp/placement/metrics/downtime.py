@@ -10,7 +10,7 @@ from edrp.core.errors import Fault
 from edrp.core.program import Linear
 from edrp.core.usual import odd_transfer
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import DOWNTIME, Expressions, MeasuredProblem, PlainMetric
 
 
 class Reconfiguration(MeasuredProblem, Protocol):
@@ -51,6 +51,7 @@ class Downtime(PlainMetric):
 
     name = "downtime"
     unit = "s"
+    part = DOWNTIME
 
     def evaluate(self, problem: Reconfiguration, deployment: Deployment) -> float:
         """EDRP, eq. 10: operators are reconfigured in parallel, the slowest decides."""

@@ -19,7 +19,7 @@ from edrp.core.plugins import added, refuse_taken
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import OVER_STREAMS, OWN, Expressions, MeasuredProblem, PlainMetric
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.rules.base import RuleModel
@@ -138,17 +138,21 @@ class OwnMetric(PlainMetric):
     def __init__(self, definition: Any) -> None:
         self.definition, self.name, self.unit = definition, definition.name, getattr(definition, "unit", "1")
 
+    def part_in(self, problem: Any) -> str:
+        """Whether rows that searches read say it, or columns that programs alone have."""
+        return OWN if self.written(problem).in_rows else OVER_STREAMS
+
     def evaluate(self, problem: Any, deployment: Any) -> float:
         """Value of the class.
 
         Raises
         ------
         EdrpError
-            Where that is no finite number of at least 0.
+            Where that is no number of at least 0; infinite says that a deployment has no value.
         """
         value = self.definition.evaluate(problem, deployment)
-        if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
-            need = "a metric is a finite number of at least 0, and the smaller the better"
+        if not isinstance(value, (int, float, np.number)) or not value >= 0:
+            need = "a metric is a number of at least 0, and the smaller the better"
             raise EdrpError(f"`evaluate` of the metric {self.name!r} gives {value!r} of {dict(deployment)}; {need}")
         return float(value)
 
@@ -198,7 +202,7 @@ class OwnMetric(PlainMetric):
     def contradiction(self, problem: Any, deployment: Deployment) -> str:
         """In words how `evaluate` and `linearise` disagree about a deployment, or ""."""
         value, same = self.evaluate(problem, deployment), self.written(problem).value(problem, deployment)
-        if abs(value - same) <= SAME_VALUE * max(1.0, value):
+        if value == same or abs(value - same) <= SAME_VALUE * max(1.0, value):
             return ""
         return f"metric '{self.name}' contradicts itself: {value!r} says `evaluate`, {same!r} says `linearise`"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import PEAKS, Expressions, MeasuredProblem, PlainMetric
 from edrp.placement.usage import leaving_share
 
 PEAK_LOAD = "peak_load"
@@ -21,6 +21,7 @@ class PeakLoad(PlainMetric):
     """Largest share of a node's capacity that is asked for, of one shared resource or of any; above 1 replicas slow down."""
 
     unit = "1"
+    part = PEAKS
 
     def __init__(self, resource: str | None = None) -> None:
         self.resource = resource

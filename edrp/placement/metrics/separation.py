@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.program import Linear
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric, carries_nothing
+from edrp.placement.metrics.base import IN_USE, TRAFFIC, Expressions, MeasuredProblem, PlainMetric, carries_nothing
 
 
 class Supervisors(PlainMetric):
@@ -17,6 +17,7 @@ class Supervisors(PlainMetric):
 
     name = "supervisors"
     unit = "1"
+    part = IN_USE
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """|supervisors in x| / |supervisors|."""
@@ -35,6 +36,7 @@ class Separation(PlainMetric):
     """Share of something that streams carry, counted where it goes from one node to another."""
 
     unit = "1"
+    part = TRAFFIC
 
     @abstractmethod
     def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:

@@ -172,7 +172,9 @@ def no_rules(cells: int) -> RuleArrays:
     )
 
 
-def record_rules(rules: Sequence[WrittenRule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]) -> RuleArrays:
+def record_rules(
+    rules: Sequence[WrittenRule], problem: RuledProblem, operators: Sequence[str], nodes: Sequence[str]
+) -> RuleArrays:
     """The rows of rules over some operators and nodes of a problem, in their order; no other node holds any replica."""
     if not rules:
         return no_rules(len(operators) * len(nodes))

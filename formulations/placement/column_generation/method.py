@@ -10,6 +10,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.column_generation.model import ScoreModel, build_model
 from edrp.formulations.placement.column_generation.tree import BestPlacement, BranchAndPrice
@@ -19,6 +20,7 @@ from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.metrics.base import IN_USE, TIMES, TRAFFIC
 
 
 def first_fits(model: ScoreModel) -> Iterator[Ints]:
@@ -89,6 +91,7 @@ class ColumnGeneration(Method):
 
     name = "column-generation"
     kinds = ("latency-aware",)
+    takes = frozenset({TIMES, TRAFFIC, IN_USE, RULES})
     exact = True
     summary = "column generation over what a supervisor holds, branching on how many are used, latency as second phase"
     parameters = ColumnGenerationParameters

@@ -21,7 +21,7 @@ from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.metrics.base import IN_USE, PEAKS, SEARCHED
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.reconfiguration import downtime_floor
 
@@ -39,6 +39,7 @@ class Eliminate(Method):
 
     name = "eliminate"
     kinds = ("edrp", "latency-aware")
+    takes = SEARCHED - {IN_USE, PEAKS}  # nodes count once for all operators, or add them up, which the bound does not model
     exact = True
     summary = "bound and eliminate, label search, branch and bound; the fastest proof"
     parameters = EliminationParameters
@@ -46,11 +47,8 @@ class Eliminate(Method):
     def __init__(self, heuristic: Method | None = None) -> None:
         self.heuristic = heuristic
 
-    def refusal(self, problem: PlacementProblem) -> str | None:
-        """Availability counts each node once for all operators, and peak loads add them up, which the bound does not model.
-
-        Configurations are listed once elimination has left few enough of them; beyond all bounds it never does.
-        """
+    def obstacle(self, problem: PlacementProblem) -> str | None:
+        """Configurations are listed once elimination has left few enough of them; beyond all bounds it never does."""
         everywhere = len(problem.network.nodes)
         operators = problem.application.by_name.values()
         for operator in operators:
@@ -63,11 +61,6 @@ class Eliminate(Method):
         seats = len(operators) * everywhere * (1 + max(operator.max_replicas for operator in operators))
         if seats > MAX_SEATS:
             return f"operators, nodes and numbers of replicas have {seats:,} combinations, too many for eliminate"
-        for metric in sorted(problem.counted_metrics):
-            if metric in ("availability", "supervisors"):
-                return f"eliminate does not take {metric} into account, where a node counts once for all operators"
-            if metric.startswith(PEAK_LOAD):
-                return f"eliminate does not take {metric} into account, to which all replicas on a node add"
         if problem.application.feedback:
             return "eliminate takes no cycles"
         return None

@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.core.budget import now
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_OBJECTIVES
 from edrp.formulations.placement.compact import estimated_columns
@@ -28,6 +29,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics.base import PACKAGE_METRICS
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 from edrp.placement.scales import max_objective
 
@@ -47,11 +49,12 @@ class EqualNodes(Method):
 
     name = "equal-nodes"
     kinds = ("edrp",)
+    takes = PACKAGE_METRICS | {RULES}
     exact = True
     summary = "classes of equal nodes: states of open operators, prices, label search; the fastest proof on clusters"
     parameters = EqualNodesParameters
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def obstacle(self, problem: EdrpProblem) -> str | None:
         """Refuse what is not modelled over classes, and networks whose nodes differ."""
         with rules_left_out(problem) as relaxed:
             return self._refusal(relaxed)

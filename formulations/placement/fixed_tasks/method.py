@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.fixed_tasks.search import PeakInterval
@@ -15,6 +16,7 @@ from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import fixed_tasks_refusal, given_cost, load_limits, minimised, read_fixed_tasks
+from edrp.placement.metrics.base import PEAKS, TRAFFIC
 
 
 class FixedTasksMethod(Method):
@@ -22,10 +24,11 @@ class FixedTasksMethod(Method):
 
     name = "fixed-tasks"
     kinds = ("edrp",)
+    takes = frozenset({TRAFFIC, PEAKS, RULES})
     exact = True
     summary = "given numbers of replicas on equal nodes: least peak load by patterns of nodes; hundreds of tasks"
 
-    def refusal(self, problem: EdrpProblem) -> str | None:
+    def obstacle(self, problem: EdrpProblem) -> str | None:
         """Numbers of replicas that are open, nodes that differ, other metrics."""
         with rules_left_out(problem) as relaxed:
             return fixed_tasks_refusal(relaxed, self.name, peaks=1)

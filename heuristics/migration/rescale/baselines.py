@@ -29,6 +29,7 @@ from edrp.heuristics.placement.filling import overload_answer
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.even_loads import as_edrp
+from edrp.migration.rescale.metrics import RESCALE_PARTS
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -44,6 +45,7 @@ class RescaleRule(Method):
     """Base of the baselines; no answer but a note where the rule breaks a limit."""
 
     kinds = ("rescale",)
+    takes = RESCALE_PARTS
 
     def run(self, problem: RescaleProblem, options: Options) -> Answer:
         """Follow the rule."""

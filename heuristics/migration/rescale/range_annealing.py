@@ -22,6 +22,7 @@ from edrp.heuristics.migration.rescale.range_starts import (
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
+from edrp.migration.rescale.metrics import RESCALE_PARTS
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment
 
@@ -57,6 +58,7 @@ class RangeAnnealing(Method):
 
     name = "range-annealing"
     kinds = ("rescale",)
+    takes = RESCALE_PARTS
     summary = "simulated annealing over replicas, key ranges and nodes together, never worse than keeping or EDRP then SSM"
     parameters = RangeAnnealingParameters
 

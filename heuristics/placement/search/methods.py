@@ -73,7 +73,7 @@ class SearchMethod(PlacementHeuristic):
         Dataclass of the method's parameters.
     """
 
-    def refusal(self, problem: Any) -> str | None:
+    def obstacle(self, problem: Any) -> str | None:
         """Refuse deployments of very many replicas, where they are not counted by node."""
         if problem.kind != "edrp" and not problem.rules:
             return None

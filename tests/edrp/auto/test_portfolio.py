@@ -13,6 +13,7 @@ from edrp.core.compiling import STILL_COMPILING
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
@@ -20,7 +21,7 @@ from edrp.datasets.families.placement.layered import layered
 
 class Scripted(Method):
     """Gives one answer and remembers how it was asked."""
-
+    takes = EVERYTHING
     kinds, summary = ("edrp",), "for tests"
 
     def __init__(self, name, *fields, error=None, takes=0.0, **more):

@@ -17,6 +17,7 @@ from edrp.cli.display.solution import verdict
 from edrp.core.errors import BackendUnavailableError, VerificationError
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.core.solve import solve
 
@@ -27,6 +28,7 @@ def fake_method(monkeypatch):
 
     def register(answer, refusal=None):
         class Fake(Method):
+            takes = EVERYTHING
             name, kinds, exact, summary = "fake", ("edrp",), False, "for tests"
 
             def refusal(self, problem):

@@ -10,6 +10,7 @@ from edrp.core import kernel_store
 from edrp.core.compiling import NOT_KEPT, compilation
 from edrp.core.kernels import Kernel, interpreting
 from edrp.core.methods import Method, methods
+from edrp.core.problem import EVERYTHING
 
 SOURCE = """
 def doubled(number):
@@ -97,6 +98,7 @@ def homeless(installed, monkeypatch):
 
 def test_an_answer_says_that_its_kernels_are_kept_nowhere(homeless, examples, monkeypatch):
     class Doubling(Method):
+        takes = EVERYTHING
         name, kinds, summary = "doubling", ("migration",), "for tests"
 
         def run(self, problem, options):

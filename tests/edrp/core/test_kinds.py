@@ -9,7 +9,7 @@ from edrp.check_problems import CheckProblems
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
-from edrp.core.problem import Problem
+from edrp.core.problem import EVERYTHING, Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
 
@@ -72,7 +72,7 @@ def test_a_name_is_taken_once():
 
 class Mine(edrp.Method):
     """A heuristic of a notebook."""
-
+    takes = EVERYTHING
     name, kinds, summary = "mine", ("edrp",), "finds nothing"
 
     def run(self, problem, options):

@@ -9,6 +9,7 @@ import edrp
 from edrp.core.budget import spend
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Method, Options, _registry, methods, run_method
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import UNCOUNTED, Seconds, checked_solution
 from edrp.migration.policy import PolicyDecision
@@ -98,7 +99,7 @@ def test_a_search_that_was_stopped_keeps_its_bound_where_it_has_no_decision(word
 
 class Lying(Method):
     """A method of another package that does something else than to solve the problem."""
-
+    takes = EVERYTHING
     name = "lying"
     summary = "says what it likes"
     kinds = ("edrp",)

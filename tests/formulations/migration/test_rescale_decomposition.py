@@ -7,7 +7,7 @@ import edrp
 from edrp.auto.choices import choose_for_rescale
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.methods import Method, Options
-from edrp.core.problem import derived_once
+from edrp.core.problem import EVERYTHING, derived_once
 from edrp.core.solution import Answer
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
@@ -157,6 +157,7 @@ def test_the_last_search_is_repeated_with_other_seeds_for_as_long_as_it_gains(sc
     asked = []
 
     class Scripted(Method):
+        takes = EVERYTHING
         name, kinds, summary = "scripted", ("rescale",), "for tests"
 
         def run(self, problem, options):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.validation.fuzzing.bases import base_documents
 from edrp.validation.fuzzing.campaign import Campaign, run_campaign, run_chunk
@@ -63,6 +64,7 @@ def test_mutations_keep_the_kind_and_leave_a_tree(document):
 
 
 class Fake(Method):
+    takes = EVERYTHING
     name, kinds, exact, summary = "fake", ("migration",), True, "for tests"
 
     def __init__(self, answer):

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp import Answer, Deployment, EdrpProblem, Method, Operator, Options
+from edrp.core.problem import EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class OneNodeDescent(Method):
 
     name, kinds, summary = "one-node-descent", ("edrp",), "all replicas of an operator on one node, the best for each in turn"
     parameters = DescentParameters
+    takes = EVERYTHING
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Descend from random placements, and keep the best; one that breaks a limit is no answer."""

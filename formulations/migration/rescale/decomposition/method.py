@@ -10,6 +10,7 @@ import numpy as np
 
 from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
+from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
@@ -21,6 +22,7 @@ from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import nothing_found, worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.metrics import RESCALE_PARTS
 from edrp.migration.rescale.problem import RescaleProblem
 
 FIRST_SHARE, LATER_SHARE = 0.35, 0.15
@@ -74,18 +76,13 @@ class RangeDecomposition(Method):
 
     name = "range-decomposition"
     kinds = ("rescale",)
+    takes = RESCALE_PARTS - {SCENARIOS}  # its prices are of one load
     exact = True
     summary = "bounds at any time: prices take the problem apart into one dynamic program along the tasks for each operator"
     parameters = DecompositionParameters
 
     def __init__(self, heuristic: Method | None = None) -> None:
         self.heuristic = heuristic
-
-    def refusal(self, problem: RescaleProblem) -> str | None:
-        """Prices are of one load, not of several scenarios."""
-        if problem.scenarios:
-            return f"method {self.name!r} bounds the response time of one load, and there are `scenarios`"
-        return None
 
     def run(self, problem: RescaleProblem, options: Options) -> Answer:
         """Prove the optimum, or return answer, bound and gap when time runs out or prices raise the bound no further."""
