@@ -44,7 +44,7 @@ UNIT = 2**checker.PLACES
 SUMMED = ("response_time", "cost")
 """Metrics whose limits can make a problem infeasible for the format."""
 
-KNOWN = (*SUMMED, "network_usage", "downtime")
+KNOWN = (*SUMMED, checker.IN_FLIGHT, "downtime")
 """Metrics whose weights the format knows."""
 
 Line = dict[str, Any]

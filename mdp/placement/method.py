@@ -18,6 +18,7 @@ from edrp.core.solution import Answer, Status, StoppedBecause, within_gap
 from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
 from edrp.mdp.placement.enumeration import count_deployments
 from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads
+from edrp.mdp.placement.period_values import differing_rows
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import PEAKS, SEARCHED
 from edrp.placement.sequence import EdrpSequence
@@ -72,10 +73,10 @@ class PricedCourse(Method):
         self._solve, self._under_loads, self._relax, self._expected_work = solve, under_loads, relax, expected_work
 
     def obstacle(self, problem: EdrpSequence) -> str | None:
-        """Intervals of very many periods are too many."""
+        """Intervals of very many periods are too many, and their rows are those of all periods."""
         if len(problem.periods) > MAX_PERIODS:
             return f"{len(problem.periods)} periods are too many for priced-course, which takes {MAX_PERIODS}; join periods"
-        return None
+        return differing_rows(compile_sequence(problem).periods, self.name)
 
     def run(self, problem: EdrpSequence, options: Options) -> Answer:
         """Find a course and a bound; at a limit, return the best ones so far."""

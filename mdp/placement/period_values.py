@@ -11,6 +11,15 @@ from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
 
+
+def differing_rows(periods: Sequence[Compiled], method: str) -> str | None:
+    """Why a method whose periods have the same rows does not take these; None where they are the same."""
+    first = periods[0].rules
+    if all(period.rules.same_rows(first) for period in periods[1:]):
+        return None
+    return f"rules or metrics of your own, or limits on these, differ between loads, which {method} does not take into account"
+
+
 CELL_WORK = 4e-9
 """Units of work per cell of the arrays that an evaluation goes through."""
 

@@ -18,7 +18,7 @@ from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced
 from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
-from edrp.mdp.placement.period_values import PeriodValues
+from edrp.mdp.placement.period_values import PeriodValues, differing_rows
 from edrp.mdp.placement.policy_bounds import PolicyBounds
 from edrp.mdp.placement.policy_multipliers import PoolRelaxation
 from edrp.mdp.placement.pool import DeploymentPool, neighbours
@@ -89,6 +89,10 @@ class PoolPolicy(Method):
 
     def __init__(self, solve: SolvePriced) -> None:
         self.solve = solve
+
+    def obstacle(self, problem: EdrpPolicyProblem) -> str | None:
+        """Its rows are those of all levels."""
+        return differing_rows(compile_levels(problem).sequence.periods, self.name)
 
     def run(self, problem: EdrpPolicyProblem, options: Options) -> Answer:
         """Decide over all deployments where they are few, otherwise over a pool that grows until nothing better is found."""

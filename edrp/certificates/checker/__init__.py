@@ -38,7 +38,7 @@ Files
 """
 
 from .column_generation import Patterns, Window
-from .deployment import evaluate_deployment, latency_at
+from .deployment import IN_FLIGHT, evaluate_deployment, latency_at
 from .eliminate import Placement, Prices
 from .fields import FIELDS, RANGES
 from .latency_aware import evaluate_latency_aware
@@ -76,6 +76,7 @@ __all__ = [
     "EVALUATE",
     "FIELDS",
     "FORMATS",
+    "IN_FLIGHT",
     "KINDS",
     "MALFORMED",
     "MAX_CERTIFICATE",

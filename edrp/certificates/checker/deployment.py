@@ -1,6 +1,6 @@
 """Documents of kind "edrp": the value of a deployment.
 
-Availability, peak loads, priorities, the reconfiguration of Storm and rules in Python are not known.
+Availability, peak loads, priorities, the reconfiguration of Storm, and rules and metrics in Python are not known.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
+from .fields import METRICS
 from .network import Application, by_resource
 from .reading import SLACK, Unknown, fraction, need
 from .rules import penalties
+
+IN_FLIGHT = "network_usage"
+"""Name of the metric that sums tuples in flight."""
 
 
 class Deployments(Application):
@@ -25,6 +29,9 @@ class Deployments(Application):
         storm = self.current is not None and problem.get("reconfiguration") == "storm"
         if "availability" in self.limits or self.weights.get("availability") or storm:
             raise Unknown("the checker knows neither availability nor Storm's reconfiguration")
+        own = [name for part in (self.weights, self.limits) for name in part if name not in METRICS]
+        if own:
+            raise Unknown(f"the checker does not know what metrics in Python say, such as {own[0]!r}")
         peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
         need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
         self.pause = fraction(problem.get("synchronisation_time", 0))
@@ -116,7 +123,7 @@ def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
 def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
     """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit, and penalties."""
     model, used, finish = Deployments(problem), dict[str, dict[str, Any]](), dict[str, Fraction]()
-    metrics = dict.fromkeys(("response_time", "cost", "downtime", "network_usage"), Fraction(0))
+    metrics = dict.fromkeys(("response_time", "cost", "downtime", IN_FLIGHT), Fraction(0))
     need(decision.keys() == model.operators.keys(), "other operators than those of the application")
     for name in model.order:
         operator, nodes = model.operators[name], tuple(decision[name])
@@ -131,7 +138,7 @@ def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
         for source in model.before[name]:
             delay, price, usage = model.between((source, name), tuple(decision[source]), nodes)
             ready, cost = max(ready, finish[source] + delay), cost + price
-            metrics["network_usage"] += usage
+            metrics[IN_FLIGHT] += usage
         finish[name] = ready + latency
         metrics["cost"] += cost
         metrics["downtime"] = max(metrics["downtime"], downtime)

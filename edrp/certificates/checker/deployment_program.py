@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement as multisets
 from itertools import product
 from typing import Any
 
-from .deployment import Deployments
+from .deployment import IN_FLIGHT, Deployments
 from .network import by_resource
 from .program import Program
 from .reading import MAX_PARTS, SLACK, fraction, need
@@ -22,7 +22,7 @@ def deployment_program(problem: dict[str, Any]) -> Program:
     model, program, used = Deployments(problem), Program(), dict[Any, list[tuple[int, Any]]]()
     limit = {name: fraction(value) * SLACK for name, value in model.limits.items()}
     placed, flows, finish, latest = dict[str, dict[Any, int]](), list[Any](), dict[str, int](), dict[str, Fraction]()
-    total = dict[str, list[tuple[int, Fraction]]]({"cost": [], "network_usage": []})
+    total = dict[str, list[tuple[int, Fraction]]]({"cost": [], IN_FLIGHT: []})
     last = program.column(model.factor("response_time"), 0, None)
     pause = program.column(model.factor("downtime"), 0, 0)
     for name in model.order:
@@ -53,13 +53,13 @@ def deployment_program(problem: dict[str, Any]) -> Program:
             slowest = Fraction(0)
             for us, vs in product(placed[source], placed[name]):
                 delay, cost, usage = model.between((source, name), us, vs)
-                column = program.column(model.factor("cost") * cost + model.factor("network_usage") * usage)
+                column = program.column(model.factor("cost") * cost + model.factor(IN_FLIGHT) * usage)
                 out[us].append(column)
                 into[vs].append(column)
                 arrival.append((column, -delay))
                 slowest = max(slowest, delay)
                 total["cost"].append((column, cost))
-                total["network_usage"].append((column, usage))
+                total[IN_FLIGHT].append((column, usage))
             flows += [(placed[source][us], columns) for us, columns in out.items()]
             flows += [(placed[name][vs], columns) for vs, columns in into.items()]
             program.row(arrival, 0)

@@ -12,7 +12,7 @@ from operator import add, le
 from typing import Any
 
 from .claims import claimed_bound, refuted
-from .deployment import Deployments, latency_at
+from .deployment import IN_FLIGHT, Deployments, latency_at
 from .network import by_resource
 from .program import PLACES, SHIFT
 from .reading import MAX_PARTS, MAX_STATES, NEVER, SLACK, TOLERANCE, Refused, fraction, need
@@ -65,7 +65,7 @@ class Placement:
             valid = all(x >= 0 and (limit or not x) for x, limit in zip(shares, limits, strict=True))
             need(valid, "shares: below 0, or of a metric without limit")
             factors = [x / limit if x else x for x, limit in zip(shares, limits, strict=True)]
-        flight, self.stop = (Fraction(0) if shares is not None else model.factor(x) for x in ("network_usage", "downtime"))
+        flight, self.stop = (Fraction(0) if shares is not None else model.factor(x) for x in (IN_FLIGHT, "downtime"))
         units = [(x or 1) * 2**SHIFT for x in factors]
         if flight:
             units[1], limits[1] = factors[1] * 2**SHIFT, None
@@ -81,7 +81,7 @@ class Placement:
         self.price = [math.floor(model.price(operator) * units[1]) for operator in self.operators]
         links = [[{"delay": 0} if u == v else model.find_link(u, v) for v in nodes] for u in nodes]
         self.hop = [[math.floor(link["delay"] * units[0]) if link else NEVER for link in row] for row in links]
-        flight, limit = flight * 2**SHIFT, model.limits.get("network_usage")
+        flight, limit = flight * 2**SHIFT, model.limits.get(IN_FLIGHT)
         self.most_flying = NEVER if limit is None else math.ceil(limit * SLACK * 2**SHIFT)
         flying = [[link["delay"] * 2**SHIFT if link and limit is not None else 0 for link in row] for row in links]
         self.flight = [[[math.floor(model.rate[s] * x) if x else 0 for x in row] for row in flying] for s in model.streams]

@@ -8,6 +8,7 @@ A place is a list of `field:form`, and a form is read from its end:
     X^              two X
     X%              an object of X by name
     X~              a number X, or an object of such numbers by name
+    *:X             as an entry: any other field, each of which holds an X
     text words flag text of 1 to 200 characters, text of any length, true or false
     =a|b            one of these words
     #1..9           a whole number from 1 to 9
@@ -123,11 +124,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "application.operators.usage": "per_replica:units/s per_tuple:units/tuple",
         "weights": (
             "response_time:share cost:share downtime:share network_usage:share availability:share peak_load:share "
-            "peak_loads:share%"
+            "peak_loads:share% *:share"
         ),
         "limits": (
             "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
-            "peak_loads:>1%"
+            "peak_loads:>1% *:>1?"
         ),
         "priorities": "metric:text! slack:1",
     },
@@ -181,6 +182,9 @@ FIELDS: dict[str, dict[str, str]] = {
 }
 """Fields of instances by kind and place; a test compares them with the documents of the package."""
 
+METRICS = tuple(entry.partition(":")[0] for entry in FIELDS["edrp"]["weights"].split() if entry[0] != "*")
+"""Metrics of kind `edrp` that are no Python classes of a user's."""
+
 _DEPLOYMENT, _INTERVALS = {"": "deployment:text+%!"}, {"": "intervals:#0..1000000^?+!"}
 DECISIONS: dict[str, dict[str, str]] = {
     "edrp": _DEPLOYMENT,
@@ -203,8 +207,8 @@ def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
     where, forms = f"{place}: " if place else "", _forms(known[place])
     need(isinstance(value, dict), f"{where}{_shown(value)} is no object")
     for name in value:
-        need(name in forms, f"{place or 'instance'}: has no field {name[:40]!r}")
-    for name, form in forms.items():
+        need(name in forms or "*" in forms, f"{place or 'instance'}: has no field {name[:40]!r}")
+    for name, form in {**dict.fromkeys(value.keys() - forms.keys(), forms.get("*", "")), **forms}.items():
         need(name in value or not form.endswith("!"), f"{where}{name} is missing")
         if name in value:
             _check(known, form.rstrip("!"), value[name], f"{place}.{name}".lstrip("."))

@@ -7,7 +7,7 @@ from itertools import accumulate, chain, pairwise, product
 from operator import mul
 from typing import Any
 
-from .fields import FIELDS, check_fields
+from .fields import FIELDS, METRICS, check_fields
 from .network import Graph, by_resource, find_link, read_network, read_pairs
 from .reading import SAME, SLACK, Refused, Unknown, fraction, need, unique
 from .rules import chosen, nodes_by_place
@@ -20,7 +20,7 @@ LATENCIES = {
     "polynomial": "coefficients",
     "table": "rates latencies",
 }
-WEIGHTED = ("response_time", "cost", "downtime", "network_usage", "availability")
+WEIGHTED = tuple(name for name in METRICS if not name.startswith("peak_load"))
 
 
 def check_instance(problem: dict[str, Any]) -> None:
@@ -173,7 +173,8 @@ def _check_edrp(problem: dict[str, Any]) -> None:
                 _known(f"network.nodes.capacity of {node['name']}", users[operator["name"]], node.get("capacity", {}))
     if weights is not None:
         peaks = (weights.get("peak_load", 0), *weights.get("peak_loads", {}).values())
-        _sums_to_one("weights", (*(weights.get(name, 0) for name in WEIGHTED), *peaks))
+        own = (weights[name] for name in weights if name not in METRICS)
+        _sums_to_one("weights", (*(weights.get(name, 0) for name in WEIGHTED), *own, *peaks))
     first = [priority["metric"] for priority in problem.get("priorities", [])]
     need(not first, "priorities: certificates know none")
     for name in WEIGHTED:

@@ -91,6 +91,14 @@ class RuleArrays:
         joined = sparse.eye_array(self.members.shape[1], format="csr")
         return sparse.csr_array(abs(self.matrix) @ sparse.vstack([joined, joined, self.members], format="csr"))
 
+    def same_rows(self, other: RuleArrays) -> bool:
+        """Whether the rows are those of others, whatever violations cost."""
+        mine, theirs = (
+            (r.matrix.indptr, r.matrix.indices, r.matrix.data, r.members.indptr, r.members.indices, r.lower, r.upper, r.hard)
+            for r in (self, other)
+        )
+        return all(map(np.array_equal, mine, theirs))
+
     def violations(self, counts: Any) -> Floats:
         """Violation of each group by numbers of replicas per operator and node, shape (groups,)."""
         replicas = np.asarray(counts, float).ravel()
