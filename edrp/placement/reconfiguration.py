@@ -22,6 +22,22 @@ def downtime_floor(compiled: Compiled) -> float:
     return float(compiled.synchronisation_time + restart.max())
 
 
+def downtimes(compiled: Compiled, counts: Ints) -> Floats:
+    """Seconds of the changes from the current deployment to others, shape (deployments, operators, nodes) (EDRP, eq. 10).
+
+    0 where nothing changes, and without a current deployment; shape (deployments,).
+    """
+    longest = np.zeros(len(counts))
+    if compiled.current is None:
+        return longest
+    for i in range(counts.shape[1]):
+        rows, inverse = np.unique(counts[:, i], axis=0, return_inverse=True)
+        members = np.array([compiled.members(np.where(np.arange(counts.shape[1])[:, None] == i, row, 0))[i] for row in rows])
+        longest = np.maximum(longest, operator_downtimes(compiled, i, members)[inverse.reshape(-1)])
+    changed = (counts != compiled.current).any(axis=(1, 2))
+    return np.where(changed, np.maximum(longest, downtime_floor(compiled)), 0.0)
+
+
 def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Floats:
     """Downtime in seconds of moving one operator to each configuration (EDRP, eqs. 25–32; Storm 34–38).
 

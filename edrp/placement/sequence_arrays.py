@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, flattened
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_replicas
-from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
+from edrp.placement.reconfiguration import downtimes
 from edrp.placement.sequence import EdrpSequence
 
 
@@ -75,20 +75,7 @@ class SequenceArrays:
 
     def downtimes(self, before: Ints, after: Ints) -> Floats:
         """Downtime in seconds of the changes from one deployment to others, shape (targets,) (EDRP, eq. 10)."""
-        compiled = replace(self.periods[0], current=before)
-        floor = downtime_floor(compiled)
-        longest = np.zeros(len(after))
-        for i in range(len(before)):
-            rows, inverse = np.unique(after[:, i], axis=0, return_inverse=True)
-            members = np.array([compiled.members(self._alone(i, row))[i] for row in rows])
-            longest = np.maximum(longest, operator_downtimes(compiled, i, members)[inverse.reshape(-1)])
-        same: Bools = (after == before).all(axis=(1, 2))
-        return np.where(same, 0.0, np.maximum(longest, floor))
-
-    def _alone(self, operator: int, row: Ints) -> Ints:
-        counts = np.zeros((len(self.started), len(row)), np.int64)
-        counts[operator] = row
-        return counts
+        return downtimes(replace(self.periods[0], current=before), after)
 
 
 @derived

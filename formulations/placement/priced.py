@@ -24,7 +24,7 @@ from edrp.formulations.placement.elimination.method import MAX_CONFIGURATIONS, r
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
 from edrp.placement.compiled import Compiled, count_configurations
-from edrp.placement.counts_objective import counts_objective
+from edrp.placement.counted_values import counts_objective
 
 ELIMINATION_SHARE, ELIMINATION_WORK = 0.5, 30.0
 """Share of the work that elimination has before the program takes over, and units of work that it has at most."""

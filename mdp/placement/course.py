@@ -11,8 +11,8 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.period_values import CELL_WORK
 from edrp.mdp.placement.pool import DeploymentPool
+from edrp.placement.counted_values import CELL_WORK
 from edrp.placement.sequence_arrays import SequenceArrays
 
 DOWNTIME_WORK = 2e-5

@@ -18,10 +18,10 @@ from edrp.mdp.placement.course import DOWNTIME_WORK, CourseProgram
 from edrp.mdp.placement.enumeration import all_deployments
 from edrp.mdp.placement.intervals import IntervalBounds, SolvePriced, SolveUnderLoads, averaged, worst
 from edrp.mdp.placement.multipliers import MultiplierProgram
-from edrp.mdp.placement.period_values import CELL_WORK, PeriodValues
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin, PoolRelaxation, relax_over_pool
 from edrp.placement.compiled import Compiled
+from edrp.placement.counted_values import CELL_WORK, PeriodValues
 from edrp.placement.sequence_arrays import SequenceArrays
 
 BorderMultipliers = Callable[..., Floats | None]

@@ -18,10 +18,10 @@ from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.period_values import CELL_WORK
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin
 from edrp.placement.compiled import Compiled
+from edrp.placement.counted_values import CELL_WORK
 from edrp.placement.sequence_arrays import SequenceArrays
 
 SolvePriced = Callable[..., Any]
@@ -41,6 +41,14 @@ APART_SHARE = 0.25
 
 PRICED_WORK = 8e-4
 """Units of work of a priced problem per operator and node, beyond what its search counts."""
+
+
+def differing_rows(periods: Sequence[Compiled], method: str) -> str | None:
+    """Why a method whose periods have the same rows does not take these; None where they are the same."""
+    first = periods[0].rules
+    if all(period.rules.same_rows(first) for period in periods[1:]):
+        return None
+    return f"rules or metrics of your own, or limits on these, differ between loads, which {method} does not take into account"
 
 
 def averaged(periods: tuple[Compiled, ...]) -> Compiled:

@@ -17,8 +17,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, Status, StoppedBecause, within_gap
 from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
 from edrp.mdp.placement.enumeration import count_deployments
-from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads
-from edrp.mdp.placement.period_values import differing_rows
+from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads, differing_rows
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import PEAKS, SEARCHED
 from edrp.placement.sequence import EdrpSequence

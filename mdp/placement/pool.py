@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.period_values import PeriodValues
+from edrp.placement.counted_values import PeriodValues
 
 MAX_POOL_CELLS = 40_000_000
 """Entries of a pool, over deployments and what is known of each, beyond which it takes no more neighbours."""

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import spend
+from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, relative_gap, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
-from edrp.mdp.placement.intervals import SolvePriced
+from edrp.mdp.placement.intervals import SolvePriced, differing_rows
 from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
-from edrp.mdp.placement.period_values import PeriodValues, differing_rows
 from edrp.mdp.placement.policy_bounds import PolicyBounds
 from edrp.mdp.placement.policy_multipliers import PoolRelaxation
 from edrp.mdp.placement.pool import DeploymentPool, neighbours
 from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
-from edrp.placement.compiled import Compiled
-from edrp.placement.counts_objective import counts_objective
+from edrp.placement.counted_values import PeriodValues
 from edrp.placement.metrics.base import SEARCHED
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
-
-DEPLOYMENT_UNITS = 2e-4
-"""Units of work to evaluate a deployment at a level by itself."""
-
-
-class SingleValues(PeriodValues):
-    """The same one deployment at a time, which takes longer and knows peak loads."""
-
-    def __init__(self, periods: Sequence[Compiled]) -> None:
-        super().__init__(periods)
-        self._periods = tuple(periods)
-
-    def _values(self, counts: Ints) -> Floats:
-        spend(DEPLOYMENT_UNITS * len(counts) * self.count)
-        objectives = [[counts_objective(period, row) for period in self._periods] for row in counts]
-        return np.array(objectives).reshape(len(counts), self.count)
-
 
 MAX_LISTED, MAX_COMPLETE, MAX_COMPLETE_TIMED = 100_000, 5_000, 300
 """Deployments up to which all are listed; feasible ones among them that make a complete pool, fewer where downtime counts."""
@@ -99,8 +79,7 @@ class PoolPolicy(Method):
         levels = compile_levels(problem)
         coordinates = ChangeCoordinates.of(levels.sequence)
         first = levels.sequence.periods[0]
-        values = SingleValues if first.contended else PeriodValues  # the fastest that knows all metrics that count
-        pool = DeploymentPool(values(levels.sequence.periods), coordinates)
+        pool = DeploymentPool(PeriodValues(levels.sequence.periods), coordinates)
         decisions = PoolDecisions(levels, pool)
         if self.read_parameters(options).complete and count_deployments(first) <= MAX_LISTED:
             pool.add(all_deployments(first))

@@ -14,8 +14,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
-from edrp.mdp.placement.period_values import CELL_WORK
 from edrp.mdp.placement.pool import DeploymentPool
+from edrp.placement.counted_values import CELL_WORK
 
 
 class Interval(NamedTuple):

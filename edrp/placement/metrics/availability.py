@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import IN_USE, Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import IN_USE, Counted, Expressions, MeasuredProblem, PlainMetric
 
 
 class Availability(PlainMetric):
@@ -50,6 +51,20 @@ class Availability(PlainMetric):
             used = columns >= 0
             total += Linear.of(columns[used], -np.log(compiled.link_availability[used]))
         return total
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """−ln of the availability, shape (deployments, periods)."""
+        first, on = deployments.first, deployments.counts > 0
+        loss: Floats = on.any(axis=1) @ first.node_loss
+        if first.links.lossy:
+            nodes = on.shape[2]
+            used = np.zeros((len(on), nodes, nodes), bool)
+            for i, j in zip(first.stream_source, first.stream_target, strict=True):
+                used |= on[:, i, :, None] & on[:, j, None, :]
+            used[:, np.arange(nodes), np.arange(nodes)] = False
+            lost = -np.log(np.where(first.link_availability > 0, first.link_availability, 1.0))
+            loss = loss + (used * lost).sum(axis=(1, 2))
+        return np.repeat(loss[:, None], len(deployments.periods), axis=1)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """No node and no link ever fails."""

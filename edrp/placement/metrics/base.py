@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,6 +61,33 @@ class MetricArrays(Protocol):
     @property
     def link_availability(self) -> Floats:
         """Probability that a link works, shape (nodes, nodes)."""
+
+
+class Counted(Protocol):
+    """Deployments as numbers of replicas, in one problem or in every period (`edrp.placement.counted_values`)."""
+
+    periods: Sequence[Any]
+    first: Any
+    counts: Ints
+    total: Ints
+
+    @property
+    def latency(self) -> Floats:
+        """Seconds of a replica on a node of speed-up 1, shape (deployments, periods, operators)."""
+
+    @property
+    def delay(self) -> Floats:
+        """Seconds between nodes, shape (nodes, nodes)."""
+
+    @property
+    def downtimes(self) -> Floats:
+        """Seconds of the change from the current deployment to each, shape (deployments,)."""
+
+    def sent(self, table: Floats) -> Floats:
+        """Σ over streams of rate × the mean of a table of pairs of nodes, shape (deployments, periods)."""
+
+    def incoming(self, operator: int) -> Ints:
+        """Streams to an operator that lie on paths."""
 
 
 class Expressions(Protocol):

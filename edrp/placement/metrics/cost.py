@@ -6,9 +6,18 @@ import math
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import TRAFFIC, Expressions, MeasuredProblem, PlainMetric, carries_nothing, without_delays
+from edrp.placement.metrics.base import (
+    TRAFFIC,
+    Counted,
+    Expressions,
+    MeasuredProblem,
+    PlainMetric,
+    carries_nothing,
+    without_delays,
+)
 
 
 class Cost(PlainMetric):
@@ -42,6 +51,11 @@ class Cost(PlainMetric):
         traffic = compiled.stream_rate[:, None, None] * compiled.link_cost[None]
         return expressions.replica_sum(compiled.replica_cost) + expressions.stream_pair_sum(traffic)
 
+    def over_counts(self, deployments: Counted) -> Floats:
+        """EDRP, eq. 8, shape (deployments, periods)."""
+        first = deployments.first
+        return deployments.sent(first.link_cost) + (deployments.total @ first.replica_cost)[:, None]
+
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Neither replicas nor traffic cost anything."""
         network = problem.network
@@ -74,6 +88,10 @@ class NetworkUsage(PlainMetric):
         compiled = expressions.compiled
         delay = np.where(np.isfinite(compiled.delay), compiled.delay, 0.0)
         return expressions.stream_pair_sum(compiled.stream_rate[:, None, None] * delay[None])
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """The same sum, shape (deployments, periods)."""
+        return deployments.sent(deployments.delay)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Nothing is ever on the way."""

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from edrp.core.arrays import Floats
 from edrp.core.errors import Fault
 from edrp.core.program import Linear
 from edrp.core.usual import odd_transfer
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import DOWNTIME, Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import DOWNTIME, Counted, Expressions, MeasuredProblem, PlainMetric
 
 
 class Reconfiguration(MeasuredProblem, Protocol):
@@ -78,6 +81,10 @@ class Downtime(PlainMetric):
         """The largest size that an operator has, and its place."""
         sizes = [getattr(operator, field) for operator in problem.application.operators]
         return max(sizes), f"application.operators[{sizes.index(max(sizes))}].{field}"
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """EDRP, eq. 10, shape (deployments, periods)."""
+        return np.repeat(deployments.downtimes[:, None], len(deployments.periods), axis=1)
 
     def zero_because(self, problem: Any) -> str:
         """Nothing is reconfigured, or all of it takes no time."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import PEAKS, Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import PEAKS, Counted, Expressions, MeasuredProblem, PlainMetric
 from edrp.placement.usage import leaving_share
 
 PEAK_LOAD = "peak_load"
@@ -41,6 +44,18 @@ class PeakLoad(PlainMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """A column that is at least every node's share."""
         return expressions.peak_load(self.resource)
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """The maximum, shape (deployments, periods)."""
+        peaks = np.empty((len(deployments.counts), len(deployments.periods)))
+        for number, period in enumerate(deployments.periods):
+            contention = period.contention
+            single = slice(None) if self.resource is None else contention.resources.index(self.resource)
+            for row, counts in enumerate(deployments.counts):
+                demands = contention.demands(counts, period.stream_source, period.stream_target)
+                shares = np.divide(demands, contention.capacity, out=np.zeros_like(demands), where=demands > 0)
+                peaks[row, number] = shares[:, single].max()
+        return peaks
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Nothing that uses the resource has any load."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
+
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart, without_delays
+from edrp.placement.metrics.base import Counted, Expressions, MeasuredProblem, PathMetric, PathPart, without_delays
 
 
 class ResponseTime(PathMetric):
@@ -22,6 +26,33 @@ class ResponseTime(PathMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """EDRP, eq. 13."""
         return expressions.response_time()
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """The slowest path (EDRP, eqs. 5–7), or with `instance_paths` the slowest through replicas, shape (deployments, periods)."""
+        first, on = deployments.first, deployments.counts > 0
+        latest, finish = np.zeros(deployments.latency.shape[:2]), list[Any]()  # by operator, and through replicas also by node
+        for i in range(on.shape[1]):
+            slowness = np.where(on[:, i], 1 / first.speedup, 0.0).max(axis=1)
+            latency, streams = deployments.latency[:, :, i] * slowness[:, None], deployments.incoming(i)
+            if first.instance_paths:
+                arrivals = []
+                for v in range(on.shape[2]):
+                    ready = np.zeros_like(latest)
+                    for e in streams:
+                        for u, done in enumerate(finish[first.stream_source[e]]):
+                            ready = np.maximum(ready, done + deployments.delay[u, v])
+                    arrivals.append(np.where(on[:, i, v, None], ready + latency, -np.inf))
+                finish.append(arrivals)
+                latest = np.maximum(latest, np.max(arrivals, axis=0))
+                continue
+            ready = np.zeros_like(latest)
+            for e in streams:
+                j = first.stream_source[e]
+                slowest = np.where(on[:, j, :, None] & on[:, i, None, :], deployments.delay, 0.0).max(axis=(1, 2))
+                ready = np.maximum(ready, finish[j] + slowest[:, None])
+            finish.append(ready + latency)
+            latest = np.maximum(latest, finish[i])
+        return latest
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Neither operators nor streams take any time."""

@@ -100,14 +100,15 @@ class RuleArrays:
         return all(map(np.array_equal, mine, theirs))
 
     def violations(self, counts: Any) -> Floats:
-        """Violation of each group by numbers of replicas per operator and node, shape (groups,)."""
-        replicas = np.asarray(counts, float).ravel()
+        """Violation of each group by replicas, shape ([deployments,] operators, nodes): shape ([deployments,] groups)."""
+        replicas = np.asarray(counts, float)
+        replicas = replicas.reshape(*replicas.shape[:-2], -1).T
         on = (replicas > 0).astype(float)
         values = self.matrix @ np.concatenate([replicas, on, (self.members @ on > 0).astype(float)])
-        outside = np.maximum(0.0, np.maximum(self.lower - values, values - self.upper))
-        violated = np.zeros(self.penalty.size)
-        np.maximum.at(violated, self.group, outside)
-        return violated
+        outside = np.maximum(0.0, np.maximum((self.lower - values.T), (values.T - self.upper)))
+        violated = np.zeros((self.penalty.size, *values.shape[1:]))
+        np.maximum.at(violated, self.group, outside.T)
+        return violated.T
 
     def price(self, counts: Any) -> float:
         """Σ over rules with a penalty of penalty × violation."""

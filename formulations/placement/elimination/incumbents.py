@@ -10,7 +10,7 @@ from edrp.core.arrays import Ints, Ints32
 from edrp.core.tolerances import TIE_MOVE
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.tree import BestConfigurations
-from edrp.placement.counts_objective import counts_objective, scaled_metric
+from edrp.placement.counted_values import counts_objective, scaled_metric
 from edrp.placement.scales import max_objective
 
 

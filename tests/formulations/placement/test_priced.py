@@ -13,7 +13,7 @@ from edrp.formulations.placement.formulation import PLACEMENT_BUILDERS
 from edrp.formulations.placement.priced import eliminable, solve_priced
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, multisets, replica_counts
-from edrp.placement.counts_objective import counts_objective
+from edrp.placement.counted_values import counts_objective
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.scales import max_objective
 

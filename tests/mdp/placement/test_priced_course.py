@@ -15,10 +15,9 @@ from edrp.formulations.placement.priced import PricedAnswer, solve_priced, solve
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import IntervalBounds, averaged
-from edrp.mdp.placement.period_values import PeriodValues
 from edrp.mdp.placement.pool import DeploymentPool
 from edrp.mdp.placement.relaxation import Origin, relax_over_pool
-from edrp.placement.counts_objective import counts_objective
+from edrp.placement.counted_values import PeriodValues, counts_objective
 from edrp.placement.sequence import EdrpSequence
 from edrp.placement.sequence_arrays import compile_sequence
 
