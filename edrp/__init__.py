@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
     from edrp.placement.changes import ChangePrices
     from edrp.placement.deployment import Action, Deployment
-    from edrp.placement.edrp import EdrpProblem, Limits, Weights
+    from edrp.placement.edrp import EdrpProblem
     from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
     from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+    from edrp.placement.metric_values import Limits, Weights
     from edrp.placement.metrics.own import MetricModel, register_metric
     from edrp.placement.network import Link, LinkClass, Network, Node, Store
     from edrp.placement.pareto import ParetoFront, pareto_front
@@ -108,7 +109,8 @@ _NAMES = {
     "edrp.placement.application": "Application InstancedOperator Operator Stream Topology",
     "edrp.placement.changes": "ChangePrices",
     "edrp.placement.deployment": "Action Deployment",
-    "edrp.placement.edrp": "EdrpProblem Limits Weights",
+    "edrp.placement.edrp": "EdrpProblem",
+    "edrp.placement.metric_values": "Limits Weights",
     "edrp.placement.latency": "CapacityCurveLatency Mm1Latency PolynomialLatency TableLatency",
     "edrp.placement.latency_aware": "LatencyAwareProblem ScoreWeights",
     "edrp.placement.metrics.own": "MetricModel register_metric",

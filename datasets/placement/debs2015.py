@@ -9,8 +9,9 @@ from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.topologies import ansnet
 from edrp.placement.application import Application
 from edrp.placement.deployment import DeploymentLike
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import LatencyModel, Mm1Latency
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.network import Network
 
 RANK_UPDATES = 21.3

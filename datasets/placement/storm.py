@@ -16,8 +16,9 @@ from edrp.core.arrays import Floats
 from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.placement.debs2015 import RANK_UPDATES, application
 from edrp.placement.deployment import DeploymentLike
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import LatencyModel, PolynomialLatency
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.network import Network
 
 STORM_NODES = 5

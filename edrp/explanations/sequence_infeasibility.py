@@ -9,7 +9,8 @@ from edrp.core.clash_search import WHOLE
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.solve import solve
-from edrp.placement.edrp import EdrpProblem, Limits
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Limits
 from edrp.placement.policy import EdrpPolicyProblem
 from edrp.placement.sequence import EdrpSequence, Period
 

@@ -15,7 +15,7 @@ from edrp.core.tolerances import MIN_SPARE_CAPACITY
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
 from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics import package_metrics
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.rules.arrays import RuleArrays, record_rules
@@ -41,7 +41,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     rates = terms.stream_rate or [application.rate(s.source, s.target) for s in application.streams]
     store = network.store
     contention = contention_arrays(application, operators, nodes, load)
-    metrics = (*EDRP_METRICS, *contention.metrics)
+    metrics = package_metrics(contention.resources)
     current = None if problem.current is None else count_replicas(problem.current, order, names)
     candidate, rules = _ruled(problem, _candidates(operators, names), order, names, current)
     return Compiled(

@@ -15,7 +15,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics import EDRP_METRICS, contention_metrics
+from edrp.placement.metrics import package_metrics
 from edrp.placement.reconfiguration import downtimes
 
 CELL_WORK = 4e-9
@@ -149,7 +149,7 @@ class PeriodValues:
 
 def _metric(compiled: Compiled, name: str) -> Any:
     """A metric of EDRP, or of the shared resources of a problem."""
-    return EDRP_METRICS.get(name) or contention_metrics(compiled.contention.resources)[name]
+    return package_metrics(compiled.contention.resources)[name]
 
 
 def counts_objective(compiled: Compiled, counts: Ints) -> float:

@@ -6,111 +6,25 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field
 
-from edrp.core.document import Document, Faults, Name, NonNegative, Positive, unit
+from edrp.core.document import Faults, NonNegative, unit
 from edrp.core.errors import numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
-from edrp.core.tolerances import UNIT_SUM_SLACK
+from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM
 from edrp.placement.application import Application
-from edrp.placement.ceilings import ceiling
+from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
-from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
+from edrp.placement.metric_values import Limits, Weights
+from edrp.placement.metrics import EDRP_METRICS, Metric, package_metrics
 from edrp.placement.metrics.own import MetricRows, check_metrics, metric_rows, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
-from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed, sum_needed
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class MetricValues(Document):
-    """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`)."""
-
-    model_config = ConfigDict(extra="allow")
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """Values of registered metrics."""
-        return dict(self.__pydantic_extra__ or {})
-
-    def of(self, metric: str) -> Any:
-        """Value of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
-        name, _, resource = metric.partition(".")
-        return getattr(self, name).get(resource) if resource else getattr(self, name, None)
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a validated copy with some values changed."""
-        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **self.own, **changes})
-
-    @model_validator(mode="after")
-    def _check_names(self) -> Self:
-        faults, known = Faults(type(self).__name__), registered_metrics()
-        for name in self.own:
-            if name not in known:
-                need = "or metric that a package (entry point edrp.metrics) or edrp.register_metric has registered"
-                faults.add_unknown((name,), name, f"field {need}", [*type(self).model_fields, *known])
-        faults.raise_if_any()
-        return self
-
-
-class Weights(MetricValues):
-    """Weight of each metric in the objective (EDRP, eq. 12); they sum to 1."""
-
-    __pydantic_extra__: dict[str, Share]
-
-    response_time: Share = Field(0.0, description="w_r", **unit("1"))
-    cost: Share = Field(0.0, description="w_c", **unit("1"))
-    downtime: Share = Field(0.0, description="w_d", **unit("1"))
-    network_usage: Share = Field(0.0, description="of the tuples in flight", **unit("1"))
-    availability: Share = Field(0.0, description="of −ln(availability)", **unit("1"))
-    peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
-    peak_loads: dict[Name, Share] = Field({}, description="the same of single shared resources, by name", **unit("1"))
-
-    @classmethod
-    def of_metrics(cls, weights: Mapping[str, float]) -> Self:
-        """Weights by metric, such as "cost" or "peak_loads.cpu"."""
-        plain = {name: weight for name, weight in weights.items() if not name.startswith(f"{PEAK_LOADS}.")}
-        peaks = {name.partition(".")[2]: weight for name, weight in weights.items() if name not in plain}
-        return cls(**plain, peak_loads=peaks)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        single = (value for name, value in self if name != PEAK_LOADS)
-        total = sum(single) + sum(self.peak_loads.values())
-        if abs(total - 1.0) > UNIT_SUM_SLACK:
-            faults = Faults("weights")
-            faults.add((), total, sum_needed(total, "Weights"))
-            faults.raise_if_any()
-        return self
-
-
-class Limits(MetricValues):
-    """Worst acceptable value of each metric (EDRP, eqs. 15–17); it also normalises the metric's term (eq. 12)."""
-
-    __pydantic_extra__: dict[str, Positive | None]
-
-    response_time: Positive | None = Field(None, description="R_max", **unit("s"))
-    cost: Positive | None = Field(None, description="C_max", **unit("money/h"))
-    downtime: Positive | None = Field(None, description="T_D,max", **unit("s"))
-    network_usage: Positive | None = Field(None, description="maximum tuples in flight", **unit("tuples"))
-    availability: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="minimum availability", **unit("1"))
-    peak_load: Positive | None = Field(
-        None, description="maximum share of any node's capacity of any shared resource", **unit("1")
-    )
-    peak_loads: dict[Name, Positive] = Field({}, description="the same of single shared resources, by name", **unit("1"))
-
-    def with_limit(self, metric: str, limit: float | None) -> Self:
-        """The same with another limit, or none, on the metric of that name."""
-        name, _, resource = metric.partition(".")
-        if not resource:
-            return self.replace(**{name: limit})
-        others = {key: value for key, value in self.peak_loads.items() if key != resource}
-        return self.replace(peak_loads=others if limit is None else {**others, resource: limit})
+from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed
 
 
 class EdrpProblem(PlacementProblem):
@@ -176,8 +90,8 @@ class EdrpProblem(PlacementProblem):
     def metrics(self) -> Mapping[str, Metric]:
         """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names."""
         named = dict.fromkeys([*self.weights.own, *self.limits.own, *(priority.metric for priority in self.priorities)])
-        own = {name: metric for name in named if (metric := registered_metrics().get(name))}
-        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application)), **own}
+        own: dict[str, Metric] = {name: metric for name in named if (metric := registered_metrics().get(name))}
+        return {**package_metrics(shared_resources(self.application)), **own}
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -214,8 +128,8 @@ class EdrpProblem(PlacementProblem):
         return len(self.priorities) + has_weighted_stage(self) if self.priorities else 0
 
     def ceiling(self, metric: str) -> float:
-        """A value of a metric, on its scale, that no feasible deployment reaches."""
-        return ceiling(self, metric)
+        """A value of a metric of the package, on its scale, that no feasible deployment reaches."""
+        return (1 + REACHED_LIMIT_ROOM) * package_metrics(())[metric].ceiling(compile_problem(self)) + MIN_STAGE_LIMIT
 
     def stage(self, done: Sequence[StageOutcome], decision: Deployment | None) -> Stage:
         """The stage that follows those that are done (`edrp.core.stages`)."""
@@ -238,10 +152,7 @@ class EdrpSolution(Solution):
     """The answer of a method to a problem of kind `edrp`."""
 
     metric_units: ClassVar[Mapping[str, str]] = {
-        "response_time": "s",
-        "downtime": "s",
-        "cost": "money/h",
-        "network_usage": "tuples",
+        name: metric.unit for name, metric in EDRP_METRICS.items() if metric.unit != "1"
     }
 
     kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")

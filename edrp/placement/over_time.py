@@ -15,7 +15,8 @@ from edrp.core.problem import Problem
 from edrp.placement.application import Application, Operator
 from edrp.placement.changes import Change, ChangePrices, change_between
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
 

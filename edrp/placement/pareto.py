@@ -8,7 +8,8 @@ from typing import Any
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.solve import solve
 from edrp.core.tolerances import FRONT_STEP, ZERO_METRIC
-from edrp.placement.edrp import EdrpProblem, EdrpSolution, Weights
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
+from edrp.placement.metric_values import Weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class StreamPlacement(Problem):
     def parts(self) -> Mapping[str, str]:
         """What methods have to know: metrics with a weight, a limit or a priority by their part, and rules."""
         named = self.counted_metrics | {priority.metric for priority in getattr(self, "priorities", ())}
-        return {self.metrics[name].part_in(self): name for name in sorted(named, reverse=True)} | super().parts
+        return {**{self.metrics[name].part_in(self): name for name in sorted(named, reverse=True)}, **super().parts}
 
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.placement.compiled import Compiled
-from edrp.placement.reconfiguration import downtime_floor
+from edrp.placement.metrics import Cost, package_metrics
 
 
 def cost_scale(compiled: Compiled) -> float:
@@ -17,7 +17,7 @@ def cost_scale(compiled: Compiled) -> float:
     limit = compiled.limit["cost"]
     if np.isfinite(limit):
         return limit
-    return cost_ceiling(compiled) or 1.0
+    return Cost().ceiling(compiled) or 1.0
 
 
 def max_objective(compiled: Compiled) -> float:
@@ -26,53 +26,10 @@ def max_objective(compiled: Compiled) -> float:
     Limits where there are any, else the longest delays, the slowest replicas, the highest costs and all nodes. 1 for problems of
     kind `edrp`, whose weighted metrics are at most their limits, besides peak loads, which need none.
     """
-    bound = {
-        "response_time": lambda: len(compiled.operators) * compiled.links.longest_delay + _slowest_replicas(compiled),
-        "cost": lambda: cost_ceiling(compiled),
-        "downtime": lambda: _longest_change(compiled),
-        "network_usage": lambda: float(compiled.stream_rate.sum() * compiled.links.longest_delay),
-        "availability": lambda: _most_lost(compiled),
-    }
-    peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas).tolist()
-    peak = dict(zip(compiled.contention.metrics, (max(peaks, default=0.0), *peaks), strict=False))
     penalties = compiled.rules.price_ceiling(compiled.max_replicas)
-    return (
-        penalties
-        + _price_ceiling(compiled)
-        + sum(
-            weight
-            * (compiled.limit[name] if np.isfinite(compiled.limit[name]) else peak[name] if name in peak else bound[name]())
-            for name, weight in compiled.weight.items()
-            if weight
-        )
-    )
-
-
-def cost_ceiling(compiled: Compiled) -> float:
-    """Money/h that no deployment exceeds."""
-    replicas = float(compiled.replica_cost @ compiled.max_replicas)
-    return replicas + float(compiled.stream_rate.sum() * compiled.links.highest_cost)
-
-
-def _slowest_replicas(compiled: Compiled) -> float:
-    """Seconds of the slowest stable replicas of all operators in a row."""
-    stable = np.where(np.isfinite(compiled.latency), compiled.latency, 0.0)
-    return float(stable.max(axis=1).sum() / compiled.speedup.min())
-
-
-def _longest_change(compiled: Compiled) -> float:
-    """Seconds that no change takes: all code and all state of an operator up and down the slowest way, and its start."""
-    state = compiled.state_size.max()
-    size = compiled.code_size.sum() + 2 * state
-    transfers = 6 * compiled.store_delay.max() + size / compiled.store_bandwidth.min()
-    spawn = compiled.spawn_time.max() * compiled.max_replicas.max()
-    return float(compiled.synchronisation_time + transfers + spawn + downtime_floor(compiled))
-
-
-def _most_lost(compiled: Compiled) -> float:
-    """−ln of the availability if all nodes and links are used."""
-    on_links = -float(np.log(compiled.link_availability).sum()) if compiled.links.lossy else 0.0
-    return float(compiled.node_loss.sum()) + on_links
+    limits, metrics = compiled.limit, package_metrics(compiled.contention.resources)
+    bounds = {name: limits[name] if np.isfinite(limits[name]) else metrics[name].ceiling(compiled) for name in metrics}
+    return penalties + _price_ceiling(compiled) + sum(weight * bounds[name] for name, weight in compiled.weight.items() if weight)
 
 
 def _price_ceiling(compiled: Compiled) -> float:

@@ -21,6 +21,7 @@ from edrp.formulations.placement.compact_columns import CompactColumns, PairSums
 from edrp.formulations.placement.compact_rows import Loads, add_downtime_rows, add_path_rows, add_response_rows
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
+from edrp.placement.metrics import NetworkUsage
 
 BYTES_PER_COLUMN = 3000
 """Memory that a column and its coefficients take, most of it in the solver (measured with HiGHS)."""
@@ -63,7 +64,7 @@ def estimated_columns(compiled: Compiled) -> float:
 
     i, j = compiled.stream_source, compiled.stream_target
     pairs = nodes[i] * nodes[j]
-    if counts("network_usage") or (counts("cost") and compiled.links.priced):
+    if counts(NetworkUsage.name) or (counts("cost") and compiled.links.priced):
         shares = np.array([_distinct_shares(*replicas) for replicas in ranges])
         return float(nodes @ patterns + pairs @ np.minimum(shares[i], shares[j]))
     return float(nodes @ patterns + (pairs.sum() if counts("response_time") else 0.0))

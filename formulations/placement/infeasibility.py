@@ -17,9 +17,9 @@ from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
 from edrp.placement.application import Operator, OperatorBase
-from edrp.placement.ceilings import cost_ceiling
-from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
+from edrp.placement.metric_values import Weights
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
@@ -157,13 +157,12 @@ def feasibility_problem(problem: PlacementProblem) -> PlacementProblem:
         problem = problem.replace(rules=tuple(rule for rule in problem.rules if rule.hard))
     if not isinstance(problem, EdrpProblem):
         return problem
-    return problem.replace(
-        priorities=(), weights=Weights(cost=1.0), limits=problem.limits.replace(cost=problem.limits.cost or cost_ceiling(problem))
-    )
+    limits = problem.limits.replace(cost=problem.limits.cost or problem.ceiling("cost"))
+    return problem.replace(priorities=(), weights=Weights(cost=1.0), limits=limits)
 
 
 def _for_metric(problem: EdrpProblem, metric: str) -> EdrpProblem:
-    limited = problem if problem.limits.of(metric) is not None else _limited(problem, metric, cost_ceiling(problem))
+    limited = problem if problem.limits.of(metric) is not None else _limited(problem, metric, problem.ceiling("cost"))
     return limited.replace(weights=Weights.of_metrics({metric: 1.0}))
 
 
@@ -232,7 +231,7 @@ def _rule(rule: Rule) -> Demand:
 def _limit(problem: EdrpProblem, name: str) -> Demand:
     title = f"limits.{name}"
     text = f"{title}: {problem.limits.of(name):.6g} {problem.metrics[name].unit}".removesuffix(" 1")
-    return Demand(title, text, lambda problem: _limited(problem, name, cost_ceiling(problem) if name == "cost" else None), name)
+    return Demand(title, text, lambda problem: _limited(problem, name, problem.ceiling("cost") if name == "cost" else None), name)
 
 
 def _limited(problem: EdrpProblem, name: str, limit: float | None) -> EdrpProblem:

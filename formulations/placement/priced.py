@@ -25,6 +25,7 @@ from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.counted_values import counts_objective
+from edrp.placement.metrics import NetworkUsage
 
 ELIMINATION_SHARE, ELIMINATION_WORK = 0.5, 30.0
 """Share of the work that elimination has before the program takes over, and units of work that it has at most."""
@@ -141,7 +142,7 @@ def solve_under_loads(
 def eliminable(compiled: Compiled) -> bool:
     """Whether `eliminate` models all of a problem: no availability, no peak loads, no cycles, not too many configurations."""
     counted = [metric for metric in (*compiled.weight, "supervisors") if compiled.counts_metric(metric)]
-    known = {"response_time", "cost", "downtime", "network_usage"}.issuperset(counted)
+    known = {"response_time", "cost", "downtime", NetworkUsage.name}.issuperset(counted)
     sizes = zip(compiled.candidate.sum(axis=1).tolist(), compiled.max_replicas.tolist(), strict=True)
     few = all(count_configurations(nodes, replicas) <= MAX_CONFIGURATIONS for nodes, replicas in sizes)
     return known and few and bool(compiled.forward.all())

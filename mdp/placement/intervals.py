@@ -7,7 +7,7 @@ sum to one of the whole, since multipliers telescope; only intervals on a shorte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 

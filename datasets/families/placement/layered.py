@@ -8,7 +8,8 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.datasets.placement import edrp_parameters
 from edrp.placement.application import Application
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.network import Network
 
 

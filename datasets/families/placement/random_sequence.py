@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.placement.edrp import Limits, Weights
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.sequence import EdrpSequence
 
 LOADS = (0.3, 1.15)

@@ -155,7 +155,7 @@ class RescaleProblem(StreamPlacement):
     @property
     def parts(self) -> Mapping[str, str]:
         """Metrics, rules and scenarios."""
-        return super().parts | ({SCENARIOS: SCENARIOS} if self.scenarios else {})
+        return {**super().parts, **({SCENARIOS: SCENARIOS} if self.scenarios else {})}
 
     def _check_kind(self, faults: Faults) -> None:
         note_scenario_faults(self.scenarios, faults)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from edrp.placement.metrics.availability import Availability
-from edrp.placement.metrics.base import Expressions, Metric
+from edrp.placement.metrics.base import EdrpMetric, Expressions, Metric
 from edrp.placement.metrics.cost import Cost, NetworkUsage
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.metrics.path_latency import PathLatency
@@ -11,16 +11,21 @@ from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.metrics.separation import Colocation, Events, Supervisors
 
-EDRP_METRICS: dict[str, Metric] = {
+EDRP_METRICS: dict[str, EdrpMetric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())
 }
 """Metrics of problems of kind `edrp` by the name under which weights and limits refer to them."""
 
 
-def contention_metrics(resources: Iterable[str]) -> dict[str, Metric]:
+def contention_metrics(resources: Iterable[str]) -> dict[str, EdrpMetric]:
     """Metrics of problems of kind `edrp` whose operators or streams use these shared resources, by name; none without."""
     peaks = [PeakLoad(resource) for resource in resources]
     return {metric.name: metric for metric in ((PeakLoad(), *peaks) if peaks else ())}
+
+
+def package_metrics(resources: Iterable[str]) -> dict[str, EdrpMetric]:
+    """Metrics of this package that problems of kind `edrp` with these shared resources have, by name."""
+    return {**EDRP_METRICS, **contention_metrics(resources)}
 
 
 LATENCY_AWARE_METRICS: dict[str, Metric] = {
@@ -44,4 +49,5 @@ __all__ = [
     "ResponseTime",
     "Supervisors",
     "contention_metrics",
+    "package_metrics",
 ]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import IN_USE, Counted, Expressions, MeasuredProblem, PlainMetric
+
+MAX_LOSS = 600.0
+"""Largest −ln of an availability that counts: exp(−600) is the smallest limit that is still a number."""
 
 
 class Availability(PlainMetric):
@@ -21,6 +26,8 @@ class Availability(PlainMetric):
 
     name = "availability"
     unit = "1"
+    weight_text, limit_text = "of −ln(availability)", "minimum availability"
+    limit_type: Any = Annotated[float, Field(gt=0, lt=1)]
     part = IN_USE
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
@@ -65,6 +72,11 @@ class Availability(PlainMetric):
             lost = -np.log(np.where(first.link_availability > 0, first.link_availability, 1.0))
             loss = loss + (used * lost).sum(axis=(1, 2))
         return np.repeat(loss[:, None], len(deployments.periods), axis=1)
+
+    def ceiling(self, compiled: Any) -> float:
+        """−ln of the availability if all nodes and links are used."""
+        on_links = -float(np.log(compiled.link_availability).sum()) if compiled.links.lossy else 0.0
+        return min(MAX_LOSS, float(compiled.node_loss.sum()) + on_links)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """No node and no link ever fails."""

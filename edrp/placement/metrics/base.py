@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.document import Positive
 from edrp.core.problem import RULES
 from edrp.core.program import Linear, Program
 from edrp.placement.application import StreamGraph
@@ -153,6 +154,25 @@ class Metric(Protocol):
         """
 
 
+class EdrpMetric(Metric, Protocol):
+    """A metric of this package for problems of kind `edrp`.
+
+    Attributes
+    ----------
+    weight_text, limit_text, limit_type : descriptions of its fields in weights and limits, and what limits may be.
+    """
+
+    weight_text: str
+    limit_text: str
+    limit_type: Any
+
+    def over_counts(self, deployments: Counted) -> Floats:
+        """The scaled value of many deployments, shape (deployments, periods)."""
+
+    def ceiling(self, compiled: Any) -> float:
+        """A scaled value that no deployment exceeds, from the arrays of a problem."""
+
+
 def carries_nothing(problem: MeasuredProblem) -> bool:
     """Whether no stream carries tuples from one node to another, whatever the deployment."""
     application = problem.application
@@ -182,6 +202,9 @@ class PlainMetric:
     """A metric that enters the weighted sum as it is and is limited from above; `part` is what methods have to know."""
 
     part: str
+    weight_text: str = ""
+    limit_text: str = ""
+    limit_type: Any = Positive
 
     def part_in(self, problem: Any) -> str:
         """What methods have to know of the metric in a problem."""

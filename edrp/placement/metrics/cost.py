@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Cost(PlainMetric):
 
     name = "cost"
     unit = "money/h"
+    weight_text, limit_text = "w_c", "C_max"
     part = TRAFFIC
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
@@ -54,7 +56,12 @@ class Cost(PlainMetric):
     def over_counts(self, deployments: Counted) -> Floats:
         """EDRP, eq. 8, shape (deployments, periods)."""
         first = deployments.first
-        return deployments.sent(first.link_cost) + (deployments.total @ first.replica_cost)[:, None]
+        return np.asarray(deployments.sent(first.link_cost) + (deployments.total @ first.replica_cost)[:, None])
+
+    def ceiling(self, compiled: Any) -> float:
+        """All replicas, and all tuples over the most expensive link."""
+        replicas = float(compiled.replica_cost @ compiled.max_replicas)
+        return replicas + float(compiled.stream_rate.sum() * compiled.links.highest_cost)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Neither replicas nor traffic cost anything."""
@@ -71,6 +78,7 @@ class NetworkUsage(PlainMetric):
 
     name = "network_usage"
     unit = "tuples"
+    weight_text, limit_text = "of the tuples in flight", "maximum tuples in flight"
     part = TRAFFIC
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
@@ -92,6 +100,10 @@ class NetworkUsage(PlainMetric):
     def over_counts(self, deployments: Counted) -> Floats:
         """The same sum, shape (deployments, periods)."""
         return deployments.sent(deployments.delay)
+
+    def ceiling(self, compiled: Any) -> float:
+        """All tuples over the slowest link."""
+        return float(compiled.stream_rate.sum() * compiled.links.longest_delay)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Nothing is ever on the way."""

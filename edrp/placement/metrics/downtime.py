@@ -54,6 +54,7 @@ class Downtime(PlainMetric):
 
     name = "downtime"
     unit = "s"
+    weight_text, limit_text = "w_d", "T_D,max"
     part = DOWNTIME
 
     def evaluate(self, problem: Reconfiguration, deployment: Deployment) -> float:
@@ -85,6 +86,14 @@ class Downtime(PlainMetric):
     def over_counts(self, deployments: Counted) -> Floats:
         """EDRP, eq. 10, shape (deployments, periods)."""
         return np.repeat(deployments.downtimes[:, None], len(deployments.periods), axis=1)
+
+    def ceiling(self, compiled: Any) -> float:
+        """All code and all state of the largest operator up and down the slowest way, and every replica started one by one."""
+        state = 2 * float(compiled.state_size.max())
+        transfers = 6 * compiled.store_delay.max() + (compiled.code_size.sum() + state) / compiled.store_bandwidth.min()
+        before = 0 if compiled.current is None else int(compiled.current.sum(axis=1).max())
+        spawn = 2 * max(before, int(compiled.max_replicas.max())) * compiled.spawn_time.max()
+        return float(compiled.synchronisation_time + transfers + state / compiled.local_bandwidth + spawn)
 
     def zero_because(self, problem: Any) -> str:
         """Nothing is reconfigured, or all of it takes no time."""

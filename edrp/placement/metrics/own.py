@@ -173,7 +173,7 @@ class OwnMetric(PlainMetric):
         matrix = expression.matrix.tocoo()
         row, column = matrix.coords
         flat = expression.constant.ravel()
-        far = column >= FAR
+        far, timed, flowing = column >= FAR, (column >= FAR) & (column < FAR + 2), column >= FAR + 2
         if (matrix.data[far] < 0).any():
             raise ValueError(
                 "`linearise` gives a flow, response_time or downtime a coefficient below 0; "
@@ -186,14 +186,11 @@ class OwnMetric(PlainMetric):
                 "`linearise` is below 0 whatever the deployment; metrics are minimised and at least 0, so that what is to be "
                 "large is taken from the most that there can be, such as `most - model.replicas.sum()`"
             )
-        times, flows = np.zeros((flat.size, 2)), None
-        timed, flowing = far & (column < FAR + 2), column >= FAR + 2
+        times, flows = np.zeros((flat.size, 2)), np.zeros((flat.size, math.prod(model._flow_shape) if flowing.any() else 0))
         np.add.at(times, (row[timed], column[timed] - FAR), matrix.data[timed])
-        if flowing.any():
-            flows = np.zeros((flat.size, math.prod(model._flow_shape)))
-            np.add.at(flows, (row[flowing], column[flowing] - FAR - 2), matrix.data[flowing])
-            flows = flows.reshape(flat.size, *model._flow_shape)
-        return WrittenMetric(Expression(counted, flat), model, flows, times)
+        np.add.at(flows, (row[flowing], column[flowing] - FAR - 2), matrix.data[flowing])
+        shaped = flows.reshape(flat.size, *model._flow_shape) if flowing.any() else None
+        return WrittenMetric(Expression(counted, flat), model, shaped, times)
 
     def linearise(self, expressions: Expressions) -> Linear:
         """The same over the columns of a program."""
@@ -243,7 +240,7 @@ class MetricRows:
     @property
     def name(self) -> str:
         """Name of the metric."""
-        return self.metric.name
+        return str(self.metric.name)
 
     @property
     def block(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,11 @@ class PeakLoad(PlainMetric):
                 shares = np.divide(demands, contention.capacity, out=np.zeros_like(demands), where=demands > 0)
                 peaks[row, number] = shares[:, single].max()
         return peaks
+
+    def ceiling(self, compiled: Any) -> float:
+        """All replicas and streams on the node that has least."""
+        peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas)
+        return float(peaks.max() if self.resource is None else peaks[compiled.contention.resources.index(self.resource)])
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Nothing that uses the resource has any load."""

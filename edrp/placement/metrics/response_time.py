@@ -18,6 +18,7 @@ class ResponseTime(PathMetric):
 
     name = "response_time"
     unit = "s"
+    weight_text, limit_text = "w_r", "R_max"
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """EDRP, eq. 5, by longest path over the operators in topological order."""
@@ -28,7 +29,7 @@ class ResponseTime(PathMetric):
         return expressions.response_time()
 
     def over_counts(self, deployments: Counted) -> Floats:
-        """The slowest path (EDRP, eqs. 5–7), or with `instance_paths` the slowest through replicas, shape (deployments, periods)."""
+        """The slowest path (EDRP, eqs. 5–7), with `instance_paths` that through replicas, shape (deployments, periods)."""
         first, on = deployments.first, deployments.counts > 0
         latest, finish = np.zeros(deployments.latency.shape[:2]), list[Any]()  # by operator, and through replicas also by node
         for i in range(on.shape[1]):
@@ -53,6 +54,12 @@ class ResponseTime(PathMetric):
             finish.append(ready + latency)
             latest = np.maximum(latest, finish[i])
         return latest
+
+    def ceiling(self, compiled: Any) -> float:
+        """The slowest stable replicas of all operators in a row, with the longest delay between each two."""
+        stable = np.where(np.isfinite(compiled.latency), compiled.latency, 0.0)
+        slowest = stable.max(axis=1).sum() / compiled.speedup.min()
+        return float(slowest + len(compiled.operators) * compiled.links.longest_delay)
 
     def zero_because(self, problem: MeasuredProblem) -> str:
         """Neither operators nor streams take any time."""

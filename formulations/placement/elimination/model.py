@@ -26,6 +26,7 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.tolerances import TIE_COST, TIE_NODE
 from edrp.formulations.placement.elimination.rules import OrderedRules
 from edrp.placement.compiled import NO_NODE, Compiled, change_by_blocks
+from edrp.placement.metrics import NetworkUsage
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale
 
@@ -190,8 +191,8 @@ def build_model(compiled: Compiled) -> EliminationModel:
         response=compiled.weight["response_time"],
         cost=compiled.weight["cost"] + TIE_COST / cost_scale(compiled),
         downtime=compiled.weight["downtime"],
-        usage=compiled.weight["network_usage"],
-        limits=np.array([limit[name] for name in ("response_time", "cost", "downtime", "network_usage")]),
+        usage=compiled.weight[NetworkUsage.name],
+        limits=np.array([limit[name] for name in ("response_time", "cost", "downtime", NetworkUsage.name)]),
         downtime_least=least_downtime(compiled),
         replica_prices=compiled.replica_prices,
     )

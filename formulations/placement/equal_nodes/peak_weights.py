@@ -22,7 +22,8 @@ from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Weights
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.scales import cost_scale
 

@@ -18,11 +18,12 @@ from edrp.core.kernels import kernel
 from edrp.core.tolerances import LIMIT_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
+from edrp.placement.metrics import NetworkUsage
 
 MAX_TOGETHER = 40_000
 """Pairs of numbers of replicas beyond which all of them may share nodes."""
 
-COST, AVAILABILITY, USAGE = "cost", "availability", "network_usage"
+COST, AVAILABILITY, USAGE = "cost", "availability", NetworkUsage.name
 
 
 @dataclass(frozen=True)

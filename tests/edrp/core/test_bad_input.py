@@ -13,7 +13,7 @@ import edrp
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.instances import load, loads
 from edrp.engines.goals import Goals
-from edrp.placement.edrp import Limits, Weights
+from edrp.placement.metric_values import Limits, Weights
 
 
 def operator(document: dict[str, Any], index: int = 1) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from contention import random_contention
 import edrp
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
-from edrp.placement.ceilings import ceiling
 from edrp.placement.metrics import EDRP_METRICS
 
 
@@ -142,7 +141,7 @@ def test_no_deployment_reaches_a_ceiling(seed):
     problem = random_contention(seed)
     listed = feasible_deployments(problem)
     for name, metric in EDRP_METRICS.items():
-        assert all(metric.scaled(each.evaluation.metrics[name]) < ceiling(problem, name) for each in listed), name
+        assert all(metric.scaled(each.evaluation.metrics[name]) < problem.ceiling(name) for each in listed), name
 
 
 def test_documents_and_solutions_survive_a_file(tmp_path, run):

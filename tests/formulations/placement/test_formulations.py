@@ -20,7 +20,8 @@ from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
 

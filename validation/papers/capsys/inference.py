@@ -10,7 +10,8 @@ from typing import Any
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.placement.capsys import MeasuredPlan
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Weights
 from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.throughput import predict_throughput
 from edrp.validation.papers.capsys.queries import timed

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from edrp.datasets import ansnet, debs2015_storm, ramp, storm_cluster
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Weights
 from edrp.placement.network import Network
 from edrp.validation.simulation.placement.replay import Replay, ReplayStep, Solver, StepProgress, place_first, replay, solver
 

@@ -11,7 +11,7 @@ from joblib import Parallel, cpu_count, delayed
 from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 
-from edrp.placement.edrp import Weights
+from edrp.placement.metric_values import Weights
 from edrp.report.progress import counting_several
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS
 from edrp.validation.simulation.placement.replay import Replay, StepProgress

@@ -20,7 +20,8 @@ from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.traces.source_rates import RealDay, real_day
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Weights
 from edrp.placement.network import Network
 from edrp.report.console import draw
 from edrp.report.progress import working

@@ -1,0 +1,113 @@
+"""Weights and limits by metric: those of this package as fields, those of your own under their registered names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, create_model, model_validator
+
+from edrp.core.document import Document, Faults, Name, Positive, unit
+from edrp.core.tolerances import UNIT_SUM_SLACK
+from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics.own import registered_metrics
+from edrp.placement.metrics.peak_load import PEAK_LOADS
+from edrp.placement.problem import sum_needed
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class MetricValues(Document):
+    """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **values: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Values of registered metrics."""
+        return dict(self.__pydantic_extra__ or {})
+
+    def of(self, metric: str) -> Any:
+        """Value of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
+        name, _, resource = metric.partition(".")
+        return getattr(self, name).get(resource) if resource else getattr(self, name, None)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a validated copy with some values changed."""
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **self.own, **changes})
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        faults, known = Faults(type(self).__name__), registered_metrics()
+        for name in self.own:
+            if name not in known:
+                what = "metric; one of your own is registered by its package (entry point edrp.metrics) or edrp.register_metric"
+                faults.add_unknown((name,), name, what, [*type(self).model_fields, *known])
+        faults.raise_if_any()
+        return self
+
+
+_WEIGHTS: Any = create_model(
+    "Weights",
+    __base__=MetricValues,
+    **{name: (Share, Field(0.0, description=metric.weight_text, **unit("1"))) for name, metric in EDRP_METRICS.items()},  # type: ignore[call-overload]
+)
+_LIMITS: Any = create_model(
+    "Limits",
+    __base__=MetricValues,
+    **{  # type: ignore[call-overload]
+        name: (metric.limit_type | None, Field(None, description=metric.limit_text, **unit(metric.unit)))
+        for name, metric in EDRP_METRICS.items()
+    },
+)
+
+
+class Weights(_WEIGHTS):  # type: ignore[misc]
+    """Weight of each metric in the objective (EDRP, eq. 12); they sum to 1."""
+
+    __pydantic_extra__: dict[str, Share]
+
+    peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
+    peak_loads: dict[Name, Share] = Field({}, description="the same of single shared resources, by name", **unit("1"))
+
+    @classmethod
+    def of_metrics(cls, weights: Mapping[str, float]) -> Self:
+        """Weights by metric, such as "cost" or "peak_loads.cpu"."""
+        plain = {name: weight for name, weight in weights.items() if not name.startswith(f"{PEAK_LOADS}.")}
+        peaks = {name.partition(".")[2]: weight for name, weight in weights.items() if name not in plain}
+        return cls(**plain, peak_loads=peaks)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        single = (value for name, value in self if name != PEAK_LOADS)
+        total = sum(single) + sum(self.peak_loads.values())
+        if abs(total - 1.0) > UNIT_SUM_SLACK:
+            faults = Faults("weights")
+            faults.add((), total, sum_needed(total, "Weights"))
+            faults.raise_if_any()
+        return self
+
+
+class Limits(_LIMITS):  # type: ignore[misc]
+    """Worst acceptable value of each metric (EDRP, eqs. 15–17); it also normalises the metric's term (eq. 12)."""
+
+    __pydantic_extra__: dict[str, Positive | None]
+
+    peak_load: Positive | None = Field(
+        None, description="maximum share of any node's capacity of any shared resource", **unit("1")
+    )
+    peak_loads: dict[Name, Positive] = Field({}, description="the same of single shared resources, by name", **unit("1"))
+
+    def with_limit(self, metric: str, limit: float | None) -> Self:
+        """The same with another limit, or none, on the metric of that name."""
+        name, _, resource = metric.partition(".")
+        if not resource:
+            return self.replace(**{name: limit})
+        others = {key: value for key, value in self.peak_loads.items() if key != resource}
+        return self.replace(peak_loads=others if limit is None else {**others, resource: limit})
