@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.terminal import output, print_listing, say
+from edrp.cli.terminal import output, print_listing, say, table
 from edrp.core.instances import schema
 from edrp.core.kinds import SOLUTION, get_kind, kinds
 from edrp.core.methods import methods
+from edrp.core.problem import RULES
 from edrp.core.solution import installed_versions
+from edrp.report.tables import console_table
 
 if TYPE_CHECKING:
     from edrp.core.methods import Method
@@ -33,12 +35,18 @@ def print_schema(
 
 def print_methods(
     kind: Annotated[str | None, typer.Argument(help="Kind of problem; default: methods for all kinds.")] = None,
+    kind_option: Annotated[str | None, typer.Option("--kind", help="The same as the argument.")] = None,
 ) -> None:
-    """List the methods with their summaries."""
-    if kind is not None:
-        get_kind(kind)  # refuses an unknown one
+    """List the methods with their summaries, and for a kind the parts of its problems that they take."""
+    if kind := kind_option or kind:
+        problem = get_kind(kind).problem  # refuses an unknown one
         columns = ("method", "how", "summary")
         print_listing(columns, [(name, _how(method), method.summary) for name, method in methods(kind).items()])
+        parts = sorted({*problem.possible_parts, *([RULES] if "rules" in problem.model_fields else [])})
+        if parts:
+            taken = {name: ["yes" if part in method.takes else "no" for part in parts] for name, method in methods(kind).items()}
+            say(output(), "What they take; problems with other parts are refused:")
+            output().print(console_table(table(("takes", *parts), [(name, *told) for name, told in taken.items()])))
         return
     rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]
     print_listing(("method", "kinds", "how", "summary"), rows)

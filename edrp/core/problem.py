@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -217,6 +217,9 @@ class Problem(Document, ShownInNotebooks):
     decision_type: ClassVar[Any] = Any
     can_be_unbounded: ClassVar[bool] = False
     """Whether the objective of feasible decisions may have no least value; an answer that claims this of others is refused."""
+
+    possible_parts: ClassVar[Collection[str]] = ()
+    """What `parts` may name; of kinds with rules, rules anyway."""
 
     objective_terms: ClassVar[tuple[str, ...]] = ()
     """Metrics that add up to the objective; a name that is no metric is that of what they leave."""

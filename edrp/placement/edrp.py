@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +20,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS, Metric, package_metrics
+from edrp.placement.metrics.base import PARTS
 from edrp.placement.metrics.own import MetricRows, check_metrics, metric_rows, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
@@ -42,6 +43,8 @@ class EdrpProblem(PlacementProblem):
     >>> problem.evaluate(Deployment({"work": ["a"]})).objective
     0.2
     """
+
+    possible_parts: ClassVar[Collection[str]] = PARTS
 
     kind: Literal["edrp"] = Field("edrp", description="says what the document is")
     application: Application = Field(description="what is to be placed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,12 +10,14 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, named_resources, unit
 from edrp.core.errors import Fault
+from edrp.core.problem import RULES
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SUM_ROUNDING
 from edrp.core.wording import enumerated
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import LATENCY_AWARE_METRICS, Metric
+from edrp.placement.metrics.base import IN_USE, TIMES, TRAFFIC
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.network import Network
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
@@ -59,6 +61,8 @@ class LatencyAwareProblem(PlacementProblem):
     >>> round(evaluation.objective, 6), evaluation.metrics["colocation"]
     (2.000004, 0.5)
     """  # noqa: E501 -- one document, one line
+
+    possible_parts: ClassVar[Collection[str]] = (TIMES, TRAFFIC, IN_USE, RULES)
 
     kind: Literal["latency-aware"] = Field("latency-aware", description="says what the document is")
     application: Topology = Field(description="what is to be placed")

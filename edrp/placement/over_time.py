@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -17,6 +17,7 @@ from edrp.placement.changes import Change, ChangePrices, change_between
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metric_values import Limits, Weights
+from edrp.placement.metrics.base import PARTS
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
 
@@ -56,6 +57,7 @@ class PlacementOverTime(Problem):
     before_field, loads_field : names of the fields of the deployment before the first one that is decided, and of the loads.
     """
 
+    possible_parts: ClassVar[Collection[str]] = PARTS
     before_field: ClassVar[str]
     loads_field: ClassVar[str]
 

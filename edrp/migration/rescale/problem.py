@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, RescaleNetwork
-from edrp.migration.rescale.metrics import RESCALE_METRICS
+from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
 from edrp.migration.rescale.scenarios import NOW, LoadScenario, multiplied, note_scenario_faults
 from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
@@ -76,6 +76,8 @@ class RescaleProblem(StreamPlacement):
     """
 
     decision_type: ClassVar[Any] = KeyedDeployment
+
+    possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS
 
     kind: Literal["rescale"] = Field("rescale", description="says what the document is")
     application: KeyedApplication = Field(description="what is to be placed")

@@ -173,7 +173,8 @@ def forms_by_place(objects, definitions, place=""):
         return reduce(or_, (forms_by_place([described], definitions, here) for here, described in named.items()))
     found, fields = {}, {}
     for described in objects:
-        for name, field in described["properties"].items():
+        others = described.get("additionalProperties")  # metrics of a user's own
+        for name, field in {**described["properties"], **({"*": others} if others else {})}.items():
             below = []
             text = form(field, field.get("unit"), definitions, below)
             needed = name in described.get("required", ()) and len(objects) == 1
