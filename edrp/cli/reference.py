@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.terminal import output, print_listing, say, table
+from edrp.cli.terminal import output, print_listing, say
 from edrp.core.instances import schema
 from edrp.core.kinds import SOLUTION, get_kind, kinds
 from edrp.core.methods import methods
 from edrp.core.problem import RULES
 from edrp.core.solution import installed_versions
-from edrp.report.tables import console_table
+from edrp.core.wording import enumerated
 
 if TYPE_CHECKING:
     from edrp.core.methods import Method
@@ -44,9 +45,8 @@ def print_methods(
         print_listing(columns, [(name, _how(method), method.summary) for name, method in methods(kind).items()])
         parts = sorted({*problem.possible_parts, *([RULES] if "rules" in problem.model_fields else [])})
         if parts:
-            taken = {name: ["yes" if part in method.takes else "no" for part in parts] for name, method in methods(kind).items()}
-            say(output(), "What they take; problems with other parts are refused:")
-            output().print(console_table(table(("takes", *parts), [(name, *told) for name, told in taken.items()])))
+            say(output(), f"Parts of problems of this kind: {enumerated(parts)}. Methods refuse those that they do not take:")
+            print_listing(("method", "takes"), [(name, _taken(method, parts)) for name, method in methods(kind).items()])
         return
     rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]
     print_listing(("method", "kinds", "how", "summary"), rows)
@@ -55,6 +55,14 @@ def print_methods(
 def _how(method: Method) -> str:
     how = "proves" if method.exact else "searches"
     return f"{how}; a work limit does not stop {method.undivided}" if method.undivided else how
+
+
+def _taken(method: Method, parts: Sequence[str]) -> str:
+    """Parts of problems that a method takes; if these are most, those that it does not take."""
+    taken, others = ([part for part in parts if (part in method.takes) is takes] for takes in (True, False))
+    if len(others) < len(taken):
+        return f"all but {enumerated(others)}" if others else "all"
+    return enumerated(taken) if taken else "none"
 
 
 def _kinds(method: Method) -> str:

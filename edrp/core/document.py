@@ -83,6 +83,9 @@ def with_ranges(schema: Any, units: dict[str, str]) -> None:
         if units.get(name) in RANGES and not field.get("metadata", {}).get("narrowed"):  # seen again inside other documents
             field["schema"] = _narrowed(field["schema"], RANGES[units[name]], units[name])
             field["metadata"] = {**field.get("metadata", {}), "narrowed": True}
+    if "extras_schema" in schema and not schema.get("metadata", {}).get("narrowed"):  # numbers whose units no field knows
+        schema["extras_schema"] = _narrowed(schema["extras_schema"], RANGES["1"], "1")
+        schema["metadata"] = {**schema.get("metadata", {}), "narrowed": True}
 
 
 def _narrowed(schema: Any, magnitudes: Magnitudes, unit: str) -> Any:

@@ -190,7 +190,7 @@ def without_delays(problem: MeasuredProblem) -> str:
 
 
 TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS = "response time", "costs and traffic", "downtime", "nodes and links in use", "peak loads"
-OWN, OVER_STREAMS = "metrics of your own", "metrics of your own over streams and times"
+OWN, OVER_STREAMS = "own metrics", "own metrics over streams"
 PACKAGE_METRICS = frozenset({TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS})
 SEARCHED = PACKAGE_METRICS | {OWN, RULES}
 PARTS = SEARCHED | {OVER_STREAMS}

@@ -13,6 +13,7 @@ from rule_documents import CASES
 import edrp
 from edrp.certificates import checker
 from edrp.core.instances import schema
+from edrp.placement.metrics.own import OwnMetric, registered_metrics
 from edrp.validation.fuzzing.bases import base_documents
 from edrp.validation.fuzzing.mutations import mutated, places
 
@@ -176,7 +177,7 @@ def forms_by_place(objects, definitions, place=""):
         others = described.get("additionalProperties")  # metrics of a user's own
         for name, field in {**described["properties"], **({"*": others} if others else {})}.items():
             below = []
-            text = form(field, field.get("unit"), definitions, below)
+            text = form(field, field.get("unit", "1" if name == "*" else None), definitions, below)
             needed = name in described.get("required", ()) and len(objects) == 1
             if name == "model":
                 fields[name] = "=" + "|".join(filter(None, (fields.get(name, "")[1:-1], text[1:]))) + "!"
@@ -230,8 +231,21 @@ def odd_documents(document):
                 yield json.dumps(changed)
 
 
+class Replicas:
+    """A metric of a user's own, whose name odd documents give; the checker does not know which are registered."""
+
+    name, unit = "a", "replicas"
+
+    def evaluate(self, problem, deployment):
+        return sum(map(len, deployment.values()))
+
+    def linearise(self, model):
+        return model.replicas.sum()
+
+
 @pytest.mark.parametrize("name", READ)
-def test_what_the_package_refuses_the_checker_refuses_and_reads_what_it_reads(name, examples):
+def test_what_the_package_refuses_the_checker_refuses_and_reads_what_it_reads(name, examples, monkeypatch):
+    monkeypatch.setitem(registered_metrics(), "a", OwnMetric(Replicas()))
     outcomes = set()
     document = json.loads((examples / f"{name}.json").read_text())
     if document.pop("priorities", None):  # which certificates do not know
