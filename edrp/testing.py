@@ -1,7 +1,7 @@
-"""The contracts of methods and of rules in Python, for our own and for those of other packages.
+"""The contracts of methods, rules in Python and metrics, for our own and for those of other packages.
 
 A package that registers a method (entry point `edrp.methods`) tests it with `check_method`, one that registers a rule
-(`edrp.rules`) with `check_rule`.
+(`edrp.rules`) with `check_rule`, one that registers a metric (`edrp.metrics`) with `check_metric`.
 """
 
 import math
@@ -20,9 +20,10 @@ from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError, Veri
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
 from edrp.core.solution import Answer
-from edrp.core.solve import Seconds, checked, checked_solution
+from edrp.core.solve import Seconds, checked, checked_solution, solve
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.placement.deployment import Deployment
+from edrp.placement.metrics.own import registered_metrics
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.arrays import record_whole, row_violation
 from edrp.placement.rules.own import registered_rules
@@ -38,6 +39,9 @@ WORK_LIMITS = (2 * LOOK, 0.1)
 
 OVERTIME = 4.0
 """Units of work beyond the limit for what cannot be interrupted."""
+
+CHECK_WORK = 10.0
+"""Units of work of a proof that a metric is checked by."""
 
 CHANGING = 2
 """Problems of each kind on which the checks that need no optimum are made."""
@@ -70,6 +74,15 @@ def check_described(method: Method) -> None:
     for problems in _check_problems(method):
         taken = [method.refusal(problem) is None for problem in problems.feasible().values()]
         assert any(taken), f"{method.name} refuses every ordinary problem of {type(problems).__name__}"
+
+
+def check_takes(method: Method) -> None:
+    """It refuses problems with parts that it does not take."""
+    for problems in _check_problems(method):
+        for label, problem in problems.feasible().items():
+            others = [words for part, words in problem.parts.items() if part not in method.takes]
+            refused = not others or method.refusal(problem) is not None
+            assert refused, f"{method.name} does not refuse {label!r} for {others[0]}, which is not among what it takes"
 
 
 def check_feasible_problems(method: Method) -> None:
@@ -154,6 +167,7 @@ CHECKS: dict[str, Callable[[Method], None]] = {
     check.__name__.removeprefix("check_"): check
     for check in (
         check_described,
+        check_takes,
         check_feasible_problems,
         check_infeasible_problems,
         check_degenerate_problems,
@@ -258,6 +272,61 @@ def check_rule(rule: Any, problem: Any = None, **parameters: Any) -> None:
     which = f"all {count} deployments that were drawn; check it on a `problem` where this depends on the deployment"
     assert met, f"the rule is broken by {which}"
     assert met < count, f"the rule is met by {which}"
+
+
+def check_metric(metric: Any, problem: Any = None) -> None:
+    """Check a metric of your own: `evaluate` and `linearise` agree on random deployments, and optima of programs are bounds.
+
+    Values are at least 0, and the same when asked again, of an unchanged problem; no deployment that is drawn is better than the
+    proven optimum, which a limit scales; the metric can be sent to another process.
+
+    Parameters
+    ----------
+    metric
+        A class that is registered (`edrp.register_metric`).
+    problem
+        Of kind `edrp`; None for the check problems of the kind.
+
+    Raises
+    ------
+    AssertionError
+        Naming the deployment and both values.
+
+    Examples
+    --------
+    >>> from edrp.placement.metrics.own import register_metric
+    >>> class Replicas:
+    ...     name, unit = "replicas", "1"
+    ...     def evaluate(self, problem, deployment):
+    ...         return sum(len(nodes) for nodes in deployment.values())
+    ...     def linearise(self, model):
+    ...         return model.replicas.sum()
+    >>> register_metric(Replicas, replace=True)
+    >>> check_metric(Replicas)
+    """
+    name = metric.name
+    assert name in registered_metrics(), f"{name!r} is not registered; call edrp.register_metric({metric.__name__}) first"
+    assert cloudpickle.loads(cloudpickle.dumps(metric)) is not None
+    own, values = registered_metrics()[name], set[float]()
+    check_problems = get_kind("edrp").check_problems
+    for given in list(check_problems().feasible().values())[:CHANGING] if problem is None else [problem]:
+        limited = given.limits.with_limit(name, None)
+        weighted = given.replace(weights={name: 1.0}, limits=limited, priorities=(), rules=())
+        before, drawn = pickle.dumps(weighted), list(_drawn_deployments(weighted))
+        for deployment in drawn:
+            value, where = own.evaluate(weighted, deployment), f"of {dict(deployment)}"
+            assert value == own.evaluate(weighted, deployment), f"`evaluate` gives other values when asked again {where}"
+            assert not (why := own.contradiction(weighted, deployment)), f"{why} {where}"
+            values.add(value)
+        assert pickle.dumps(weighted) == before, "the metric changes the problem"
+        optimum = solve(weighted, "highs", work_limit=CHECK_WORK)
+        best = min((e.objective for e in map(weighted.evaluate, drawn) if e.feasible), default=math.inf)
+        if optimum.bound is not None and best < math.inf:
+            assert optimum.bound <= best * (1 + SAME_VALUE), f"the bound {optimum.bound!r} is above a deployment of {best!r}"
+            limit = 2 * max(best, 1.0)
+            twice = solve(weighted.replace(limits=limited.with_limit(name, limit)), "highs", work_limit=CHECK_WORK)
+            assert abs(twice.bound - optimum.bound / limit) <= SAME_VALUE, f"a limit scales the bound to {twice.bound!r}"
+    assert len(values) > 1, "all deployments that were drawn have the same value; check it on a `problem` where they differ"
 
 
 def _ruled_problems() -> Iterator[Any]:

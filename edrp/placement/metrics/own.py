@@ -181,7 +181,7 @@ class OwnMetric(PlainMetric):
             )
         width = model.columns
         counted = sparse.csr_array((matrix.data[~far], (row[~far], column[~far])), shape=(flat.size, width))
-        if (_ceiling(counted, flat, model) < 0).all():
+        if (matrix.data < 0).any() and (_ceiling(counted, flat, model) <= 0).all() and not far.any():
             raise ValueError(
                 "`linearise` is below 0 whatever the deployment; metrics are minimised and at least 0, so that what is to be "
                 "large is taken from the most that there can be, such as `most - model.replicas.sum()`"

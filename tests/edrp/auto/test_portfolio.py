@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -146,6 +147,7 @@ def test_a_rule_is_not_asked_where_it_has_the_first_turn_or_there_is_no_hurry():
 
 class Named:
     kind = "edrp"
+    parts: ClassVar = {}
 
 
 def test_without_a_limit_proofs_and_a_search_take_turns_where_programs_are_not_small(word_count):
