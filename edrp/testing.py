@@ -309,6 +309,7 @@ def check_metric(metric: Any, problem: Any = None) -> None:
     assert cloudpickle.loads(cloudpickle.dumps(metric)) is not None
     own, values = registered_metrics()[name], set[float]()
     check_problems = get_kind("edrp").check_problems
+    assert check_problems is not None
     for given in list(check_problems().feasible().values())[:CHANGING] if problem is None else [problem]:
         limited = given.limits.with_limit(name, None)
         weighted = given.replace(weights={name: 1.0}, limits=limited, priorities=(), rules=())

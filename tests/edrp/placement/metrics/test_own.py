@@ -192,7 +192,7 @@ def test_a_certificate_proves_a_stated_program(word_count):
 def test_a_batch_of_processes_knows_metrics(word_count):
     problem = word_count.replace(weights={"response_time": 0.3, "nodes_in_use": 0.7})
     table = edrp.solve_batch([problem, problem], "highs", n_jobs=2)
-    assert set(table.table()["status"].to_pylist()) == {"optimal"}
+    assert set(table["status"].to_pylist()) == {"optimal"}
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
