@@ -296,12 +296,12 @@ def check_metric(metric: Any, problem: Any = None) -> None:
     --------
     >>> from edrp.placement.metrics.own import register_metric
     >>> class Replicas:
-    ...     name, unit = "replicas", "1"
+    ...     name, unit = "replicas_in_all", "1"
     ...     def evaluate(self, problem, deployment):
     ...         return sum(len(nodes) for nodes in deployment.values())
     ...     def linearise(self, model):
     ...         return model.replicas.sum()
-    >>> register_metric(Replicas, replace=True)
+    >>> register_metric(Replicas)
     >>> check_metric(Replicas)
     """
     name = metric.name

@@ -56,7 +56,7 @@ class MetricModel(RuleModel):
     >>> from edrp.datasets.placement.debs2015 import debs2015
     >>> model = MetricModel(debs2015())
     >>> model.any(model.on, axis=0).sum() / len(model.problem.network.nodes)
-    <1 linear expression of 5 terms>
+    <1 linear expression of 15 terms>
     """
 
     @classmethod
@@ -316,13 +316,13 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
 
     Examples
     --------
-    >>> class NodesInUse:
-    ...     name, unit = "nodes_in_use", "1"
+    >>> class Operators:
+    ...     name, unit = "operators_in_the_cloud", "1"
     ...     def evaluate(self, problem, deployment):
-    ...         return len({node for operator in deployment for node in deployment[operator]})
+    ...         return sum("cloud" in deployment[operator] for operator in deployment)
     ...     def linearise(self, model):
-    ...         return model.any(model.on, axis=0).sum()
-    >>> register_metric(NodesInUse, replace=True)
+    ...         return model.on[:, "cloud"].sum()
+    >>> register_metric(Operators)
     """
     from edrp.placement.metrics import EDRP_METRICS
 

@@ -102,7 +102,7 @@ class RuleArrays:
     def violations(self, counts: Any) -> Floats:
         """Violation of each group by replicas, shape ([deployments,] operators, nodes): shape ([deployments,] groups)."""
         replicas = np.asarray(counts, float)
-        replicas = replicas.reshape(*replicas.shape[:-2], -1).T
+        replicas = replicas.reshape(*replicas.shape[:-2], replicas.shape[-2] * replicas.shape[-1]).T
         on = (replicas > 0).astype(float)
         values = self.matrix @ np.concatenate([replicas, on, (self.members @ on > 0).astype(float)])
         outside = np.maximum(0.0, np.maximum((self.lower - values.T), (values.T - self.upper)))
