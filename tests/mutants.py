@@ -244,9 +244,9 @@ def copy_checkout(place: Path) -> Path:
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place / name)
+            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
     return place
 
 
