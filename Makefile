@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz smoke lint types pytest clean
 
-# `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
+# `make` twice is quick: nothing is installed again until pyproject.toml changes.
 install: $(VENV)/.warm
 
 # The demo compiles what it needs, seven kernels, and shows its first lines before.
@@ -80,23 +80,22 @@ fuzz: $(VENV)/.installed-test $(VENV)/.warm
 pytest: $(VENV)/.installed-test $(VENV)/.warm
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
 
+# The second line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
-# Type checkers do not follow the package-dir mapping of the rooms: check the package as it is installed.
 types: $(VENV)/.installed-test
-	rm -rf build
-	$(PIP) install --no-deps --no-build-isolation --target build/installed .
-	cd build/installed && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p edrp
+	$(BIN)/mypy -p edrp
 
 clean:
-	rm -rf $(VENV) $(VENV)-newest build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
+	rm -rf $(VENV) $(VENV)-newest build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable .
 	touch $@
 
@@ -105,16 +104,16 @@ $(VENV)/.warm: | $(VENV)/.installed
 	$(BIN)/edrp warm-up
 	touch $@
 
-$(VENV)/.installed-demo: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable '.[plot,data]'
 	touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 # Thousands of files of other packages: pip would compile them to bytecode on one core, and those that nothing imports.
-$(VENV)/.installed-test: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --no-compile --editable '.[test]'
 	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|pip|plotly)/' $(VENV)/lib || true
 	touch $@ $(VENV)/.installed $(VENV)/.installed-demo $(VENV)/.installed-docs

@@ -2,10 +2,10 @@
 
     python benchmarks/house.py                      # a Markdown table for this checkout
     python benchmarks/house.py ../before .          # before and after
-    python benchmarks/house.py --list circles       # the places behind one row, by its key
+    python benchmarks/house.py --list classes       # the places behind one row, by its key
 
 Only tracked files count, and they are read, never imported. "Product" is the six rooms. Rows about words count the product and
-everything else (tests, benchmarks, examples) together, without this command.
+everything else (tests, benchmarks, examples) together, without this command. Who imports whom, `make lint` checks.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from statistics import median
 
-from house_sources import FRONT_DOOR, ROOMS, House, Row, Source, is_command, name_words
-
+ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
+TOPICS = ("placement", "migration", "enactment", "mapping")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Row = tuple[str, list[str]]
+"""The cell of a row and the places behind it."""
 MAX_LINES, MAX_FUNCTION, MAX_PARAMETERS = 400, 60, 8
 ROLES = {"__init__", "__main__", "problem", "solution", "kind", "method", "methods", "metrics", "claims", "report"}
 """Basenames that say the same in every topic and every paper."""
@@ -35,6 +41,82 @@ PRIVATE_WORDS = {
     *("anew", "dear", "dearer", "dearest", "beside", "whoever", "asked", "said", "told", "given", "spot"),
 }
 """Parts of identifiers and of file names that the field does not use; plurals count too."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file: its path in the checkout, its text and its syntax tree."""
+
+    path: PurePosixPath
+    text: str
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the syntax tree, the module first."""
+        return list(ast.walk(ast.parse(self.text)))
+
+    @property
+    def product(self) -> bool:
+        """Whether the file is in one of the rooms."""
+        return self.path.parts[0] in ROOMS
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return self.text.count("\n")
+
+    @property
+    def topic(self) -> str | None:
+        """The topic of a path, from a folder or the file's own name; all papers count as one topic, and `mdp` as migration."""
+        if self.path.parts[:2] == ("validation", "papers"):
+            return "papers"
+        if self.path.parts[0] == "mdp":
+            return "migration"
+        return next((part for part in self.path.with_suffix("").parts[1:] if part in TOPICS), None)
+
+    @cached_property
+    def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """All functions and methods, inner ones included."""
+        return [node for node in self.nodes if isinstance(node, FUNCTIONS)]
+
+    def at(self, line: int, what: object) -> str:
+        """A line of output: the place, and what is there."""
+        return f"{self.path}:{line} {what}"
+
+    def identifiers(self) -> Iterator[tuple[int, str]]:
+        """Line and name of all that is defined, bound or used by name."""
+        for node in self.nodes:
+            for field in ("name", "asname", "id", "attr", "arg"):
+                name = getattr(node, field, None)
+                if isinstance(name, str):
+                    yield getattr(node, "lineno", 1), name.split(".")[-1]
+
+
+def is_command(node: ast.AST) -> bool:
+    """Whether a function is a command of a command line."""
+    return any(
+        isinstance(d, ast.Call) and isinstance(d.func, ast.Attribute) and d.func.attr in ("command", "callback")
+        for d in getattr(node, "decorator_list", [])
+    )
+
+
+def name_words(name: str) -> set[str]:
+    """The words of an identifier in small letters, plurals also without their s."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+    return words | {word.removesuffix("s") for word in words}
+
+
+class House:
+    """The tracked Python files of a checkout."""
+
+    def __init__(self, checkout: Path) -> None:
+        self.checkout = checkout
+        listed = subprocess.run(["git", "-C", str(checkout), "ls-files"], capture_output=True, text=True, check=True).stdout
+        self.tracked = [PurePosixPath(line) for line in listed.splitlines() if (checkout / line).is_file()]
+        paths = [path for path in self.tracked if path.suffix == ".py"]
+        self.sources = [Source(path, (checkout / path).read_text()) for path in paths]
+        self.product = [source for source in self.sources if source.product]
+        self.worded = [source for source in self.sources if source.path.stem != "house"]
 
 
 def size(house: House, *folders: str) -> Row:
@@ -99,34 +181,6 @@ def parameters(house: House) -> Row:
             if len(names) > MAX_PARAMETERS:
                 rows.append((len(names), is_command(node), source.at(node.lineno, f"{node.name} {len(names)}")))
     return f"{len(rows)}, {sum(row[1] for row in rows)} of them commands", [row[2] for row in sorted(rows, reverse=True)]
-
-
-def circles(house: House) -> Row:
-    """Import circles, and the imports within them."""
-    places = []
-    for number, circle in enumerate(house.circles, 1):
-        inner = [(a, line, b) for a, line, b in house.imports if {a.module, b.module} <= circle]
-        places += [f"circle {number}: {a.at(line, f'→ {b.module}')}" for a, line, b in inner]
-    return f"{len(house.circles)} of {sum(map(len, house.circles))} modules", places
-
-
-def _may_enter(source: Source) -> bool:
-    """Whether a file is one of the commands that exist for the laboratory."""
-    return source.path.parent.name == "cli" and source.path.stem.startswith(("benchmark", "demo", "reproduce", "simulate"))
-
-
-def crossing(house: House, way: str) -> Row:
-    """Imports `up` to a higher floor, from the `front door`, `across` between rooms of one floor, or of the `laboratory`."""
-    rows: dict[str, list[str]] = {"up": [], "front door": [], "across": [], "laboratory": []}
-    for importing, line, imported in house.imports:
-        place = importing.at(line, f"→ {imported.module}")
-        if imported.floor > importing.floor:
-            rows["front door" if imported.floor == FRONT_DOOR else "up"].append(place)
-        elif imported.floor == importing.floor and imported.folder != importing.folder:
-            rows["across"].append(place)
-        if imported.path.parts[0] == "validation" != importing.path.parts[0] and not _may_enter(importing):
-            rows["laboratory"].append(place)
-    return plain(rows[way])
 
 
 def decorated(house: House, *names: str) -> Row:
@@ -250,11 +304,6 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("long-code", f"functions above {MAX_FUNCTION} lines without docstring", long_functions(house, documented=False)),
         ("long-functions", f"functions above {MAX_FUNCTION} lines with docstring", long_functions(house, documented=True)),
         ("parameters", f"functions above {MAX_PARAMETERS} parameters", parameters(house)),
-        ("circles", "import circles, annotations and functions included", circles(house)),
-        ("up", "imports from a higher floor", crossing(house, "up")),
-        ("front-door", "imports from the front door", crossing(house, "front door")),
-        ("across", "imports between rooms of one floor", crossing(house, "across")),
-        ("laboratory", "imports of validation elsewhere than in its own commands", crossing(house, "laboratory")),
         ("kernels", "kernels", decorated(house, "kernel")),
         ("helpers", "functions that kernels inline or call", decorated(house, "inlined", "inner_loop")),
         ("states", "search states of placements (classes …State, …Evaluation)", placement_classes(house, "(State|Evaluation)$")),

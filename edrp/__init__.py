@@ -5,8 +5,6 @@ Names are imported when they are first used: `import edrp` costs next to nothing
 
 import logging
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edrp.core.plugins import offer
@@ -61,10 +59,6 @@ if TYPE_CHECKING:
     from edrp.validation.benchmark.session import BenchmarkResult, benchmark
 
     __version__: str
-
-# A Python that is started in a checkout imports this folder although another `edrp` is installed: the rooms lie next to it.
-if find_spec("edrp.formulations") is None:
-    __path__.append(str(Path(__file__).resolve().parents[1]))
 
 # A library configures no logging of its own: who wants to see it adds a handler.
 logging.getLogger("edrp").addHandler(logging.NullHandler())

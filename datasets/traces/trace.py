@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow
 from numpy.typing import ArrayLike
+from pyarrow import parquet
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import write_whole, writing
 from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.single_step import MigrationProblem
 
 Measure = Literal["events", "bytes"]
 State = Literal["keys", "window"]
+
+TRACE_HEAD = "trace.json"
+TRACE_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,3 +221,44 @@ def even_intervals(work: ArrayLike, nodes: int) -> tuple[tuple[int, int], ...]:
     boundaries = np.where(shares - before[after - 1] <= before[after] - shares, after - 1, after)
     boundaries[0], boundaries[-1] = 0, before.size - 1
     return tuple(pairwise(boundaries.tolist()))
+
+
+def save_trace(trace: Trace, folder: str | Path) -> None:
+    """Write a trace: `tasks.parquet`, `intervals.parquet`, perhaps `loads.parquet` (one row an interval), `trace.json`.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written to.
+    """
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / TRACE_HEAD).unlink(missing_ok=True)  # what is there from now on is of no trace until the head is back
+    tasks: dict[str, Any] = {"task": np.arange(trace.work.size), "work": trace.work, "state_size": trace.state_size}
+    intervals: dict[str, Any] = {"start": trace.start_times, "events": trace.events, "nodes": trace.node_counts}
+    if trace.keys is not None:
+        tasks["keys"] = trace.keys
+    if trace.bytes is not None:
+        intervals["bytes"] = trace.bytes
+    _write(path / "tasks.parquet", tasks)
+    _write(path / "intervals.parquet", intervals)
+    (path / "loads.parquet").unlink(missing_ok=True)
+    if trace.loads is not None:
+        rows = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(trace.loads.ravel()), trace.loads.shape[1])
+        _write(path / "loads.parquet", {"work": rows})
+    head = {
+        "format": TRACE_FORMAT,
+        "settings": trace.settings.to_dict(),
+        "first": trace.first,
+        "intervals": int(trace.events.size),
+        "malformed": trace.malformed,
+        "node_counts": list(trace.transitions.node_counts),
+        "transitions": trace.transitions.counts.tolist(),
+        "loads": trace.loads is not None,
+    }
+    write_whole(path / TRACE_HEAD, json.dumps(head, indent=2) + "\n")
+
+
+def _write(path: Path, columns: dict[str, Any]) -> None:
+    with writing(path) as file:
+        parquet.write_table(pyarrow.table(columns), file)

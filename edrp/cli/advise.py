@@ -22,9 +22,8 @@ from edrp.engines.advice import Advice, advise
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
-from edrp.engines.flink.calls import SCRIPT, running_deployment
+from edrp.engines.flink.calls import KUBECTL, PATCH, SCRIPT, UNDO, running_deployment
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.kubernetes import KUBECTL, PATCH, UNDO
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
 from edrp.engines.protocol import get_engine

@@ -17,11 +17,9 @@ from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import save
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.wording import nearest, suggestion
-from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
-from edrp.datasets.traces.events import prepare_trace
+from edrp.datasets.traces.events import EventColumns, keyed_events, prepare_trace, read_events
 from edrp.datasets.traces.flights import flight_events
-from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings
-from edrp.datasets.traces.trace_files import save_trace
+from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings, save_trace
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.report.progress import working
 

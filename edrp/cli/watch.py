@@ -20,11 +20,10 @@ from edrp.engines.day_control import DaySettings
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import is_loopback, read_address
 from edrp.engines.goals import read_goals, read_network
-from edrp.engines.guards import Limits, Mode
 from edrp.engines.protocol import get_engine
 from edrp.engines.rate_history import DAY, read_history
 from edrp.engines.watch_journal import WatchJournal
-from edrp.engines.watching import WatchAims, Watcher
+from edrp.engines.watching import Limits, Mode, WatchAims, Watcher
 
 MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""

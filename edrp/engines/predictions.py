@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from edrp.engines.estimates import Estimate
-from edrp.engines.fit import BACKPRESSURED, JobFit, OperatorFit
-from edrp.engines.loads import SATURATED
+from edrp.engines.fit import BACKPRESSURED, SATURATED, JobFit, OperatorFit
 from edrp.engines.model import busy_share
 from edrp.placement.deployment import Deployment
 

@@ -225,8 +225,8 @@ def _summary(reason: str) -> str:
     return " ".join(word for word in reason.split() if not any(sign.isdigit() for sign in word))
 
 
-SOURCES = re.escape(str(Path(__file__).parents[2]))
-ROOMS = "edrp|formulations|heuristics|mdp|datasets|validation"
+SOURCES = re.escape(str(Path(__file__).parents[3]))
+ROOMS = "formulations|heuristics|mdp|datasets|validation"
 FOLDERS = re.compile(rf'File "(?:[^"]*/(?=site-packages/(?!edrp/))|{SOURCES}/(?:edrp/(?=(?:{ROOMS})/))?)')
 """Folders of this machine that hold other packages or the sources, in a stack; a find leaves them out."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from edrp.engines.applying import WatchSettings
 from edrp.engines.clock import Clock
 from edrp.engines.flink.autoscaler import autoscaler_replicas
-from edrp.engines.flink.calls import SCRIPT, plan_calls
-from edrp.engines.flink.kubernetes import deployment_patches
+from edrp.engines.flink.calls import SCRIPT, deployment_patches, plan_calls
 from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from edrp.engines.capture import Capture
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.counters import counters_ran_back, operator_windows
-from edrp.engines.flink.sent_tuples import count_once
 from edrp.engines.flink.source_metrics import backlog_samples, head_shares
 from edrp.engines.observation import (
     CheckpointObservation,
@@ -22,6 +22,7 @@ from edrp.engines.observation import (
     Partitioning,
     RescaleObservation,
     StreamObservation,
+    mean_rate,
 )
 
 MILLISECONDS = 1e-3
@@ -297,3 +298,49 @@ def _stopped_seconds(states: Any) -> float | None:
     if left_executing is None or entered is None or entered < left_executing:
         return None
     return float((entered - left_executing) * MILLISECONDS)
+
+
+def count_once(
+    operators: Sequence[OperatorObservation],
+    streams: Sequence[StreamObservation],
+    forks: Collection[str],
+    shares: Mapping[str, float],
+) -> Iterator[tuple[OperatorObservation, tuple[str, ...]]]:
+    """Each operator with what it sends counted once, and a remark where that is estimated.
+
+    Every operator of a chain that sends to others counts a tuple once, whatever the number of its edges, and `write-records` is
+    the sum over the chain (`BroadcastingOutputCollector`, Flink 1.20 to 2.3): once for an operator that is chained with nothing,
+    and once for each branch of a chain that forks.
+
+    Parameters
+    ----------
+    forks
+        Names of the operators whose chains fork: they are taken to send what their largest stream carries.
+    shares
+        What the first operator of a chain sends, as a share of what is counted, by name; where it is known, it decides.
+    """
+    carried = {}
+    for target in operators:
+        inputs = [stream for stream in streams if stream.target == target.name]
+        if len(inputs) == 1:
+            copies = inputs[0].edges * (target.parallelism if inputs[0].partitioning == "broadcast" else 1)
+            carried[inputs[0]] = mean_rate(target.windows, out=False) / copies
+    for operator in operators:
+        outputs = [stream for stream in streams if stream.source == operator.name]
+        share, counted = shares.get(operator.name, 1.0), mean_rate(operator.windows, out=True)
+        remarks: tuple[str, ...] = ()
+        if operator.name in forks and operator.name not in shares and sum(stream.edges for stream in outputs) > 1 and counted:
+            rates = [carried[stream] for stream in outputs if stream in carried] or [counted / len(outputs)]
+            share = min(1.0, max(rates) / counted)
+            why = "its chain forks, where Flink counts a tuple once for each branch that sends it"
+            remarks = (f"{operator.name} is taken to send what its largest stream carries: {why}",)
+        yield (operator if share == 1.0 else _scaled(operator, share)), remarks
+
+
+def _scaled(operator: OperatorObservation, share: float) -> OperatorObservation:
+    """The operator with so large a share of the tuples that were counted as sent."""
+    windows = (
+        replace(window, subtasks=tuple(replace(one, records_out=round(share * one.records_out)) for one in window.subtasks))
+        for window in operator.windows
+    )
+    return replace(operator, windows=tuple(windows))

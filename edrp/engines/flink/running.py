@@ -8,9 +8,8 @@ from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.places import demanded_resources, ignored_replicas
 from edrp.engines.flink.reading import read_observation
-from edrp.engines.flink.redeploying import redeploy
+from edrp.engines.flink.redeploying import demanded_resources, ignored_replicas, redeploy
 from edrp.engines.flink.rescaling import rescale
 from edrp.engines.flink.steps import FlinkSteps
 from edrp.engines.goals import Goals

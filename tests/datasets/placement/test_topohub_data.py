@@ -10,7 +10,7 @@ from topohub.graph import haversine
 from edrp import datasets
 from edrp.core.errors import InvalidInstanceError, ProblemWarning
 from edrp.datasets.families.placement.networks import SNDLIB
-from edrp.datasets.placement.topohub_data import DRAWINGS, MINUTES, decimal_degrees, lengths, nodes_left_out
+from edrp.datasets.placement.topologies import DRAWINGS, MINUTES, decimal_degrees, lengths, nodes_left_out
 
 
 def described(name):

@@ -16,8 +16,7 @@ from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
 from edrp.datasets.traces.events import refuse_unreadable
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.load_series import LoadSeries, taxi_series, twitter_series
-from edrp.datasets.traces.trace import Trace, TraceSettings, even_intervals
-from edrp.datasets.traces.trace_files import save_trace
+from edrp.datasets.traces.trace import Trace, TraceSettings, even_intervals, save_trace
 from edrp.mdp.chain.transition_matrix import count_transitions
 
 LOADS = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1e6))

@@ -14,9 +14,7 @@ from pyarrow import parquet
 import edrp
 from edrp.core import spark as sessions
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
-from edrp.datasets.traces.event_aggregates import task_of_key
-from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
-from edrp.datasets.traces.events import prepare_trace
+from edrp.datasets.traces.events import EventColumns, keyed_events, prepare_trace, read_events, task_of_key
 from edrp.datasets.traces.flights import flight_events, flight_table
 from edrp.datasets.traces.trace import TraceSettings
 from edrp.mdp.chain.transition_matrix import count_transitions

@@ -3,7 +3,7 @@
 import pytest
 
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.installation import flink_libraries, java
+from edrp.engines.flink.jars import flink_libraries, java
 
 try:
     java(), flink_libraries()

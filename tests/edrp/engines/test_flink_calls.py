@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from test_flink_fit import fitted
 
 from edrp.engines.advice import advise
-from edrp.engines.flink.calls import curl, plan_calls
-from edrp.engines.flink.kubernetes import PATCH, UNDO, deployment_patches
+from edrp.engines.flink.calls import PATCH, UNDO, curl, deployment_patches, plan_calls
 from edrp.placement.deployment import Deployment
 
 ADDRESS = "http://jobmanager:8081"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from edrp.engines.errors import EngineError
-from edrp.engines.flink import installation
+from edrp.engines.flink import jars
 from edrp.engines.flink.live import LIBRARY
 from edrp.engines.flink.local import LocalFlink
+from edrp.engines.flink.local.cluster import DelayProxies
 from edrp.engines.flink.local.processes import LOOPBACK
-from edrp.engines.flink.local.proxy import DelayProxies
 from edrp.engines.flink.local.rest import wait_until
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import LabSettings
@@ -50,7 +50,7 @@ def test_a_machine_without_java_is_told_so(monkeypatch):
 
 
 def test_an_environment_without_the_extra_is_told_so(monkeypatch):
-    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    monkeypatch.setattr(jars, "find_spec", lambda name: None)
     monkeypatch.setattr("edrp.engines.flink.local.cluster.java", lambda: "java")
     with pytest.raises(EngineError, match=r"pip install 'edrp\[flink\]'"), LocalFlink({"a": 1}):
         pass
@@ -146,7 +146,7 @@ def test_what_goes_through_a_proxy_is_delayed_in_both_directions(delay):
 @pytest.mark.slow
 def test_the_example_of_a_live_operator_compiles_against_the_jar(tmp_path):
     example = Path(__file__).parents[3] / "examples" / "LiveWordCount.java"
-    libraries = ":".join(map(str, [*installation.flink_libraries(), LIBRARY.jar]))
+    libraries = ":".join(map(str, [*jars.flink_libraries(), LIBRARY.jar]))
     command = ["javac", "--release", "17", "-Xlint:all,-serial,-try,-processing", "-Werror", "-cp", libraries]
     subprocess.run([*command, "-d", str(tmp_path), str(example)], check=True)
     assert (tmp_path / "LiveWordCount.class").exists()

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.engines.replica_course import Expected, best_courses, late_seconds
-from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, RollingHorizon
+from edrp.engines.rolling_horizon import ControlPrices, Expected, OperatorCapacity, RollingHorizon, best_courses, late_seconds
 
 HOUR = 3600.0
 
