@@ -19,14 +19,11 @@ from edrp.engines.flink.migrating.control_log import ControlLog, Mode
 from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metrics, read_plan_state, read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
-from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
+from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob, key_group, live_files, program_arguments
 from edrp.validation.flink.live.validator import Verdict, judge
 
 RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
 """Setting of a cluster whose jobs are to go on after their JobManager was killed."""
-
-LEAD_MS = 200
-"""Time between the writing of a rate and its begin."""
 
 PATIENCE = 120.0
 """Seconds to wait for what must come, on a machine that does much else."""

@@ -1,8 +1,11 @@
-"""Policies that decide once a period how many replicas a job has: constant, myopic, rules of engines, looking ahead."""
+"""Policies that decide once a period how many replicas a job has, and runs of all of them, next to certified bounds.
+
+Policies are constant, myopic, rules of engines, or look ahead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,21 +14,28 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import REPLICAS_SLACK
 from edrp.engines.day_control import SCENARIOS
 from edrp.engines.fit import NO_TIME, JobFit, OperatorFit
+from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.forecast import RateHistory, forecast
 from edrp.engines.observation import CheckpointObservation, Observation, OperatorObservation
+from edrp.engines.predictions import throughput
 from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, RollingHorizon
 from edrp.heuristics.placement.ds2 import Ds2Parameters
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency import CapacityCurveLatency
 from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
-from edrp.validation.flink.control_policies import CATCH_UP, SCALE_DOWN, AutoscalerControl
-from edrp.validation.flink.control_watch import HORIZON
-from edrp.validation.papers.control.days import DAY_STEPS, STEP, TracedDay
-from edrp.validation.papers.control.setting import SPEED
-from edrp.validation.simulation.placement.fluid_job import FluidJob
+from edrp.report.progress import Tell
+from edrp.validation.papers.control.days import DAY_STEPS, SPEED, STEP, TracedDay, control_job
+from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
+from edrp.validation.simulation.placement.fluid_job import DayCost, FluidJob
 
 BUSY_LIMIT = 0.85
 """Most that a replica is to be busy under the rule of `edrp watch` that weighs each minute."""
+
+HORIZON = 3600.0
+"""Seconds of the original day for which a gain is expected to last: the default of replanning."""
+
+RESTART, CATCH_UP, SCALE_DOWN = 300.0, 1800.0, 3600.0
+"""Seconds of the original day: the autoscaler's `restart.time`, `catch-up.duration` and `scale-down.interval`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +140,36 @@ def ds2(job: FluidJob) -> Policy:
     return decide
 
 
+class AutoscalerControl:
+    """The autoscaler's rule over time: more replicas at once, fewer only when they have been wanted for long enough.
+
+    Parameters
+    ----------
+    observations
+        In a row that have to want fewer replicas; then as many remain as were wanted most among them.
+    """
+
+    def __init__(self, observations: int, max_replicas: int) -> None:
+        self._observations, self._max_replicas = observations, max_replicas
+        self._wanted: list[dict[str, int]] = []
+
+    def plan(self, fit: JobFit, offered: float, catch_up: float = 0.0) -> dict[str, int]:
+        """Replicas of every operator from now on, by the tuples/s that are offered and those by which a backlog is worked off."""
+        taken_in = max(1e-9, throughput(fit))
+        newest = autoscaler_replicas(fit, offered / taken_in, catch_up / taken_in, RESTART / CATCH_UP)
+        self._wanted = [*self._wanted, newest][-self._observations :]
+        running_replicas = {operator.name: operator.replicas for operator in fit.operators}
+        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in running_replicas.items()}
+        if plan != running_replicas:
+            self._wanted = []
+        return plan
+
+    def _next(self, name: str, now: int) -> int:
+        if self._wanted[-1][name] >= now:
+            return self._wanted[-1][name]
+        return min(now, max(plan[name] for plan in self._wanted)) if len(self._wanted) == self._observations else now
+
+
 def autoscaler(job: FluidJob) -> Policy:
     """The rule of Flink's autoscaler with its default settings on the compressed clock, as on the cluster.
 
@@ -228,3 +268,73 @@ def look_ahead(job: FluidJob, demands: Sequence[Floats]) -> Policy:
         return np.array([outlook.replicas[name] for name in job.names])
 
     return decide
+
+
+OWN_PEAK, PAST_PEAK, MYOPIC, PAYING = "static, the day's peak", "static, past peak", "myopic", "myopic with penalty"
+AUTOSCALER, DS2, ROLLING = "autoscaler's rule", "DS2", "rolling horizon"
+KNOWING, OPTIMUM = "rolling horizon, rates known", "clairvoyant"
+
+Start = Callable[[FluidJob, TracedDay], Policy]
+
+RULES: dict[str, Start] = {
+    OWN_PEAK: lambda job, day: hold_peak(job, day.rates),
+    PAST_PEAK: lambda job, day: hold_peak(job, day.history),
+    MYOPIC: lambda job, day: myopic(job),
+    PAYING: lambda job, day: paying(job),
+    AUTOSCALER: lambda job, day: autoscaler(job),
+    DS2: lambda job, day: ds2(job),
+}
+"""Policies that the rolling horizon is compared with, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayRow:
+    """A day under a policy.
+
+    Attributes
+    ----------
+    bound : certified bound on the cost of any course, in replica-seconds.
+    cost : what the policy came to.
+    tuples : of the day.
+    """
+
+    data_set: str
+    day: str
+    silence: float
+    policy: str
+    bound: float
+    cost: DayCost
+    tuples: float
+
+    @property
+    def ratio(self) -> float:
+        """The certificate: the cost is at most so many times the least possible."""
+        return self.cost.cost / self.bound
+
+    @property
+    def late(self) -> float:
+        """Share of the tuples that are late."""
+        return self.cost.late / self.tuples
+
+    @property
+    def replica_hours(self) -> float:
+        """Hours of replicas, of the original day."""
+        return self.cost.replica_seconds * SPEED / 3600
+
+
+def run_days(days: Sequence[TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
+    """Run every policy on every day at every silence; the last row of a day is the course of the bound itself."""
+    return [row for day in days for row in _run_day(day, silences, tell)]
+
+
+def _run_day(day: TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
+    tell(f"{day.data_set}, {day.name}")
+    demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
+    for silence in silences:
+        job = control_job(silence)
+        best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
+        policies = {name: start(job, day) for name, start in RULES.items()}
+        policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
+        costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
+        for name, cost in {**costs, OPTIMUM: best.day}.items():
+            yield DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples)

@@ -1,54 +1,33 @@
-"""Rows of live migrations: files of JSON lines, as `benchmarks/flink_live.py` and `flink_response_times.py` write them."""
+"""Rows of live migrations: files of JSON lines, as `benchmarks/flink_response_times.py` writes them."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.validation.papers.flink.rows import Row, missing_fields, read_lines
+from edrp.core.files import read_whole
 
-CHANGED = ("load", "seconds", "before", "during", "silence", "stable", "missing")
-MOVED = ("steps", "moves", "planned", "bytes", "held", "wait")
-KEYS = {
-    "against": ("megabytes", "backend", "round", "service", "method"),
-    "orders": ("workload", "round", "order"),
-    "throughput": ("round", "micros", "mode"),
-    "response": ("round", "method"),
-    "windows": ("round", "window", "method", "mode"),
-}
+Row = Mapping[str, Any]
+LiveRows = dict[str, list[Row]]
+"""Rows by experiment, by the names of `KEYS`."""
+
+SCRIPT = "benchmarks/flink_response_times.py"
+
+KEYS = {"response": ("round", "method"), "windows": ("round", "window", "method", "mode")}
 """Fields that tell a row from others, by experiment."""
 
 NEEDED = {
-    "against": ("change", *CHANGED),
-    "orders": ("workers", "direction", *CHANGED, *MOVED),
-    "throughput": ("load", "rate"),
     "response": ("load", "minute", "minutes", "workers", "missing"),
     "windows": ("load", "seconds", "mean", "quiet", "moved_share"),
 }
-"""Further fields of every row, by experiment; what moves live has those of `MOVED` as well."""
+"""Further fields of every row, by experiment."""
 
-
-@dataclass(frozen=True, slots=True)
-class LiveRows:
-    """Rows by experiment, by the names of `KEYS`."""
-
-    against: list[Row] = field(default_factory=list)
-    orders: list[Row] = field(default_factory=list)
-    throughput: list[Row] = field(default_factory=list)
-    response: list[Row] = field(default_factory=list)
-    windows: list[Row] = field(default_factory=list)
-
-    def all(self) -> list[Row]:
-        """Every row."""
-        return [row for kind in fields(self) for row in getattr(self, kind.name)]
-
-    def done(self, experiment: str, names: Iterable[str]) -> set[tuple[Any, ...]]:
-        """Measurements of an experiment, by fields of its rows."""
-        return {tuple(row[name] for name in names) for row in getattr(self, experiment)}
+SCALES = {"response": "minute", "windows": "seconds"}
+"""Field that must be the same in all rows that are compared, by experiment: the length of a minute, or of a migration."""
 
 
 def read_rows(paths: Iterable[Path]) -> LiveRows:
@@ -59,14 +38,25 @@ def read_rows(paths: Iterable[Path]) -> LiveRows:
     InvalidInstanceError
         A line is no row of any experiment, rows stand there twice or cannot be compared, or there is none at all.
     """
-    rows = LiveRows()
-    for row in read_lines(paths, _why_no_row):
-        getattr(rows, row["experiment"]).append(row)
-    faults = list(_clashes(rows))
-    if faults:
+    rows: LiveRows = {experiment: [] for experiment in KEYS}
+    for path in paths:
+        faults = []
+        for number, line in enumerate(read_whole(path).splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                why = _why_no_row(row)
+            except (ValueError, RecursionError):
+                why = "is no JSON; a run that was cut off leaves such a line, which can be removed"
+            if why:
+                faults.append(Fault(f"line {number}", "", why))
+            else:
+                rows[row["experiment"]].append(row)
+        if faults:
+            raise InvalidInstanceError(faults, str(path))
+    if faults := list(_clashes(rows)):
         raise InvalidInstanceError(faults, "rows")
-    if not rows.all():
-        raise InvalidInstanceError([Fault("rows", "", "there are none; `python benchmarks/flink_live.py run ROWS` writes them")])
+    if not any(rows.values()):
+        raise InvalidInstanceError([Fault("rows", "", f"there are none; `python {SCRIPT} run ROWS` writes them")])
     return rows
 
 
@@ -74,18 +64,28 @@ def _why_no_row(row: Any) -> str:
     """Why this is no row of any experiment; empty for a row."""
     experiment = row.get("experiment") if isinstance(row, dict) else None
     if experiment not in KEYS:
-        return "is no row of benchmarks/flink_live.py or flink_response_times.py"
-    moved = MOVED if experiment == "against" and row.get("method") == "live" else ()
-    return missing_fields(row, (*KEYS[experiment], *NEEDED[experiment], *moved))
+        return f"is no row of {SCRIPT}"
+    missing = [name for name in (*KEYS[experiment], *NEEDED[experiment]) if name not in row]
+    return f"has no {', '.join(missing)}, which a row of this experiment has" if missing else ""
 
 
 def _clashes(rows: LiveRows) -> Iterator[Fault]:
     """Rows that stand there twice, and figures of runs with other lengths of a minute or of a migration."""
     for experiment, names in KEYS.items():
-        count = Counter(tuple(row[name] for name in names) for row in getattr(rows, experiment))
+        count = Counter(tuple(row[name] for name in names) for row in rows[experiment])
         for key in sorted(key for key, times in count.items() if times > 1):
             yield Fault(experiment, ", ".join(map(str, key)), "stands there twice; leave one out")
-    for name, compared in (("minute", rows.response), ("seconds", rows.windows)):
-        values = sorted({row[name] for row in compared})
+        values = sorted({row[SCALES[experiment]] for row in rows[experiment]})
         if len(values) > 1:
-            yield Fault(name, ", ".join(map(str, values)), "must be the same in all runs that are compared; give others apart")
+            why = "must be the same in all runs that are compared; give others apart"
+            yield Fault(SCALES[experiment], ", ".join(map(str, values)), why)
+
+
+def load_text(rows: Iterable[Row]) -> str:
+    """Load of the machine over rows, such as "1.2 to 7.6".
+
+    >>> load_text([{"load": 1.23}, {"load": 7.64}])
+    '1.2 to 7.6'
+    """
+    loads = [row["load"] for row in rows]
+    return f"{min(loads):.1f} to {max(loads):.1f}" if loads else "unknown"

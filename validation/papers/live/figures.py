@@ -1,4 +1,4 @@
-"""Fig. 13 of the state-migration paper: response time by window and method."""
+"""Figs. 13 and 15 of the state-migration paper: response times by window and method, and by minute around a change."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from edrp.report.estimates import Estimate
-from edrp.report.figures import Panel, Style, draw_panels
+from edrp.report.figures import Panel, Style, draw_panels, mean_curve
 from edrp.report.formatting import NONE, Unit
 from edrp.report.statements import Finding, Statement, claim
 from edrp.report.tables import Table
-from edrp.validation.flink.response_times import MODES, PAPER_SECONDS, RESTART
-from edrp.validation.flink.task_paths import HASHING, METHODS, MTM, SINGLE_STEP, STORM
+from edrp.validation.flink.live.response_times import CHANGE_MINUTE
+from edrp.validation.flink.response_times import HASHING, METHODS, MODES, MTM, PAPER_SECONDS, RESTART, SINGLE_STEP, STORM
 from edrp.validation.papers.claims import estimate_paired
-from edrp.validation.papers.flink.rows import Row, load_text
+from edrp.validation.papers.live.rows import Row, load_text
 
 PROPOSED = (SINGLE_STEP, MTM)
 PARTS = {"pause": "suspended (section 5.1)", "live": "live (section 5.2)", RESTART: "savepoint and restart"}
@@ -128,3 +128,66 @@ def _gap(rows: Sequence[Row], quantity: str) -> float | None:
     pairs = _pairs(rows, MTM, SINGLE_STEP, quantity)
     base = sum(other for _, other in pairs)
     return 1 - sum(own for own, _ in pairs) / base if base > 0 else None
+
+
+ORDERS_OF_MAGNITUDE = 2
+"""What "several orders of magnitude" is taken for at least."""
+
+CHANGES = {
+    "live": "live migration",
+    "savepoint": "restart from a savepoint (the paper's baseline)",
+    "rescale": "Flink's rescale",
+}
+"""Ways to change the number of workers, in words."""
+
+
+def minutes(rows: Sequence[Row], method: str) -> dict[float, np.ndarray]:
+    """Mean response times in seconds by minute, over the runs of a method; minutes without tuples are left out."""
+    found: dict[float, list[float]] = {}
+    for row in rows:
+        if row["method"] == method:
+            for number, figures in row["minutes"].items():
+                if figures["tuples"]:
+                    found.setdefault(float(number), []).append(figures["mean"])
+    return {number: np.array(means) for number, means in sorted(found.items())}
+
+
+def minute_table(rows: Sequence[Row]) -> Table:
+    """Fig. 15 as a table: mean response time by minute and method."""
+    known = {method: means for method in CHANGES if (means := minutes(rows, method))}
+    numbers = sorted({number for means in known.values() for number in means})
+    unit = Unit(1e3, ",.1f")
+    shown = [
+        (f"{number:g}", *(unit.number(float(means[number].mean())) if number in means else NONE for means in known.values()))
+        for number in numbers
+    ]
+    right = tuple(CHANGES[method] for method in known)
+    (before, after), minute = rows[0]["workers"], rows[0]["minute"]
+    note = (
+        f"Milliseconds. {before} workers become {after} when minute {CHANGE_MINUTE} begins. A minute is compressed into "
+        f"{minute:g} s, a change is not: it weighs {60 / minute:.3g} times as much in its minute. Load of the machine "
+        f"{load_text(rows)}."
+    )
+    return Table("Fig. 15: mean response time by minute", ("minute", *right), tuple(shown), right, note=note, open=True)
+
+
+def minute_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """Judge the paper's sentence on Fig. 15, against its baseline and against Flink's rescale."""
+    live = minutes(rows, "live").get(CHANGE_MINUTE)
+    for method, name in CHANGES.items():
+        other = minutes(rows, method).get(CHANGE_MINUTE)
+        if method == "live" or live is None or other is None:
+            continue
+        factor = float(other.mean() / live.mean())
+        times = f"{1e3 * live.mean():.1f} ms against {1e3 * other.mean():.1f} ms"
+        found = f"{times} in minute {CHANGE_MINUTE}, a factor of {factor:.3g}"
+        sentence = (
+            f"live migration reduces the average response time dramatically, by several orders of magnitude, against {name}"
+        )
+        yield claim(sentence, factor >= 10**ORDERS_OF_MAGNITUDE, found)
+
+
+def draw_minutes(rows: Sequence[Row], path: Path) -> None:
+    """Draw Fig. 15."""
+    curves = {method: mean_curve(means, 1e3) for method in CHANGES if (means := minutes(rows, method))}
+    draw_panels([Panel("", "minute", "mean response time [ms]", curves, ("linear", "log"), floor=None)], path, columns=1)
