@@ -17,7 +17,7 @@ from edrp.report.page import require_packages
 from edrp.report.progress import working
 from edrp.report.publication import WRITTEN, Report
 from edrp.validation.papers.bimodal import report as bimodal_report
-from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
+from edrp.validation.papers.bimodal.runs import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
 from edrp.validation.papers.control import report as control_report
 from edrp.validation.papers.edrp import report as edrp_report

@@ -20,13 +20,26 @@ from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.report.tables import Table
 from edrp.validation.papers.batches import DOCUMENTED, Overall
 from edrp.validation.papers.bimodal.claims import AIM, CLAIMS, MAPPING_CLAIMS
-from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
-from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
-from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
-from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, SampleSweep, observe, sensitivity
+from edrp.validation.papers.bimodal.runs import (
+    HEURISTICS,
+    MAX_MESSAGES,
+    NETWORKS,
+    VARIANTS,
+    Extent,
+    MappedBySize,
+    Samples,
+    SampleSweep,
+    groups,
+    map_all,
+    observe,
+    sensitivity,
+)
 from edrp.validation.papers.bimodal.tables import (
     MENDED,
     choice_tables,
+    draw_mapping,
+    draw_networks,
+    draw_reallocation,
     exponent_table,
     mapping_table,
     network_tables,

@@ -25,8 +25,7 @@ from edrp.placement.latency import CapacityCurveLatency
 from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
 from edrp.report.progress import Tell
 from edrp.validation.papers.control.days import DAY_STEPS, SPEED, STEP, TracedDay, control_job
-from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
-from edrp.validation.simulation.placement.fluid_job import DayCost, FluidJob
+from edrp.validation.simulation.placement.fluid_job import DayCost, FluidJob, clairvoyant_day
 
 BUSY_LIMIT = 0.85
 """Most that a replica is to be busy under the rule of `edrp watch` that weighs each minute."""

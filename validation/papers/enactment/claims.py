@@ -14,7 +14,6 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.report.formatting import Unit
 from edrp.validation.papers.claims import Claims, Requirement, positive
-from edrp.validation.papers.enactment.cells import paper_samples
 from edrp.validation.papers.enactment.printed_values import (
     BTU,
     COMPLIANCES,
@@ -26,7 +25,7 @@ from edrp.validation.papers.enactment.printed_values import (
     WORDS,
     Column,
 )
-from edrp.validation.papers.enactment.runs import Samples
+from edrp.validation.papers.enactment.runs import Samples, paper_samples
 
 MARGIN = Unit(100, "+.1f", " %")
 """Per cent of another mean, or points of compliance."""

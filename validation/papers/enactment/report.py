@@ -16,17 +16,30 @@ from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
 from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
 from edrp.validation.papers.claims import judged
-from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
-from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.figures import draw_pattern
 from edrp.validation.papers.enactment.printed_values import ERRATA, FIGURE_NUMBERS, PATTERNS, POLICIES, TABLE_NUMBERS
-from edrp.validation.papers.enactment.runs import BLIND, VARIANTS, Enacted, Samples, Setting, enact, row_count, samples_by_cell
+from edrp.validation.papers.enactment.runs import (
+    BLIND,
+    VARIANTS,
+    Bounds,
+    ComparedCell,
+    Enacted,
+    Samples,
+    Setting,
+    SettingError,
+    enact,
+    mean_bounds,
+    measured_cells,
+    row_count,
+    samples_by_cell,
+    setting_error,
+)
 from edrp.validation.papers.enactment.setting import FITTED_ON, FITTED_ON_ALL, setting_tables
 from edrp.validation.papers.enactment.tables import (
     activity_table,
     against_btu,
     check_table,
+    draw_pattern,
     error_table,
     paper_table,
     side_by_side,

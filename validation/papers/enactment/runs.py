@@ -1,22 +1,81 @@
-"""The runs behind Tables 3 to 6: patterns × policies × billing time units (BTU) × seeds, and with constants changed."""
+"""The runs behind Tables 3 to 6: patterns × policies × billing time units (BTU) × seeds, and with constants changed.
+
+Cells of the tables, measured and printed, the distance of a setting from the paper, and clairvoyant bounds on all policies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun, run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
 from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
-from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
-from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import timeline
+from edrp.validation.papers.enactment.printed_values import (
+    BTU,
+    COLUMNS,
+    COMPLIANCES,
+    PAPER,
+    PATTERNS,
+    QUANTITIES,
+    RESOURCE_COST,
+    THRESHOLD,
+    TOTALS,
+    UNITS,
+    Column,
+    Printed,
+)
+from edrp.validation.simulation.enactment.simulator import SUFFIX
+
+
+@dataclass(frozen=True, slots=True)
+class HostTimeline:
+    """Machines, hosts and instances at each sample of a run.
+
+    Attributes
+    ----------
+    time : shape (samples,), seconds, from 0 to the end in steps of the monitoring interval.
+    machines : shape (samples,), load, as a multiple of the external rates.
+    hosts : shape (samples,), hosts that are leased.
+    instances : shape (samples,), instances that hold resources, starting ones included.
+    """
+
+    time: Floats
+    machines: Floats
+    hosts: Ints
+    instances: Ints
+
+
+def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
+    """Sample a run at every monitoring interval."""
+    time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
+    step = np.minimum((time / scenario.load_step + WHOLE_NUMBER_SLACK).astype(np.int64), len(scenario.load) - 1)
+    return HostTimeline(
+        time=time,
+        machines=np.array(scenario.load)[step],
+        hosts=count_at(time, ((lease.start, lease.end) for lease in run.leases)),
+        instances=count_at(time, ((instance.placed, instance.ended) for instance in run.instances)),
+    )
+
+
+def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
+    """Return for each time the number of spans that contain it: from their start until before their end (None: endless).
+
+    >>> count_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0), (2.0, None)]).tolist()
+    [0, 1, 2, 1]
+    """
+    starts, ends = np.array([(start, np.inf if end is None else end) for start, end in spans]).reshape(-1, 2).T
+    return np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
+
 
 BLIND = ("threshold", "static-peak")
 """Policies that do not look at the billing time unit: they are run once and billed by each unit."""
@@ -25,7 +84,7 @@ MINUTE = 60.0
 LATE = (60.0 * MINUTE, 120.0 * MINUTE)
 """The second hour, of which the paper speaks for the second random walk (s)."""
 
-COLUMNS = ("id", "method", "outcome", "error_message", "solution")
+ROW_COLUMNS = ("id", "method", "outcome", "error_message", "solution")
 """Columns of the result rows that reports read."""
 
 
@@ -125,7 +184,7 @@ def enact(
             for seed in seeds
         }
         where = None if out is None else out / folder
-        for row in map(require_solved, batch_rows(scenarios, list(methods), COLUMNS, out=where, **how)):
+        for row in map(require_solved, batch_rows(scenarios, list(methods), ROW_COLUMNS, out=where, **how)):
             pattern, unit, seed = row["id"].split("/")
             run = EnactmentScenarioSolution.model_validate_json(row["solution"]).run
             assert run is not None  # solved
@@ -180,3 +239,128 @@ def settled(scenario: EnactmentScenario, pattern: str, column: Column, seed: int
     bill = scenario.bill(run)
     metrics = run_metrics(bill, scenario.types, scenario.duration, scenario.penalty)
     return Enacted(pattern, column, seed, {**metrics, **activity(bill, scenario)}, bill)
+
+
+BOUND_SECONDS = 10.0
+"""Seconds for each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
+
+
+class Bounds(NamedTuple):
+    """Least expected near-real-time totals, money: of all policies, and of those that let no item wait until it is late."""
+
+    least: float
+    in_time: float
+
+
+def mean_bounds(
+    setting: Setting,
+    seeds: Sequence[int],
+    *,
+    patterns: Sequence[str] = PATTERNS,
+    units: Sequence[int] = UNITS,
+    n_jobs: int | None = None,
+) -> Mapping[tuple[str, int], Bounds]:
+    """The clairvoyant bounds by pattern and unit (minutes), in the mean over the seeds of the random walks.
+
+    The other patterns are the same for each seed. `n_jobs` counts processes as joblib does; None for one per core.
+    """
+    cells = {
+        (pattern, unit): _distinct([setting.scenario(pattern, unit, seed) for seed in seeds])
+        for pattern in patterns
+        for unit in units
+    }
+    jobs = [(cell, scenario) for cell, scenarios in cells.items() for scenario in scenarios]
+    solve = delayed(_bounds)
+    bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(solve(scenario) for _, scenario in jobs)
+    return {
+        cell: Bounds(*np.mean([bound for (other, _), bound in zip(jobs, bounds, strict=True) if other == cell], axis=0).tolist())
+        for cell in cells
+    }
+
+
+def _distinct(scenarios: Sequence[EnactmentScenario]) -> list[EnactmentScenario]:
+    return [scenario for index, scenario in enumerate(scenarios) if scenario not in scenarios[:index]]
+
+
+def _bounds(scenario: EnactmentScenario) -> Bounds:
+    least, in_time = (
+        clairvoyant_bound(scenario, "near_real_time", all_in_time=in_time, time_limit=BOUND_SECONDS) for in_time in (False, True)
+    )
+    return Bounds(least.total, in_time.total)
+
+
+class ComparedCell(NamedTuple):
+    """One number of a table: the mean and standard deviation over our seeds (no deviation of a single one), and the paper's."""
+
+    pattern: str
+    column: Column
+    quantity: str
+    ours: Printed
+    paper: Printed
+
+    @property
+    def difference(self) -> float:
+        """Measured mean less the paper's."""
+        return self.ours.mean - self.paper.mean
+
+    @property
+    def error(self) -> float:
+        """The difference of a compliance as it is (0.01 is a point), that of a cost as a share of the paper's; never negative."""
+        return abs(self.difference) / (1.0 if self.quantity in COMPLIANCES else self.paper.mean)
+
+
+class SettingError(NamedTuple):
+    """The distance of a setting from Tables 3 to 6, as shares (0.01 is a point, or a per cent).
+
+    The mean error of the compliances, 36 of the BTU policy and 12 of the threshold policy, which has one for all units; the
+    largest one by policy; mean relative errors of the 24 resource costs and of the 72 total costs.
+    """
+
+    compliance: float
+    worst_btu: float
+    worst_threshold: float
+    resource_cost: float
+    totals: float
+
+
+def measured_cells(samples: Samples) -> Iterator[ComparedCell]:
+    """Every cell of Tables 3 to 6 that was measured, table by table."""
+    for (pattern, column), cell_samples in samples.items():
+        for quantity in QUANTITIES if column in PAPER.get(pattern, {}) else ():
+            values = cell_samples[quantity]
+            deviation = float(values.std(ddof=1)) if values.size > 1 else None
+            yield ComparedCell(
+                pattern, column, quantity, Printed(float(values.mean()), deviation), PAPER[pattern][column][quantity]
+            )
+
+
+def setting_error(samples: Samples) -> SettingError:
+    """Distance of the samples of one setting from Tables 3 to 6, as far as they were measured; NaN where nothing was."""
+    cells = list(measured_cells(samples))
+    first = min((cell.column.unit for cell in cells), default=0)
+    btu = [cell.error for cell in cells if cell.column.policy == BTU and cell.quantity in COMPLIANCES]
+    threshold = [cell.error for cell in cells if cell.column == Column(THRESHOLD, first) and cell.quantity in COMPLIANCES]
+    return SettingError(
+        _mean([*btu, *threshold]),
+        max(btu, default=np.nan),
+        max(threshold, default=np.nan),
+        _mean([cell.error for cell in cells if cell.quantity == RESOURCE_COST]),
+        _mean([cell.error for cell in cells if cell.quantity in TOTALS]),
+    )
+
+
+def paper_samples() -> Samples:
+    """The means of Tables 3 to 6 as if they had been measured, one sample each.
+
+    >>> setting_error(paper_samples()).compliance
+    0.0
+    """
+    return {
+        (pattern, column): {name: np.array([table[column][name].mean]) for name in QUANTITIES}
+        for pattern, table in PAPER.items()
+        for column in COLUMNS
+    }
+
+
+def _mean(errors: list[float]) -> float:
+    return float(np.mean(errors)) if errors else float("nan")

@@ -15,14 +15,17 @@ from edrp.report.formatting import NONE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
-from edrp.validation.papers.latency_aware.printed_values import TABLE_2, TABLE_3, PaperTable, Printed
 from edrp.validation.papers.latency_aware.schedulers import (
     EVEN,
     LOADS,
     METHODS,
     RESOURCE_AWARE,
     SEARCHES,
+    TABLE_2,
+    TABLE_3,
     TOPOLOGIES,
+    PaperTable,
+    Printed,
     SchedulerPlacement,
     factors,
     placements,

@@ -5,23 +5,25 @@ operator, each after those that send to it, in one compiled pass over its items 
 hosts and instances are kept in Python, and only round by round.
 
 Events at one time happen in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,
-then items move.
+then items move. As a method, a scenario is solved by following a policy through it.
 """
 
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 from edrp.core import budget
 from edrp.core.arrays import Floats
 from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run import EnactmentRun, emitted
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.fleet import Fleet
-from edrp.validation.simulation.enactment.rounds import Round, rounds
-from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Round, rounds
 from edrp.validation.simulation.enactment.station import Station
 
 OBSERVED = 1e-4
@@ -131,3 +133,36 @@ class _RunState:
         for name, station in self._stations.items():
             before = [self._stations[source] for source in self._sources[name]]
             station.check(sum(emitted(source.completed, source.operator.selectivity) for source in before))
+
+
+SUFFIX = "-policy"
+"""Ending of the method's name, after the name of the policy."""
+
+
+class PolicyMethod(Method):
+    """A policy as a method: the simulator follows it through a scenario."""
+
+    kinds = ("enactment-scenario",)
+    interpreted_first = True
+
+    def __init__(self, policy: str) -> None:
+        policy_and_parameters: tuple[Any, type[Any]] = POLICIES[policy]
+        self._policy, self.parameters = policy_and_parameters
+        self.name = policy + SUFFIX
+        first = (self._policy.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
+
+    def run(self, problem: EnactmentScenario, options: Options) -> Answer:
+        """Simulate once, with `options.seed`; if the limit comes before the end of the run, there is no decision."""
+        parameters: Any = self.read_parameters(options)
+        if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
+            parameters = parameters.knowing(problem.load)
+        run = simulate(problem, self._policy(parameters), options.seed, until=options.started + options.limit)
+        late = sum(record.completed - getattr(record, problem.objective_level) for record in run.operators)
+        objective = sum(lease.units * problem.types[lease.type].price for lease in run.leases) + problem.penalty * late
+        items = sum(record.arrived for record in run.operators)
+        return Answer("feasible", "finished", decision=run, objective=objective, size={"items": items})
+
+
+METHODS = tuple(PolicyMethod(name) for name in POLICIES)
+"""Methods that this module adds to the registry."""

@@ -11,10 +11,8 @@ from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
 from edrp.enactment.run import OperatorRecord, emitted
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
-from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
-from edrp.validation.simulation.enactment.rounds import Round
-from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Round
 from edrp.validation.simulation.enactment.service_kernel import (
     HOLD,
     RESUME,

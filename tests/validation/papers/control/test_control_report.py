@@ -26,7 +26,7 @@ from edrp.validation.papers.control.policies import (
     run_days,
 )
 from edrp.validation.papers.control.report import report
-from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
+from edrp.validation.simulation.placement.fluid_job import clairvoyant_day
 
 HOURS = np.arange(DAY_STEPS) * 24 / DAY_STEPS
 SHAPE = 100.0 - 80.0 * np.cos(2 * np.pi * HOURS / 24)

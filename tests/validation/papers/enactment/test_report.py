@@ -12,14 +12,21 @@ from edrp.heuristics.enactment import POLICIES
 from edrp.report.publication import PAGE
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.claims import judged
-from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
-from edrp.validation.papers.enactment.bounds import Bounds
-from edrp.validation.papers.enactment.cells import measured_cells, paper_samples, setting_error
+from edrp.validation.papers.enactment import runs as enactment_runs
 from edrp.validation.papers.enactment.claims import CLAIMS
 from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, PATTERNS, QUANTITIES, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
-from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
+from edrp.validation.papers.enactment.runs import (
+    Bounds,
+    Setting,
+    enact,
+    measured_cells,
+    paper_samples,
+    samples_by_cell,
+    setting_error,
+    settled,
+)
 from edrp.validation.papers.enactment.tables import against_btu, side_by_side
 from edrp.validation.simulation.enactment.simulator import simulate
 
@@ -160,8 +167,8 @@ def test_bounds_are_means_over_different_walks(monkeypatch):
         asked.append(scenario)
         return SimpleNamespace(total=scenario.load[1] + 10 * all_in_time)
 
-    monkeypatch.setattr(report_bounds, "clairvoyant_bound", bound)
-    found = report_bounds.mean_bounds(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
+    monkeypatch.setattr(enactment_runs, "clairvoyant_bound", bound)
+    found = enactment_runs.mean_bounds(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
     walks = [SHORT.scenario("random-walk-1", 30, seed) for seed in (1, 2, 3)]
     assert len(asked) == 2 * (1 + len(walks))  # of all policies, and of those that are in time
     assert found["two-level", 30].least == SHORT.scenario("two-level", 30, 1).load[1]

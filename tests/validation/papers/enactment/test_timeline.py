@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-from edrp.validation.simulation.enactment.timeline import timeline
+from edrp.validation.papers.enactment.runs import timeline
 
 
 def test_a_timeline_counts_what_there_was():
