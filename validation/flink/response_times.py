@@ -1,7 +1,7 @@
 """Response times of the frequent-pattern job after migrations on a real cluster, by window and method (state migration, Fig. 13).
 
 Time is scaled: the 2 minutes after the start of a migration, over which the paper averages, take 5 s, and windows are as much
-shorter. A worker sleeps for each change of a pattern, and a link carries so many bytes/s to and from each worker.
+shorter. A worker sleeps for each change of a pattern, and a link carries `link` bytes/s to and from each worker.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ResponseSettings:
     job: PatternSettings = field(default_factory=lambda: PatternSettings(micros=200, state_bytes=2000, checkpoint_interval=60.0))
 
     def tweets(self, window: float) -> int:
-        """Tweets in a window of so many seconds of the paper's time.
+        """Tweets in a window of `window` seconds of the paper's time.
 
         >>> ResponseSettings(seconds=5, rate=100).tweets(120)
         500

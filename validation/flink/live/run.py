@@ -135,7 +135,7 @@ class LiveRun(ScheduledJob):
         return int(self.flink.rest.get(f"/jobs/{self.job.key}/checkpoints")["counts"]["completed"])
 
     def wait_for_checkpoints(self, count: int = 1) -> None:
-        """Wait until so many more checkpoints are complete."""
+        """Wait until `count` more checkpoints are complete."""
         before = self.completed_checkpoints()
         wait_until(lambda: self.completed_checkpoints() >= before + count or None, PATIENCE, "completes no checkpoint", "job")
 
@@ -240,7 +240,7 @@ class LiveRun(ScheduledJob):
             return judge((line for line in file if line.endswith("\n")), sent)
 
     def wait_for_results(self, more: int) -> None:
-        """Wait until so many more lines of results are there."""
+        """Wait until `more` further lines of results are there."""
 
         def lines() -> int:
             return self.results.read_bytes().count(b"\n") if self.results.exists() else 0

@@ -120,6 +120,6 @@ LATE_PRICE = 0.3
 
 
 def control_job(silence: float) -> FluidJob:
-    """The job, with so many seconds of silence at each change."""
+    """The job, with `silence` seconds without processing at each change."""
     curves = tuple(tuple(rate * number for number in range(1, most + 1)) for rate, most in SERVICE.values())
     return FluidJob(tuple(SERVICE), curves, STEP / SPEED, silence, LATE, LATE_PRICE)

@@ -307,7 +307,7 @@ class DayRow:
 
     @property
     def ratio(self) -> float:
-        """The certificate: the cost is at most so many times the least possible."""
+        """The certificate: the cost is at most this multiple of the least possible."""
         return self.cost.cost / self.bound
 
     @property

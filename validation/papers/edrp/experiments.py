@@ -156,7 +156,7 @@ STARTED_FIRST = ("Cost", "Baseline")
 
 
 def in_all_objectives(console: Console, title: str, steps: int, run: Run, *, jobs: int | None = None) -> dict[str, Replay]:
-    """Call `run`, which reports so many steps, with the weights of every objective; `jobs` of them at once in other processes.
+    """Call `run`, which reports `steps` steps, with the weights of every objective; `jobs` of them at once in other processes.
 
     Progress is shown on a terminal by the title and the objective's name; elsewhere lines on standard error tell it.
     """

@@ -52,7 +52,7 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 
 
 def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes: float = 1.0, unit: str = "min") -> None:
-    """Draw up to four replays, by the name to print above each, side by side as PNG; a step is so many minutes long in `unit`."""
+    """Draw up to four replays, by the name to print above each, side by side as PNG; a step lasts `minutes`, in `unit`."""
     lines = (len(replays) + 1) // 2
     figure = blank_figure(11.0, 3.9 * lines)
     outer = figure.add_gridspec(lines, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08)

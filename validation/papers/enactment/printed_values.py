@@ -51,7 +51,7 @@ class Printed(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column of a table: a policy billed by units of so many minutes."""
+    """One column of a table: a policy billed by units of `unit` minutes."""
 
     policy: str
     unit: int

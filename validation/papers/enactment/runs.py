@@ -106,7 +106,7 @@ class Setting:
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def scenario(self, pattern: str, unit: int, seed: int) -> EnactmentScenario:
-        """Two hours of a pattern, billed by so many minutes; the seed is that of a random walk."""
+        """Two hours of a pattern, billed by `unit` minutes; the seed is that of a random walk."""
         application = manufacturing_application(occupancy=self.occupancy)
         return manufacturing_scenario(
             pattern, billing_time=unit * MINUTE, seed=seed, **{"application": application, **self.fields}

@@ -40,9 +40,9 @@ FRESH_OPERATIONS = 22
 class SearchRuns:
     """Runs of one method on one topology, or on generated ones, at one load.
 
-    The topology has so many operators, and needs that share of the cluster's cores. Milliseconds of the processor count from
-    the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where nothing
-    feasible was found.
+    The topology has `operators` operators, which need the share `load` of the cluster's cores. Milliseconds of the processor
+    count from the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where
+    nothing feasible was found.
     """
 
     topology: str

@@ -429,7 +429,7 @@ def run(
 ) -> Evaluation:
     """Run all policies on real series; print costs, violations, savings and statements; draw Figs. 9 to 12 and 14.
 
-    So many migrations are followed in each series; tolerances, numbers of tasks and discounts are the grids of the figures.
+    In each series `migrations` are followed; tolerances, numbers of tasks and discounts are the grids of the figures.
     `changing`: work and state of the tasks are those of each migration; otherwise those of the whole series. `measured` are
     statements on response times from runs on a cluster (Figs. 13 and 15), which join the others.
     """

@@ -419,7 +419,7 @@ class MigrationSeries:
         return self.loads.total(number)
 
     def load(self, number: int, migrations: int = 100) -> CourseLoad:
-        """The loads of the first migrations after the month, of so many tasks."""
+        """The loads of `number` tasks at the first migrations after the month."""
         if not self.changing:
             tasks, counts = self.tasks(number), self.migrations(migrations)
             return CourseLoad(tasks, (tasks,) * counts.size, counts)
@@ -435,7 +435,7 @@ class CourseLoad(NamedTuple):
     counts: Ints
 
     def course(self, tolerance: float, migrations: int) -> NodeCountCourse:
-        """The course of at most so many migrations."""
+        """The course of at most `migrations` migrations."""
         return NodeCountCourse.of(self.met[: migrations + 1], self.counts[: migrations + 1], tolerance)
 
 
