@@ -19,7 +19,7 @@ from edrp.report.progress import Tell, working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.papers.latency_aware.schedulers import METHODS, RESOURCE_AWARE, TABLE_4
+from edrp.validation.papers.latency_aware.throughput_report import METHODS, RESOURCE_AWARE, TABLE_4
 
 HILL_CLIMBING, HYBRID, RECOMMENDED = "hill-climbing", "hybrid", "iterated-local-search"
 

@@ -1,4 +1,7 @@
-"""Response times of live migration on a real cluster as one report: Figs. 13 and 15."""
+"""Response times of live migration on a real cluster as one report: Figs. 13 and 15 of the state-migration paper.
+
+Fig. 13 has response times by window and method, Fig. 15 by minute around a change.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,194 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from edrp.report.estimates import Estimate
+from edrp.report.figures import Panel, Style, draw_panels, mean_curve
+from edrp.report.formatting import NONE, Unit
 from edrp.report.page import Figure, Section, how_run
 from edrp.report.publication import Record, Report
-from edrp.report.statements import Statement
+from edrp.report.statements import Finding, Statement, claim
 from edrp.report.tables import Table
-from edrp.validation.papers.claims import claim_records, claim_table
-from edrp.validation.papers.live.figures import (
-    draw_minutes,
-    draw_windows,
-    minute_statements,
-    minute_table,
-    window_statements,
-    window_table,
-)
+from edrp.validation.flink.live.response_times import CHANGE_MINUTE
+from edrp.validation.flink.response_times import HASHING, METHODS, MODES, MTM, PAPER_SECONDS, RESTART, SINGLE_STEP, STORM
+from edrp.validation.papers.claims import claim_records, claim_table, estimate_paired
 from edrp.validation.papers.live.rows import LiveRows, Row, load_text
+
+PROPOSED = (SINGLE_STEP, MTM)
+PARTS = {"pause": "suspended (section 5.1)", "live": "live (section 5.2)", RESTART: "savepoint and restart"}
+"""Modes in words."""
+
+STYLES = {SINGLE_STEP: Style("#1f4e79"), MTM: Style("#7b2d8b"), HASHING: Style("#c55a11", "-", "^")}
+
+LARGE = 0.1
+""""By large margins": a share of the response time under consistent hashing."""
+
+STORM_MS = 5000
+""""At least 5000 milliseconds, even for the smallest window size"."""
+
+
+def windows(rows: Sequence[Row]) -> list[float]:
+    """Windows in seconds, ascending."""
+    return sorted({row["window"] for row in rows})
+
+
+def response(rows: Sequence[Row], method: str, mode: str, window: float) -> Estimate | None:
+    """Mean response time in milliseconds over all rounds; None without any."""
+    values = [row["mean"] for row in rows if (row["method"], row["mode"], row["window"]) == (method, mode, window)]
+    return estimate_paired(values) if values else None
+
+
+def draw_windows(rows: Sequence[Row], path: Path) -> None:
+    """Draw response times against the window, suspended and live; Storm's are left out, as in the paper."""
+    panels = []
+    for letter, mode in zip("ab", MODES, strict=True):
+        curves = {}
+        for method in (*PROPOSED, HASHING):
+            means = {window: response(rows, method, mode, window) for window in windows(rows)}
+            curves[method] = {window: mean for window, mean in means.items() if mean is not None}
+        panels.append(Panel(f"({letter}) {PARTS[mode]}", "window [s]", "response time [ms]", curves))
+    draw_panels(panels, path, columns=2, title="Window against response time (state migration, Fig. 13)", styles=STYLES)
+
+
+def window_table(rows: Sequence[Row]) -> Table:
+    """Fig. 13 as a table: mean response time in milliseconds by window, of every method and way to carry it out."""
+    columns = tuple(f"{window:g} s" for window in windows(rows))
+    shown = []
+    for mode, part in PARTS.items():
+        for method in METHODS:
+            own = [row for row in rows if (row["method"], row["mode"]) == (method, mode)]
+            if own:
+                means = [response(own, method, mode, window) for window in windows(rows)]
+                moved = 100 * np.mean([row["moved_share"] for row in own])
+                quiet = np.mean([row["quiet"] for row in own if row["quiet"] is not None] or [np.nan])
+                texts = (NONE if mean is None else Unit(1, ".0f").with_interval(mean) for mean in means)
+                shown.append((method, part, *texts, f"{quiet:.0f}", f"{moved:.1f}"))
+    scale = PAPER_SECONDS / rows[0]["seconds"] if rows else 1.0
+    note = (
+        f"Time is {scale:g} times as fast as in the paper: means over {PAPER_SECONDS / scale:g} s, windows as much shorter. "
+        f"{len({row['round'] for row in rows})} rounds; load of the machine {load_text(rows)}."
+    )
+    right = (*columns, "Before", "Moved [%]")
+    return Table("Fig. 13: mean response time [ms] by window", ("Method", "Carried out", *right), tuple(shown), right, note=note)
+
+
+def window_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """The sentences of the paper on Fig. 13, each judged for what was measured in pairs: same window, same migration."""
+    for mode in MODES:
+        if any(row["mode"] == mode for row in rows):
+            yield from _mode_statements([row for row in rows if row["mode"] == mode], mode)
+    storm = {window: response(rows, STORM, RESTART, window) for window in windows(rows)}
+    known = {window: mean.mean for window, mean in storm.items() if mean is not None}
+    if known:
+        found = f"{', '.join(f'{mean:.0f}' for mean in known.values())} ms over {rows[0]['seconds']:g} s instead of 2 minutes"
+        yield claim(f"the response time of Storm is at least {STORM_MS} ms", min(known.values()) >= STORM_MS, found)
+        others = [row["mean"] for row in rows if row["method"] in PROPOSED]
+        if others:
+            sentence = "the response time of Storm is above that of the proposed methods, whatever the window"
+            found = f"at least {min(known.values()):.0f} ms against at most {max(others):.0f}"
+            yield claim(sentence, min(known.values()) > max(others), found)
+
+
+def _mode_statements(rows: Sequence[Row], mode: str) -> Iterator[Statement]:
+    edges = (windows(rows)[0], windows(rows)[-1])
+    if edges[0] < edges[1]:
+        ends = {m: [response(rows, m, mode, window) for window in edges] for m in (*PROPOSED, HASHING)}
+        known = {method: (low.mean, high.mean) for method, (low, high) in ends.items() if low and high}
+        found = "; ".join(f"{method} {low:.0f} to {high:.0f} ms" for method, (low, high) in known.items())
+        grows = bool(known) and all(high > low for low, high in known.values())
+        yield claim(f"{mode}: the response time of all methods grows with the window", grows, found)
+    unit = Unit(100, ".0f", " %")
+    findings = tuple(
+        Finding(f"{method} against consistent hashing", estimate_paired(values), unit, LARGE)
+        for method in PROPOSED
+        if (values := [1 - own / other for own, other in _pairs(rows, method, HASHING, "mean") if other > 0])
+    )
+    if findings:
+        sentence = f"{mode}: the proposed methods outperform consistent hashing by large margins, at least {100 * LARGE:g} %"
+        yield Statement(sentence, findings=findings)
+    gap, cost = _gap(rows, "mean"), _gap(rows, "moved_share")
+    if gap is not None and cost is not None:
+        found = f"MTM-aware migration saves {100 * gap:.0f} % of the response time, {100 * cost:.0f} % of the cost"
+        sentence = "the gap between single-step and MTM-aware migration is more pronounced in response time than in cost"
+        yield claim(f"{mode}: {sentence}", gap > cost, found)
+
+
+def _pairs(rows: Sequence[Row], method: str, against: str, quantity: str) -> list[tuple[float, float]]:
+    """A quantity under two methods, for the same window and migration."""
+    values = {(row["method"], row["round"], row["window"]): float(row[quantity]) for row in rows}
+    places = [(number, window) for name, number, window in values if name == method]
+    return [(values[method, *place], values[against, *place]) for place in places if (against, *place) in values]
+
+
+def _gap(rows: Sequence[Row], quantity: str) -> float | None:
+    """Share of a quantity of single-step migration that MTM-aware migration saves, over all pairs together."""
+    pairs = _pairs(rows, MTM, SINGLE_STEP, quantity)
+    base = sum(other for _, other in pairs)
+    return 1 - sum(own for own, _ in pairs) / base if base > 0 else None
+
+
+ORDERS_OF_MAGNITUDE = 2
+"""What "several orders of magnitude" is taken for at least."""
+
+CHANGES = {
+    "live": "live migration",
+    "savepoint": "restart from a savepoint (the paper's baseline)",
+    "rescale": "Flink's rescale",
+}
+"""Ways to change the number of workers, in words."""
+
+
+def minutes(rows: Sequence[Row], method: str) -> dict[float, np.ndarray]:
+    """Mean response times in seconds by minute, over the runs of a method; minutes without tuples are left out."""
+    found: dict[float, list[float]] = {}
+    for row in rows:
+        if row["method"] == method:
+            for number, figures in row["minutes"].items():
+                if figures["tuples"]:
+                    found.setdefault(float(number), []).append(figures["mean"])
+    return {number: np.array(means) for number, means in sorted(found.items())}
+
+
+def minute_table(rows: Sequence[Row]) -> Table:
+    """Fig. 15 as a table: mean response time by minute and method."""
+    known = {method: means for method in CHANGES if (means := minutes(rows, method))}
+    numbers = sorted({number for means in known.values() for number in means})
+    unit = Unit(1e3, ",.1f")
+    shown = [
+        (f"{number:g}", *(unit.number(float(means[number].mean())) if number in means else NONE for means in known.values()))
+        for number in numbers
+    ]
+    right = tuple(CHANGES[method] for method in known)
+    (before, after), minute = rows[0]["workers"], rows[0]["minute"]
+    note = (
+        f"Milliseconds. {before} workers become {after} when minute {CHANGE_MINUTE} begins. A minute is compressed into "
+        f"{minute:g} s, a change is not: it weighs {60 / minute:.3g} times as much in its minute. Load of the machine "
+        f"{load_text(rows)}."
+    )
+    return Table("Fig. 15: mean response time by minute", ("minute", *right), tuple(shown), right, note=note, open=True)
+
+
+def minute_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """Judge the paper's sentence on Fig. 15, against its baseline and against Flink's rescale."""
+    live = minutes(rows, "live").get(CHANGE_MINUTE)
+    for method, name in CHANGES.items():
+        other = minutes(rows, method).get(CHANGE_MINUTE)
+        if method == "live" or live is None or other is None:
+            continue
+        factor = float(other.mean() / live.mean())
+        times = f"{1e3 * live.mean():.1f} ms against {1e3 * other.mean():.1f} ms"
+        found = f"{times} in minute {CHANGE_MINUTE}, a factor of {factor:.3g}"
+        sentence = (
+            f"live migration reduces the average response time dramatically, by several orders of magnitude, against {name}"
+        )
+        yield claim(sentence, factor >= 10**ORDERS_OF_MAGNITUDE, found)
+
+
+def draw_minutes(rows: Sequence[Row], path: Path) -> None:
+    """Draw Fig. 15."""
+    curves = {method: mean_curve(means, 1e3) for method in CHANGES if (means := minutes(rows, method))}
+    draw_panels([Panel("", "minute", "mean response time [ms]", curves, ("linear", "log"), floor=None)], path, columns=1)
 
 
 class Experiment(NamedTuple):

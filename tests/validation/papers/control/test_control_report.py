@@ -10,9 +10,8 @@ from test_flink_fit import fitted
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.papers.control import policies
 from edrp.validation.papers.control.days import DAY_STEPS, HISTORY, SERVICE, TAXI, TracedDay, control_job, traced_days
-from edrp.validation.papers.control.policies import (
+from edrp.validation.papers.control.report import (
     KNOWING,
     OPTIMUM,
     ROLLING,
@@ -22,10 +21,11 @@ from edrp.validation.papers.control.policies import (
     ds2,
     follow,
     hold_peak,
+    known_rates,
     look_ahead,
+    report,
     run_days,
 )
-from edrp.validation.papers.control.report import report
 from edrp.validation.simulation.placement.fluid_job import clairvoyant_day
 
 HOURS = np.arange(DAY_STEPS) * 24 / DAY_STEPS
@@ -104,9 +104,9 @@ def test_the_static_peak_never_changes_and_is_never_late():
 
 def test_known_rates_end_with_the_day():
     day = short_day(4, 10)
-    assert [known.shape for known in policies.known_rates(day)] == [(1, 10 - number) for number in range(10)]
+    assert [known.shape for known in known_rates(day)] == [(1, 10 - number) for number in range(10)]
     job = control_job(0.6)
-    course = follow(look_ahead(job, policies.known_rates(day)), job, day)
+    course = follow(look_ahead(job, known_rates(day)), job, day)
     assert job.course(day.rates, course).cost >= clairvoyant_day(job, day.rates).bound * (1 - LIMIT_SLACK)
 
 

@@ -17,6 +17,7 @@ from edrp.validation.papers.enactment import runs as enactment_runs
 from edrp.validation.papers.enactment.claims import CLAIMS
 from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, PATTERNS, QUANTITIES, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
+from edrp.validation.papers.enactment.report import against_btu, side_by_side
 from edrp.validation.papers.enactment.runs import (
     Bounds,
     Setting,
@@ -27,7 +28,6 @@ from edrp.validation.papers.enactment.runs import (
     setting_error,
     settled,
 )
-from edrp.validation.papers.enactment.tables import against_btu, side_by_side
 from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker

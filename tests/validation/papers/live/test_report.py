@@ -6,16 +6,16 @@ import pytest
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.validation.flink.response_times import HASHING, MTM, SINGLE_STEP, STORM, ResponseSettings, cells
-from edrp.validation.papers.live import figures
-from edrp.validation.papers.live.figures import (
+from edrp.validation.papers.live import report as live_report
+from edrp.validation.papers.live.report import (
     draw_windows,
     minute_statements,
     minutes,
+    report,
     response,
     window_statements,
     window_table,
 )
-from edrp.validation.papers.live.report import report
 from edrp.validation.papers.live.rows import read_rows
 
 MEANS = {SINGLE_STEP: 3.0, MTM: 2.0, HASHING: 5.0, STORM: 100.0}
@@ -92,7 +92,7 @@ def test_the_table_has_means_over_rounds_and_names_scale_and_load():
 
 def test_the_figure_has_curves_of_all_methods_but_storm(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(figures, "draw_panels", lambda panels, *_, **__: drawn.extend(panels))
+    monkeypatch.setattr(live_report, "draw_panels", lambda panels, *_, **__: drawn.extend(panels))
     draw_windows(rows(), tmp_path / "figure.png")
     assert [set(panel.curves) for panel in drawn] == [{SINGLE_STEP, MTM, HASHING}] * 2
     assert [curve.mean for curve in drawn[0].curves[MTM].values()] == [66.0, 126.0, 186.0, 246.0]
