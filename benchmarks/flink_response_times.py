@@ -25,8 +25,7 @@ from rich.console import Console
 
 from edrp.validation.flink.live.response_times import MINUTE, ResponseTurn, response_times
 from edrp.validation.flink.response_times import Migration, ResponseSettings, measure
-from edrp.validation.papers.live.report import report
-from edrp.validation.papers.live.rows import LiveRows, read_rows
+from edrp.validation.papers.live.report import LiveRows, read_rows, report
 
 
 def tell(line: str) -> None:

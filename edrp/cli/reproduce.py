@@ -31,7 +31,7 @@ from edrp.validation.papers.latency_aware import (
     throughput_report,
 )
 from edrp.validation.papers.live import report as live_report
-from edrp.validation.papers.live.rows import read_rows
+from edrp.validation.papers.live.report import read_rows
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 

@@ -31,29 +31,27 @@ from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, que
 from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
 from edrp.validation.papers.claims import judged
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.printed_values import (
+from edrp.validation.papers.enactment.runs import (
+    BLIND,
     BTU,
     COLUMNS,
     COMPLIANCES,
     ERRATA,
     FIGURE_NUMBERS,
+    MINUTE,
     PATTERNS,
     POLICIES,
     QUANTITIES,
     TABLE_NUMBERS,
     THRESHOLD,
     UNITS,
-    Column,
-    Printed,
-)
-from edrp.validation.papers.enactment.runs import (
-    BLIND,
-    MINUTE,
     VARIANTS,
     Bounds,
+    Column,
     ComparedCell,
     Enacted,
     HostTimeline,
+    Printed,
     Samples,
     Setting,
     SettingError,

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import edrp
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.report.publication import PAGE
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
@@ -15,11 +17,16 @@ from edrp.validation.papers.claims import judged
 from edrp.validation.papers.enactment import report
 from edrp.validation.papers.enactment import runs as enactment_runs
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, PATTERNS, QUANTITIES, THRESHOLD, UNITS, Column
-from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.papers.enactment.report import against_btu, side_by_side
 from edrp.validation.papers.enactment.runs import (
+    BTU,
+    COLUMNS,
+    PATTERNS,
+    QUANTITIES,
+    THRESHOLD,
+    UNITS,
     Bounds,
+    Column,
     Setting,
     enact,
     measured_cells,
@@ -27,7 +34,9 @@ from edrp.validation.papers.enactment.runs import (
     samples_by_cell,
     setting_error,
     settled,
+    timeline,
 )
+from edrp.validation.papers.enactment.runs import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
@@ -199,3 +208,16 @@ def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
     assert run() == first
     assert written == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
     assert [each.column for each in first] == [Column(policy, unit) for policy in POLICIES_OF_PAPER for unit in (10, 60)]
+
+
+def test_a_timeline_counts_what_there_was():
+    scenario = manufacturing_scenario("two-level", duration=1200.0)
+    solution = edrp.solve(scenario, "threshold-policy", seed=3)
+    line = timeline(scenario, solution.run)
+    lease_seconds = sum((scenario.duration if lease.end is None else lease.end) - lease.start for lease in solution.run.leases)
+    # Samples every 15 s against exact times: each lease and instance is at most one sample off.
+    assert line.hosts[:-1].sum() * 15 == pytest.approx(lease_seconds, abs=15 * len(solution.run.leases))
+    mean = solution.metrics["mean_instances"]
+    assert line.instances[:-1].mean() == pytest.approx(mean, abs=len(solution.run.instances) / 80)
+    assert set(line.machines.tolist()) == {2.0, 8.0}
+    assert line.instances.min() >= 9, "one of each type at least"

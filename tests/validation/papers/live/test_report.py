@@ -11,12 +11,12 @@ from edrp.validation.papers.live.report import (
     draw_windows,
     minute_statements,
     minutes,
+    read_rows,
     report,
     response,
     window_statements,
     window_table,
 )
-from edrp.validation.papers.live.rows import read_rows
 
 MEANS = {SINGLE_STEP: 3.0, MTM: 2.0, HASHING: 5.0, STORM: 100.0}
 SHARES = {SINGLE_STEP: 0.15, MTM: 0.13, HASHING: 0.2, STORM: 0.5}
