@@ -55,7 +55,7 @@ test-timing: $(VENV)/.installed-test
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(patsubst %,tests/edrp/engines/test_%.py,local_flink flink_clusters flink_migrate_cluster live_cluster) \
-	  $(patsubst %,tests/validation/flink/test_%.py,control_cluster measured_cluster patterns_cluster live_cluster live_smoke live_mutants live_kills)
+	  $(patsubst %,tests/validation/flink/test_%.py,patterns_cluster live_cluster live_smoke live_mutants)
 
 # The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html.
 # (With --quiet, nothing would be strict: warnings that are not said are not counted either.)

@@ -36,7 +36,7 @@ METHOD_MODULES = {
     "edrp.mdp.policy.methods": ("pmc", "stored-policy"),
     "edrp.mdp.sequence.method": ("oms",),
     "edrp.mdp.single_step.ssm": ("ssm",),
-    "edrp.validation.simulation.enactment.methods": (
+    "edrp.validation.simulation.enactment.simulator": (
         "btu-policy",
         "ds2-policy",
         "predictive-policy",

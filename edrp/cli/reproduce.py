@@ -11,22 +11,18 @@ from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_w
 from edrp.cli.demo import Data
 from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite_option
 from edrp.cli.terminal import output, say
-from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
 from edrp.datasets.placement.capsys import CORES, SPEEDUP
 from edrp.report.page import require_packages
 from edrp.report.progress import working
 from edrp.report.publication import WRITTEN, Report
-from edrp.validation.flink.control import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
-from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
+from edrp.validation.papers.bimodal.runs import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
 from edrp.validation.papers.control import report as control_report
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
-from edrp.validation.papers.flink import report as flink_report
-from edrp.validation.papers.flink.rows import ROWS, FlinkRows, read_rows
 from edrp.validation.papers.latency_aware import (
     coordinates_report,
     production_report,
@@ -35,7 +31,7 @@ from edrp.validation.papers.latency_aware import (
     throughput_report,
 )
 from edrp.validation.papers.live import report as live_report
-from edrp.validation.papers.live.rows import read_rows as read_live_rows
+from edrp.validation.papers.live.report import read_rows
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
@@ -235,38 +231,6 @@ def run_capsys(
     _publish(capsys_report.report(found), out, force, "capsys", options)
 
 
-@reproduce.command("flink", rich_help_panel=ENGINES)
-def run_flink(
-    rows: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the taxi stream, if a day is run; default: $EDRP_DATA.")
-    ] = None,
-    seconds: Annotated[float, finite_option("Length in seconds of a day that is run.", min=30.0)] = 150.0,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder for tables, report.html and the rows of a day that is run.")
-    ] = None,
-    force: ForceFolder = False,
-) -> None:
-    """Compare predictions, control and placements with measurements on a real cluster of Flink."""
-    if out is not None:
-        refuse_folder(out, [*WRITTEN, ROWS], force=force)
-        require_packages(jinja2="report")
-    if rows:
-        found = read_rows(rows)
-    else:
-        found = FlinkRows()
-        with working(output(), "Flink") as tell:
-            for row in short_rows(seconds, data, tell):
-                found.add(row)
-    options = {"--data": data, "--seconds": None if rows else seconds, "--out": out}
-    _publish(flink_report.report(found), out, force, " ".join(["flink", *map(str, rows or ())]), options)
-    if out is not None and not rows:
-        write_whole(out / ROWS, found.text(), replace=force)
-
-
 @reproduce.command("control", rich_help_panel=ENGINES)
 def run_control(
     data: Annotated[
@@ -289,18 +253,15 @@ def run_control(
 
 @reproduce.command("live", rich_help_panel=MIGRATION)
 def run_live(
-    rows: Annotated[
-        list[Path], typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.")
-    ],
+    rows: Annotated[list[Path], typer.Argument(help="Files of rows that benchmarks/flink_response_times.py wrote.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
-    """Compare live migration with Flink's own ways to rescale, orders of moves, and methods; Figs. 13 and 15."""
+    """Compare response times after migrations and live changes with other ways, measured on Flink: Figs. 13 and 15."""
     if out is not None:
         refuse_folder(out, [*WRITTEN, *live_report.FIGURES], force=force)
         require_packages(jinja2="report", matplotlib="plot")
-    found = read_live_rows(rows)
-    _publish(live_report.report(found), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})
+    _publish(live_report.report(read_rows(rows)), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})
 
 
 def _publish(made: Report, out: Path | None, force: bool, name: str, options: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from edrp.heuristics.migration.balanced_packing import BalancedPacking
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NODES, PROGRAM_RATE, TABLE_NETWORK_SEED
-from edrp.validation.papers.state_migration.node_count_series import departures
+from edrp.validation.papers.state_migration.task_loads import departures
 
 RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
 """Tuples/s, from the least to the greatest of EDRP, section 7.2."""

@@ -27,7 +27,7 @@ from edrp.datasets.placement.production import production_instances
 from edrp.validation.benchmark.paper_instances import RATES, paper_instances
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import TABLE_NETWORK_SEED
-from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
+from edrp.validation.simulation.enactment.simulator import METHODS as POLICY_METHODS
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS as CHOICE_METHODS
 
 Instances = Iterable[tuple[str, Problem | str]]

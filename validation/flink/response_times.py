@@ -1,7 +1,7 @@
 """Response times of the frequent-pattern job after migrations on a real cluster, by window and method (state migration, Fig. 13).
 
 Time is scaled: the 2 minutes after the start of a migration, over which the paper averages, take 5 s, and windows are as much
-shorter. A worker sleeps for each change of a pattern, and a link carries so many bytes/s to and from each worker.
+shorter. A worker sleeps for each change of a pattern, and a link carries `link` bytes/s to and from each worker.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import InvalidInstanceError
+from edrp.core.solve import solve
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.load_series import LoadSeries
 from edrp.engines.clock import SystemClock
@@ -28,13 +29,26 @@ from edrp.engines.flink.migrating.control_log import ControlLog, Mode
 from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader, with_work_between
 from edrp.engines.flink.migrating.metrics import InstalledStep
 from edrp.engines.flink.migrating.moves import TaskMove
+from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
+from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
+from edrp.heuristics.migration.node_change import NodeCountChange, matched
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.mdp.partitions import Boundaries, Tasks
+from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.migration.single_step import MigrationProblem
 from edrp.validation.flink.lab.job import LEAD_MS
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternChange, PatternRun, PatternSettings
-from edrp.validation.flink.task_paths import METHODS, SINGLE_STEP, STORM, allowed_pace, moved_share, task_paths, typical_migration
+from edrp.validation.simulation.migration.policies import policy_model
 
 Tell = Callable[[str], None]
 Row = dict[str, Any]
+
+SINGLE_STEP, MTM, HASHING, STORM = "single-step", "MTM-aware", "consistent hashing", "Storm"
+METHODS = (SINGLE_STEP, MTM, HASHING, STORM)
+
+Action = Callable[[Boundaries, int], Boundaries]
+"""From a partition and the next number of nodes to the next partition."""
 
 PAPER_SECONDS = 120.0
 """Seconds after the start of a migration over which the paper averages response times."""
@@ -77,7 +91,7 @@ class ResponseSettings:
     job: PatternSettings = field(default_factory=lambda: PatternSettings(micros=200, state_bytes=2000, checkpoint_interval=60.0))
 
     def tweets(self, window: float) -> int:
-        """Tweets in a window of so many seconds of the paper's time.
+        """Tweets in a window of `window` seconds of the paper's time.
 
         >>> ResponseSettings(seconds=5, rate=100).tweets(120)
         500
@@ -321,3 +335,92 @@ def _row(
     moved = {"move_seconds": seconds, "moved_bytes": size, "held": held, "wait": wait, "link_seconds": link}
     machine = {"load": os.getloadavg()[0], "at": time.time()}
     return {"experiment": "windows", **cell._asdict(), **shared, "moved_share": share, **responses, **moved, **machine}
+
+
+def task_paths(
+    work: Floats, size: Floats, counts: Sequence[int], transitions: TransitionMatrix, tolerance: float, discount: float, seed: int
+) -> dict[str, list[Ints]]:
+    """Worker of each task before the first change of the number of nodes and after each, by method.
+
+    Single-step and MTM-aware migration start from equal shares of the work; policies for MTM-aware migration are computed for all
+    counts of the matrix beforehand. Storm gives each node as many neighbouring tasks.
+
+    Parameters
+    ----------
+    work, size : shape (m,)
+        Work and bytes of each task.
+    counts
+        Numbers of nodes, one after another.
+    tolerance, discount
+        τ and γ.
+    seed
+        Of the hash functions.
+    """
+    model = policy_model(Tasks.of(work, size), transitions, tolerance, discount)
+    policy = MigrationPolicy(model, iterate(model, Threads(1)).to_costs(model))
+
+    def single_step(before: Boundaries, nodes: int) -> Boundaries:
+        fields: Any = {"work": work.tolist(), "state_size": size.tolist(), "intervals": list(pairwise(before.tolist()))}
+        problem = MigrationProblem(**fields, nodes=nodes, tolerance=tolerance, allow_empty=False)
+        solution: Any = solve(problem, "ssm")
+        return np.unique([end for interval in solution.intervals if interval is not None for end in interval])
+
+    return {
+        SINGLE_STEP: _partition_path(work, size, counts, single_step),
+        MTM: _partition_path(work, size, counts, lambda before, nodes: policy.action(before, model.counts.index(nodes))),
+        HASHING: [ConsistentHashing(seed=seed).initial(work, nodes) for nodes in counts],
+        STORM: [EvenSplit().initial(work, nodes) for nodes in counts],
+    }
+
+
+def _partition_path(work: Floats, size: Floats, counts: Sequence[int], action: Action) -> list[Ints]:
+    workers = BalancedPacking(allow_empty=False).initial(work, counts[0])
+    boundaries = np.searchsorted(workers, np.arange(counts[0] + 1))
+    path = [workers]
+    for nodes in counts[1:]:
+        boundaries = np.asarray(action(boundaries, nodes), dtype=np.int64)
+        path.append(placed(path[-1], np.repeat(np.arange(nodes), np.diff(boundaries)), size))
+    return path
+
+
+def placed(before: Ints, groups: Ints, size: Floats) -> Ints:
+    """Worker of each task when groups of tasks go where the most of their state is, and the others to the first free workers.
+
+    >>> placed(np.array([0, 0, 2, 2]), np.array([0, 1, 1, 2]), np.ones(4)).tolist()
+    [0, 2, 2, 1]
+    """
+    workers, nodes = np.unique(before, return_inverse=True)
+    after = int(groups.max()) + 1
+    answer = matched(NodeCountChange(nodes, workers.size, after, size, size, 0.0), groups)
+    free = (worker for worker in count() if worker not in workers)
+    number = np.array([workers[old] if old >= 0 else next(free) for old in answer.former.tolist()])
+    return number[groups]
+
+
+def moved_share(before: Ints, after: Ints, size: Floats) -> float:
+    """Share of the state that changes its worker."""
+    return float(size[before != after].sum() / size.sum())
+
+
+def typical_migration(paths: Mapping[str, Sequence[Ints]], size: Floats, rank: int) -> int:
+    """The migration of a course whose costs by all methods come nearest to their means over it; of `rank` 1 the next one.
+
+    >>> ends = [np.array(workers) for workers in ([0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1])]
+    >>> typical_migration({"any": ends}, np.ones(3), 0)
+    2
+    """
+    shares = np.array([[moved_share(before, after, size) for before, after in pairwise(path)] for path in paths.values()])
+    means = np.maximum(shares.mean(axis=1, keepdims=True), np.finfo(float).tiny)
+    distances = np.abs(shares / means - 1).sum(axis=0)
+    return int(np.argsort(distances, kind="stable")[rank % distances.size])
+
+
+def allowed_pace(before: Ints, after: Ints, size: Floats, link: float) -> float:
+    """Bytes/s of each sender with which no worker sends or receives more than its link's rate, on the mean of the transfer.
+
+    >>> allowed_pace(np.array([0, 1]), np.array([2, 2]), np.ones(2), 10.0)
+    5.0
+    """
+    moves = before != after
+    sent, received = (float(np.bincount(workers[moves], size[moves]).max(initial=0.0)) for workers in (before, after))
+    return link * sent / max(sent, received) if sent else link

@@ -51,7 +51,7 @@ class Overall:
 
     @contextmanager
     def batch(self, rows: int) -> Iterator[ReportProgress]:
-        """Give the next batch, which has so many rows in all, what it is to call."""
+        """Give the next batch, which has `rows` rows in all, what it is to call."""
         self.since = self.since or perf_counter()
         failed = 0
 

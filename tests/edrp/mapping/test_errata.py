@@ -15,9 +15,8 @@ from edrp.mapping.costs import SAME_LOAD, MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import DataLink, Server
-from edrp.validation.simulation.mapping.agents.agent import MapAgent, MappingState
+from edrp.validation.simulation.mapping.agents.agent import Ack, Ask, Map, MapAgent, MappingState, Message, PartialMap, Spec
 from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask, run_protocol
-from edrp.validation.simulation.mapping.agents.messages import Ack, Ask, Map, Message, PartialMap, Spec
 
 
 def problem(

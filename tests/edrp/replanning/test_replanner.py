@@ -20,8 +20,16 @@ from edrp.replanning.repair import patched
 from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
 from edrp.report.tables import console_table
 from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_statements
-from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
-from edrp.validation.simulation.placement.replanning_world import daily_curve, moments
+from edrp.validation.simulation.placement.replanning_day import (
+    BROKEN,
+    EVERY,
+    NEVER,
+    PAYING,
+    daily_curve,
+    moments,
+    run_day,
+    strategies,
+)
 
 STATE = 10e6
 EXACT = ReplanningPolicy(method="highs", hysteresis=0.0, synchronisation_time=1.0)

@@ -12,7 +12,7 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.metrics import read_loads
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
-from edrp.validation.flink.live.timers import Fired, every_window
+from edrp.validation.flink.live.validator import Fired, every_window
 
 pytestmark = ON_REAL_FLINK
 

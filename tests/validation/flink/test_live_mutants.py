@@ -15,7 +15,7 @@ from edrp.engines.flink.migrating.control_log import ControlLog
 from edrp.engines.flink.migrating.metrics import read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
-from edrp.validation.flink.live.timers import every_window
+from edrp.validation.flink.live.validator import every_window
 
 pytestmark = ON_REAL_FLINK
 

@@ -1,4 +1,7 @@
-"""Tasks of jobs on real clusters move while they run, through the death of nodes and processes: `make test-flink`."""
+"""Tasks of jobs on real clusters move while they run, through the death of nodes and processes, and response times are measured.
+
+`make test-flink` runs this.
+"""
 
 import random
 
@@ -6,15 +9,11 @@ import pytest
 from real_flink import ON_REAL_FLINK
 
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.kills import KillSettings, kill_run
+from edrp.validation.flink.live.response_times import METHODS, response_times
 from edrp.validation.flink.live.run import LiveJobSettings, LiveRun
 
 pytestmark = ON_REAL_FLINK
-
-
-def moves(steps: list[list[TaskMove]]) -> int:
-    return sum(map(len, steps))
 
 
 def test_three_plans_are_carried_out_exactly_once_though_a_node_is_killed_in_the_last():
@@ -35,11 +34,24 @@ def test_three_plans_are_carried_out_exactly_once_though_a_node_is_killed_in_the
     assert verdict.records >= run.settings.keys
 
 
-@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-def test_kills_in_the_middle_of_plans_lose_double_and_reorder_nothing(backend):
-    row = kill_run(KillSettings(backend, kills=4, plans=6, seed=2))
+@pytest.mark.parametrize(("backend", "operators"), [("hashmap", 1), ("rocksdb", 2)])
+def test_kills_in_the_middle_of_plans_lose_double_and_reorder_nothing(backend, operators):
+    row = kill_run(KillSettings(backend, kills=4, plans=6, seed=2, operators=operators))
     assert row["kills"] == {"TaskManager": 2, "JobManager": 1, "command": 1}
     assert row["plans"] == 6
     assert row.get("plans sent twice", 0) == 0
     assert row.get("commands that failed", 0) == 0
     assert row["exactly_once"], row
+
+
+def test_each_way_to_change_is_measured_and_loses_nothing():
+    """Fig. 15 in minutes of two seconds."""
+    rows = {row["method"]: row for row in response_times(minute=2.0)}
+    assert set(rows) == set(METHODS)
+    for row in rows.values():
+        assert row["missing"] == 0
+        assert row["seconds"] > 0
+        assert all(row["minutes"][str(number)]["tuples"] > 500 for number in range(1, 13))
+    live = rows["live"]
+    assert live["moves"] >= live["steps"] >= 1
+    assert 0 < live["bytes"] < 100_000_000

@@ -31,7 +31,7 @@ def flink() -> Iterator[LocalFlink]:
 
 
 def start(flink: LocalFlink, settings: PatternSettings) -> PatternRun:
-    """A job with so many events, after which it is quiet."""
+    """A job with `events` events, after which it is quiet."""
     run = PatternRun(flink, settings)
     begin = now_ms() + 300
     run.set_rates([(begin, EVENTS_PER_SECOND), (begin + 1000 * SECONDS, 0)])

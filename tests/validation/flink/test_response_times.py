@@ -11,28 +11,27 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.validation.flink import response_times
 from edrp.validation.flink.lab.patterns import PatternChange, PatternSettings
+from edrp.validation.flink.live.response_times import STEP_TASKS, Latencies, move_ins, read_results
 from edrp.validation.flink.response_times import (
-    MAX_MIGRATIONS,
-    Loads,
-    Migration,
-    ResponseSettings,
-    TypicalPlans,
-    cells,
-    flight_course,
-    measure,
-    measured_loads,
-    response_row,
-    task_moves,
-)
-from edrp.validation.flink.task_paths import (
     HASHING,
+    MAX_MIGRATIONS,
     METHODS,
     MTM,
     SINGLE_STEP,
     STORM,
+    Loads,
+    Migration,
+    ResponseSettings,
+    TypicalPlans,
     allowed_pace,
+    cells,
+    flight_course,
+    measure,
+    measured_loads,
     moved_share,
     placed,
+    response_row,
+    task_moves,
     task_paths,
     typical_migration,
 )
@@ -176,3 +175,39 @@ def test_windows_are_scaled_as_time_is():
     settings = ResponseSettings(seconds=12.0, rate=50.0)
     assert [settings.tweets(window) for window in (30, 120)] == [150, 600]
     assert Migration(0, 30.0, MTM, "live") in cells(ResponseSettings(), 1)
+
+
+def lines(*rows: tuple[int, int, int, int]) -> list[str]:
+    """Lines of the writer of a live job: arrived, due, key, number."""
+    return [f"{arrived} {due} {key} {number} 0\n" for arrived, due, key, number in rows]
+
+
+def test_a_tuple_that_is_replayed_counts_when_it_first_came():
+    results = read_results(lines((10, 0, 1, 1), (500, 0, 1, 1), (20, 15, 1, 2)))
+    assert results.latencies(0, 100) == Latencies(2, 0.0075, 0.01, 0.01, 0.01)
+    assert results.latencies(0, 15).tuples == 1
+
+
+def test_lines_that_are_cut_off_and_empty_ones_are_passed_over():
+    results = read_results([*lines((10, 0, 1, 1)), "\n", "12 3 1 2 77"])
+    assert results.arrived.tolist() == [10]
+    assert read_results([]).latencies(0, 10) == Latencies()
+
+
+def test_missing_are_numbers_of_a_key_before_its_last():
+    assert read_results(lines((1, 0, 7, 4), (2, 0, 7, 6), (3, 0, 7, 9), (4, 0, 8, 1))).missing == 3
+    assert read_results(lines((1, 0, 7, 2), (2, 0, 7, 1))).missing == 0
+
+
+def test_minutes_are_those_in_which_tuples_were_due():
+    results = read_results(lines(*((due + (1000 if due == 1500 else 5), due, 0, due) for due in range(0, 4000, 10))))
+    by_minute = results.by_minute(0, 1.0, 4)
+    assert [figures.tuples for figures in by_minute.values()] == [100] * 4
+    assert by_minute[2].mean == pytest.approx((99 * 0.005 + 1.0) / 100)
+    assert by_minute[3].max == 0.005
+
+
+def test_a_step_brings_about_two_megabytes_to_a_worker_and_few_tasks():
+    assert move_ins([417_000.0] * 240) == 5
+    assert move_ins([1_700_000.0] * 240) == 1
+    assert move_ins([42_000.0] * 240) == STEP_TASKS

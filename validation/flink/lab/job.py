@@ -24,7 +24,7 @@ TOPOLOGIES: dict[Topology, tuple[str, ...]] = {
 """Operators of each topology; readers, left, right and writer serve in no time and stay single."""
 
 LEAD_MS = 300
-"""A rate changes so much later than it is asked for, so that no replica has gone past that time yet."""
+"""Milliseconds from asking for a rate to its begin, so that no replica has gone past that time yet."""
 
 
 @dataclass(frozen=True, slots=True)

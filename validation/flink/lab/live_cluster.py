@@ -49,7 +49,7 @@ def start_job(flink: LocalFlink, folder: Path, rate: float) -> RunningJob:
 
 
 def main() -> None:
-    """Run the cluster until Ctrl-C, or for so many seconds; its address is printed and stands in FOLDER/address."""
+    """Run the cluster until Ctrl-C or for `--seconds`; its address is printed and stands in FOLDER/address."""
     parser = argparse.ArgumentParser(description="A cluster on this machine with a live job under skewed keys.")
     parser.add_argument("folder", type=Path, help="folder for the control log, the results and the address; must not exist")
     parser.add_argument("--rate", type=float, default=400.0, help="tuples/s (default: 400)")

@@ -85,7 +85,7 @@ class PatternRun(ScheduledJob):
         self.start(settings)
 
     def restart(self, settings: PatternSettings, seconds: float = 0.0) -> None:
-        """Stop with a savepoint, and go on from it with other settings after so many seconds."""
+        """Stop with a savepoint, and go on from it with other settings after `seconds`."""
         savepoint = self.job.stop_with_savepoint()
         time.sleep(seconds)
         self.start(settings, savepoint)

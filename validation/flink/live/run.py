@@ -19,14 +19,11 @@ from edrp.engines.flink.migrating.control_log import ControlLog, Mode
 from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metrics, read_plan_state, read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
-from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments
+from edrp.validation.flink.lab.job import LEAD_MS, ScheduledJob, key_group, live_files, program_arguments
 from edrp.validation.flink.live.validator import Verdict, judge
 
 RETAINED = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
 """Setting of a cluster whose jobs are to go on after their JobManager was killed."""
-
-LEAD_MS = 200
-"""Time between the writing of a rate and its begin."""
 
 PATIENCE = 120.0
 """Seconds to wait for what must come, on a machine that does much else."""
@@ -138,7 +135,7 @@ class LiveRun(ScheduledJob):
         return int(self.flink.rest.get(f"/jobs/{self.job.key}/checkpoints")["counts"]["completed"])
 
     def wait_for_checkpoints(self, count: int = 1) -> None:
-        """Wait until so many more checkpoints are complete."""
+        """Wait until `count` more checkpoints are complete."""
         before = self.completed_checkpoints()
         wait_until(lambda: self.completed_checkpoints() >= before + count or None, PATIENCE, "completes no checkpoint", "job")
 
@@ -243,7 +240,7 @@ class LiveRun(ScheduledJob):
             return judge((line for line in file if line.endswith("\n")), sent)
 
     def wait_for_results(self, more: int) -> None:
-        """Wait until so many more lines of results are there."""
+        """Wait until `more` further lines of results are there."""
 
         def lines() -> int:
             return self.results.read_bytes().count(b"\n") if self.results.exists() else 0

@@ -1,15 +1,17 @@
-"""Judges the results of a live job by their lines alone; shares nothing with the job.
+"""Judges the results of live jobs by their lines alone; shares nothing with the jobs.
 
-The job gives each key the numbers 1, 2, …, n and folds them, in the order in which the key's state sees them, into a chain,
-chain = chain · M + number (mod 2⁶⁴), which each line shows. M is odd: a line's chain tells the chain before it, hence from which
-number the state came. So it is seen what was lost, doubled or overtaken in state, though the writer may repeat lines after a
-restart, and lines of an old and a new owner may be mixed.
+`LiveJob` gives each key the numbers 1, 2, …, n and folds them, in the order in which the state of the key sees them, into a
+chain, chain = chain · M + number (mod 2⁶⁴), which each line shows. M is odd: the chain of a line tells the chain before it, hence
+from which number the state came. So it is seen what was lost, doubled or overtaken in state, though the writer may repeat lines
+after a restart, and lines of an old and a new owner may be mixed. What the timers of `TimerJob` must say follows from its input.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 MULTIPLIER = 6364136223846793005
@@ -110,3 +112,47 @@ def judge(lines: Iterable[str], sent: dict[int, int] | None = None) -> Verdict:
         if known.shown or (sent or {}).get(key):
             known.judge(verdict, None if sent is None else sent.get(key))
     return verdict
+
+
+SIZE, SLIDE = 1000, 500
+"""Milliseconds of its sliding windows."""
+
+BEHIND = 300
+"""Milliseconds by which its watermark is at most behind the last record."""
+
+
+def windows(keys: int, rounds: int) -> dict[tuple[int, int], int]:
+    """Sums of the windows that end before the watermark does, by key and end, from how `TimerJob` says that time goes."""
+    sums: dict[tuple[int, int], int] = defaultdict(int)
+    for key in range(keys):
+        for number in range(1, rounds + 1):
+            at = number * 100 + key * 7 % 100
+            for end in range(at // SLIDE * SLIDE + SIZE, at, -SLIDE):
+                sums[key, end] += number
+    return {place: total for place, total in sums.items() if place[1] <= rounds * 100 - BEHIND}
+
+
+def every_window(results: Path, keys: int, rounds: int) -> bool | None:
+    """Whether all windows have fired that had to, each with its sum whenever it is said; None while some are missing."""
+    expected = windows(keys, rounds)
+    fired = Fired(results)
+    if expected.keys() - fired.windows.keys():
+        return None
+    return fired.late == 0 and all(fired.windows[place] == {total} for place, total in expected.items())
+
+
+class Fired:
+    """Results of the timers of a run: different results of each window and tick, over all repetitions after restarts."""
+
+    def __init__(self, results: Path) -> None:
+        self.windows: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self.ticks: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self.late = 0
+        for line in results.read_text(encoding="ascii").splitlines():
+            if len(words := line.split()) == 5:
+                _, due, key, number, more = map(int, words)
+                if due < 0:
+                    self.ticks[key][number].add(more)
+                else:
+                    self.windows[key, due].add(number)
+                    self.late += more

@@ -16,8 +16,7 @@ from edrp.enactment import HostState, OperatorState
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.run import InstanceRecord, LeaseRecord, OperatorRecord, units_paid
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
-from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams
 
 Process = Iterator[tuple[float, bool]]
 Cause = Literal["initial", "placed", "migrated"]

@@ -19,9 +19,7 @@ from edrp.validation.oracles.enactment.reference_parts import (
     ReferenceInstance,
     ReferenceQueue,
 )
-from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.rounds import rounds
-from edrp.validation.simulation.enactment.run_randomness import Stall
+from edrp.validation.simulation.enactment.run_inputs import EventLog, Stall, rounds
 
 
 def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:

@@ -10,9 +10,8 @@ from itertools import pairwise
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
-from edrp.validation.simulation.mapping.agents.agent import resource_text
+from edrp.validation.simulation.mapping.agents.agent import Resource, resource_text
 from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask
-from edrp.validation.simulation.mapping.agents.messages import Resource
 
 
 def audit(exchange: Exchange) -> Iterator[str]:

@@ -13,8 +13,8 @@ from edrp.mapping.costs import COSTS
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations
+from edrp.validation.simulation.mapping.agents.agent import Ack, Map
 from edrp.validation.simulation.mapping.agents.exchange import Exchange
-from edrp.validation.simulation.mapping.agents.messages import Ack, Map
 
 Random = np.random.Generator
 

@@ -1,4 +1,7 @@
-"""Real days for the control of a job, each with the weeks before it: taxi trips, tweets and departures, drawn by a seed."""
+"""The job whose replicas are controlled, and real days of its load with the weeks before them, drawn by a seed.
+
+A chain of three operators; a day of taxi trips, tweets or departures is compressed as on a real cluster.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.load_series import COMPANIES, taxi_series, twitter_series
+from edrp.validation.simulation.placement.fluid_job import FluidJob
 
 STEP = 600.0
 """Seconds of the original day in a period: whole minutes of all traces, and two counts of tweets."""
@@ -93,3 +97,29 @@ def _day(data_set: str, series: tuple[str, Floats], day: int, peak: float) -> Tr
     history = counts[max(0, day - HISTORY) : day]
     scale = peak / float(np.median(history.max(axis=1)))
     return TracedDay(data_set, f"{name}, day {day}", scale * history.ravel(), scale * counts[day])
+
+
+SPEED = 72.0
+"""Seconds of the original day in a second of the job: a day takes 20 minutes, a period of ten minutes 8.3 s."""
+
+PEAK = 180.0
+"""Tuples/s at the median of the daily peaks of the weeks before a day."""
+
+SERVICE = {"parser": (100.0, 6), "join": (50.0, 8), "counter": (40.0, 10)}
+"""Tuples/s that a replica serves, and most replicas: some more than twice what `PEAK` takes."""
+
+SILENCES = (0.6, 6.0)
+"""Seconds without processing at a change: little state, and much."""
+
+LATE = 0.5
+"""Seconds of waiting above which a tuple is late: the least of the bounds that were recorded on the cluster."""
+
+LATE_PRICE = 0.3
+"""Replica-seconds for a late tuple: five times what serving it takes. One per cent more of them costs what
+4 % more replicas do."""
+
+
+def control_job(silence: float) -> FluidJob:
+    """The job, with `silence` seconds without processing at each change."""
+    curves = tuple(tuple(rate * number for number in range(1, most + 1)) for rate, most in SERVICE.values())
+    return FluidJob(tuple(SERVICE), curves, STEP / SPEED, silence, LATE, LATE_PRICE)

@@ -1,4 +1,4 @@
-"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed and drawn next to the paper.
+"""The hour of EDRP on ANSNET, its day under Storm and a real day: printed, judged and drawn (Figs. 5 and 6) next to the paper.
 
 Each report returns its replays by objective. Figures are drawn into the folder `out`, if any; `method` is one of the
 registry; `jobs` objectives are run at once, by default one per processor.
@@ -7,6 +7,7 @@ registry; `jobs` objectives are run at once, by default one per processor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,8 +25,10 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metric_values import Weights
 from edrp.placement.network import Network
 from edrp.report.console import draw
+from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.formatting import Unit
 from edrp.report.progress import working
-from edrp.report.statements import print_statements
+from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.edrp.experiments import (
     DECISION_SECONDS,
@@ -33,17 +36,211 @@ from edrp.validation.papers.edrp.experiments import (
     TABLE_V,
     WEIGHTINGS,
     ReplayOutcome,
+    end_workers,
     first_deployment,
+    in_all_objectives,
     outcome,
     restricted_gaps,
     run_hour,
     run_storm_day,
     storm_outcome,
 )
-from edrp.validation.papers.edrp.figures import draw_hours
-from edrp.validation.papers.edrp.objectives import end_workers, in_all_objectives
-from edrp.validation.papers.edrp.statements import count_forced, hour_statements, storm_statements
 from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
+
+RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
+
+BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+
+
+def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes: float = 1.0, unit: str = "min") -> None:
+    """Draw up to four replays, by the name to print above each, side by side as PNG; a step lasts `minutes`, in `unit`."""
+    lines = (len(replays) + 1) // 2
+    figure = blank_figure(11.0, 3.9 * lines)
+    outer = figure.add_gridspec(lines, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08)
+    bottom, top = _response_range(replays)
+    counts = [count for replay in replays.values() for count in replay.replicas]
+    for index, (name, replay) in enumerate(replays.items()):
+        upper, lower = outer[index // 2, index % 2].subgridspec(2, 1, height_ratios=(2.2, 1), hspace=0.1)
+        response_axes = figure.add_subplot(upper)
+        _draw_response(response_axes, replay, minutes)
+        response_axes.set_ylim(bottom, top)
+        response_axes.set_title(f"({'abcdefgh'[index]}) {name}", fontsize=10, loc="left")
+        response_axes.tick_params(labelbottom=False)
+        replica_axes = figure.add_subplot(lower, sharex=response_axes)
+        _draw_replicas(replica_axes, replay, minutes, unit)
+        replica_axes.set_ylim(min(counts) - 0.8, max(counts) + 0.8)
+    figure.suptitle(title, fontsize=12, x=0.07, ha="left", y=0.985)
+    handles = _legend_handles()
+    place = {"loc": "upper left", "bbox_to_anchor": (0.06, 0.955), "ncols": len(handles)}
+    figure.legend(handles=handles, frameon=False, fontsize=8.5, **place)
+    save_figure(figure, path)
+
+
+def _draw_response(ax: Any, replay: Replay, minutes: float) -> None:
+    """Response time in ms over time, its limit, and a mark at every reconfiguration."""
+    times = [step.number * minutes for step in replay.steps]
+    for step in replay.reconfigurations:
+        ax.axvline(step.number * minutes, color=CHANGE, linewidth=1.2, zorder=1)
+    ax.step(times, [1e3 * step.metrics["response_time"] for step in replay.steps], where="post", color=RESPONSE, linewidth=1.6)
+    limit = replay.steps[0].problem.limits.response_time
+    if limit:
+        ax.axhline(1e3 * limit, color=LIMIT, linewidth=1.0, linestyle="--")
+    note = f"{1e3 * replay.mean('response_time'):.1f} ms   {replay.mean('cost'):.2f} $/h   {replay.downtime:.1f} s down"
+    ax.text(0.985, 0.05, note, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color="#333333", bbox=BOX)
+    ax.set_ylabel("response time [ms]", fontsize=8.5)
+    ax.set_xlim(times[0], times[-1])
+    unclutter(ax)
+
+
+def _draw_replicas(ax: Any, replay: Replay, minutes: float, unit: str) -> None:
+    """Replicas of all operators and, on a second scale, the source rate over time."""
+    times = [step.number * minutes for step in replay.steps]
+    ax.step(times, replay.replicas, where="post", color=REPLICAS, linewidth=1.6)
+    ax.set_ylabel("replicas", fontsize=8.5, color=REPLICAS)
+    ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.get_major_locator().set_params(steps=(1, 2, 3, 6, 10), nbins=9)
+    unclutter(ax)
+    rate = ax.twinx()
+    rate.plot(times, [step.rate for step in replay.steps], color=RATE, linewidth=1.2)
+    rate.set_ylim(0, None)
+    rate.set_ylabel("tuples/s", fontsize=8.5, color=RATE)
+    rate.tick_params(labelsize=8)
+    rate.spines["top"].set_visible(False)
+
+
+def _response_range(replays: Mapping[str, Replay]) -> tuple[float, float]:
+    """One range in ms for all panels, with room below for the note; an overloaded application has no response time."""
+    times = (1e3 * step.metrics["response_time"] for replay in replays.values() for step in replay.steps)
+    values = [time for time in times if isfinite(time)]
+    limits = [1e3 * (replay.steps[0].problem.limits.response_time or 0.0) for replay in replays.values()]
+    top = max(values + limits)
+    bottom = max(0.0, min(values) - 0.35 * (top - min(values)))
+    return bottom, top + 0.06 * (top - bottom)
+
+
+def _legend_handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=RESPONSE, label="response time"),
+        Line2D([], [], color=LIMIT, linestyle="--", label="its limit"),
+        Line2D([], [], color=CHANGE, label="reconfiguration"),
+        Line2D([], [], color=REPLICAS, label="replicas"),
+        Line2D([], [], color=RATE, label="source rate"),
+    ]
+
+
+PAPER_MINUTES = (8, 27, 46)
+"""Minutes in which the balanced objective reconfigures (section 7.2)."""
+
+MINUTES_TOLERANCE = 2
+"""Minutes."""
+
+SHARE, DIFFERENCE = Unit(100, ".0f", " %"), Unit(100, "+.0f", " %")
+AGREEMENT = 0.25
+"""Relative difference up to which a value counts as the one that Table III prints."""
+
+MIN_BASELINE_RATIO = 2.4
+"""Least ratio between the baseline's downtime and any other (section 7.2)."""
+
+
+def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Statement, ...]:
+    """Check the hour of section 7.2 in its four objectives, by their names in `WEIGHTINGS`.
+
+    With more minutes between two decisions, a reconfiguration may come that much later than the paper's.
+    """
+    balanced = hours["Balanced"]
+    tolerance = max(MINUTES_TOLERANCE, interval)
+    minutes = tuple(interval * step.number for step in balanced.reconfigurations)
+    outcomes = {name: outcome(hour) for name, hour in hours.items()}
+    near = len(minutes) == len(PAPER_MINUTES) and all(
+        abs(measured - printed) <= tolerance for measured, printed in zip(minutes, PAPER_MINUTES, strict=True)
+    )
+    cheapest = min(outcomes, key=lambda name: outcomes[name].cost)
+    slowest = max(outcomes, key=lambda name: outcomes[name].response_time)
+    first = balanced.reconfigurations[0].words if minutes else "nothing"
+    return (
+        claim("balanced weights make exactly 3 reconfigurations", len(minutes) == 3, str(len(minutes))),
+        claim("the first scales partialRank out on the node where it runs", scales_in_place(balanced, "partialRank"), first),
+        claim(f"their reconfigurations come within {tolerance} min of the paper's {_list(PAPER_MINUTES)}", near, _list(minutes)),
+        claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
+        claim("the cost objective is the slowest", slowest == "Cost", slowest),
+        *(_table_statements(outcomes) if interval == 1 else ()),  # who seldom decides has few occasions to move
+    )
+
+
+def _table_statements(outcomes: Mapping[str, ReplayOutcome]) -> tuple[Statement, ...]:
+    """Compare outcomes with the values of Table III, and their downtimes with one another."""
+    differences = {
+        quantity: {
+            name: getattr(measured, quantity) / getattr(TABLE_III[name], quantity) - 1 for name, measured in outcomes.items()
+        }
+        for quantity in ReplayOutcome._fields
+    }
+    ratios = {
+        name: outcomes["Baseline"].downtime / max(measured.downtime, 1e-12)
+        for name, measured in outcomes.items()
+        if name != "Baseline"
+    }
+    times = {name: f"{ratio:.1f} times" for name, ratio in ratios.items()}
+    words = {"response_time": "mean response times", "cost": "mean costs", "downtime": "downtimes"}
+    return (
+        *(
+            claim(
+                f"{words[quantity]} are within {SHARE.text(AGREEMENT)} of Table III's",
+                max(map(abs, difference_by_method.values())) <= AGREEMENT,
+                ", ".join(f"{name} {DIFFERENCE.text(difference)}" for name, difference in difference_by_method.items()),
+            )
+            for quantity, difference_by_method in differences.items()
+        ),
+        claim("the baseline's downtime is at least 3 times the balanced one", ratios["Balanced"] >= 3, times["Balanced"]),
+        claim(
+            f"the baseline's downtime is at least {MIN_BASELINE_RATIO:g} times every other one",
+            min(ratios.values()) >= MIN_BASELINE_RATIO,
+            ", ".join(f"{text} that of {name}" for name, text in times.items()),
+        ),
+    )
+
+
+def count_forced(hour: Replay) -> int:
+    """Number of reconfigurations at which the deployment before would have broken a limit."""
+    changes = ((step.problem, step.problem.current) for step in hour.reconfigurations)
+    return sum(not problem.evaluate(current).feasible for problem, current in changes if current is not None)
+
+
+def storm_statements(days: Mapping[str, Replay]) -> tuple[Statement, ...]:
+    """Check days of section 7.3 in their four objectives, by their names in `WEIGHTINGS`."""
+    share = {name: storm_outcome(day).downtime for name, day in days.items()}
+    printed_order = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime)
+    measured_order = sorted(share, key=lambda name: -share[name])
+    ratio = share["Baseline"] / max(share["Balanced"], 1e-12)
+    cheapest = min(days, key=lambda name: days[name].mean("cost"))
+    return (
+        claim(
+            f"downtime falls in the order {', '.join(printed_order)}", measured_order == printed_order, ", ".join(measured_order)
+        ),
+        claim("balanced weights save three quarters of the baseline's downtime", ratio >= 4, f"1/{ratio:.1f} remains"),
+        claim("the cost objective is the cheapest", cheapest == "Cost", cheapest),
+    )
+
+
+def scales_in_place(hour: Replay, operator: str) -> bool:
+    """Whether the first reconfiguration scales the operator out onto nodes that run it already."""
+    if not hour.reconfigurations:
+        return False
+    step = hour.reconfigurations[0]
+    assert step.problem.current is not None
+    current_nodes = set(step.problem.current[operator])
+    return any(
+        action.operator == operator and action.kind == "scale-out" and not action.removed and set(action.added) <= current_nodes
+        for action in step.actions
+    )
+
+
+def _list(minutes: tuple[int, ...]) -> str:
+    return ", ".join(str(minute) for minute in minutes) + " min" if minutes else "never"
+
 
 HOUR_FIGURE, DAY_FIGURE, STORM_FIGURE = "fig5-one-hour.png", "real-day.png", "fig6-storm-day.png"
 

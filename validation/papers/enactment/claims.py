@@ -14,8 +14,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.report.formatting import Unit
 from edrp.validation.papers.claims import Claims, Requirement, positive
-from edrp.validation.papers.enactment.cells import paper_samples
-from edrp.validation.papers.enactment.printed_values import (
+from edrp.validation.papers.enactment.runs import (
     BTU,
     COMPLIANCES,
     PATTERNS,
@@ -25,8 +24,9 @@ from edrp.validation.papers.enactment.printed_values import (
     UNITS,
     WORDS,
     Column,
+    Samples,
+    paper_samples,
 )
-from edrp.validation.papers.enactment.runs import Samples
 
 MARGIN = Unit(100, "+.1f", " %")
 """Per cent of another mean, or points of compliance."""

@@ -11,16 +11,22 @@ from edrp.replanning.replanner import ReplanningPolicy
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
-from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
-from edrp.validation.simulation.placement.replanning_world import (
+from edrp.validation.simulation.placement.replanning_day import (
     AWAY,
     AWAY_FROM,
     AWAY_UNTIL,
+    BROKEN,
+    EVERY,
     MINUTES,
+    NEVER,
+    PAYING,
     PEAK_CORE_SHARE,
     TOPOLOGY,
+    DayOutcome,
     loads,
     moments,
+    run_day,
+    strategies,
 )
 
 

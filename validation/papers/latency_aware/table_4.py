@@ -19,8 +19,7 @@ from edrp.report.progress import Tell, working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.papers.latency_aware.printed_values import TABLE_4
-from edrp.validation.papers.latency_aware.schedulers import METHODS, RESOURCE_AWARE
+from edrp.validation.papers.latency_aware.throughput_report import METHODS, RESOURCE_AWARE, TABLE_4
 
 HILL_CLIMBING, HYBRID, RECOMMENDED = "hill-climbing", "hybrid", "iterated-local-search"
 
@@ -41,9 +40,9 @@ FRESH_OPERATIONS = 22
 class SearchRuns:
     """Runs of one method on one topology, or on generated ones, at one load.
 
-    The topology has so many operators, and needs that share of the cluster's cores. Milliseconds of the processor count from
-    the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where nothing
-    feasible was found.
+    The topology has `operators` operators, which need the share `load` of the cluster's cores. Milliseconds of the processor
+    count from the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where
+    nothing feasible was found.
     """
 
     topology: str

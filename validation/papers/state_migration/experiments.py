@@ -20,22 +20,20 @@ from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
 from edrp.report.progress import Tell
-from edrp.validation.papers.state_migration.node_count_series import WORD_COUNT, CourseLoad, MigrationSeries
+from edrp.validation.papers.state_migration.task_loads import WORD_COUNT, CourseLoad, MigrationSeries
 from edrp.validation.simulation.migration.policies import (
     MAX_PARTITIONS,
     MTM,
     SINGLE_STEP,
-    plan,
-    policy_model,
-    prepare,
-    single_step,
-)
-from edrp.validation.simulation.migration.policy_runs import (
     Followed,
     NodeCountCourse,
     follow_hashing,
     follow_policy,
     follow_rule,
+    plan,
+    policy_model,
+    prepare,
+    single_step,
 )
 
 TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)

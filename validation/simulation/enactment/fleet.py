@@ -14,8 +14,7 @@ from edrp.enactment.containers import HostType
 from edrp.enactment.run import InstanceRecord, LeaseRecord, units_paid
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.state import has_room
-from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.run_randomness import RandomStreams
+from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams
 from edrp.validation.simulation.enactment.service_kernel import START, STOP
 
 Change = tuple[float, int, int]

@@ -1,16 +1,24 @@
-"""Throughput of a placement: the rate at which the first supervisor is full.
+"""Throughput of a placement, the rate at which the first supervisor is full, and its end-to-end latency by simulation.
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
 times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. With it, the order of
 schedulers that the paper measured on Storm (latency-aware placement, Tables 2 and 3) follows from placements alone.
+In simulation, tuples wait for cores, take them, and travel between supervisors.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
+from typing import Any
 
+import numpy as np
+
+from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
+from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.latency_aware import LatencyAwareProblem
 
@@ -90,3 +98,111 @@ def offered_cores(problem: LatencyAwareProblem, node: str, unlimited: float = ma
     """Cores of a supervisor; `unlimited` where nothing limits them."""
     resources = problem.network.by_name[node].resources
     return unlimited if resources is None else named_resources(resources).get(CPU, 0.0)
+
+
+def end_to_end_latencies(
+    problem: LatencyAwareProblem,
+    deployment: DeploymentLike,
+    *,
+    tuples: int = 1000,
+    rate_share: float = 1.0,
+    transfer: float = TRANSFER,
+    seed: int = 0,
+) -> Floats:
+    """Seconds from a source to a sink for every tuple that reaches one, in the order of arrival.
+
+    Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
+    each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
+    served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
+    need over its load; tuples that come from or go to another supervisor cost more (see `throughput.py`)
+    and are on their way for the delay of the link.
+
+    Parameters
+    ----------
+    problem
+        Operators with the resource `cpu` in cores, and rates in tuples/s.
+    tuples
+        Number of tuples that enter; the simulation ends when all have left.
+    rate_share
+        Factor on the rates of the sources.
+    transfer
+        Cost h of sending or receiving a tuple, relative to processing a mean one.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When SimPy is not installed.
+    """
+    try:
+        import simpy
+    except ImportError as error:
+        raise BackendUnavailableError('simulations need the package simpy: pip install "edrp[simulate]"') from error
+    placed: Deployment = problem.read_decision(deployment, "deployment")
+    simulation = _Simulation(simpy, problem, placed, transfer, np.random.default_rng(seed))
+    for operator in problem.application.operators:
+        share = operator.external_rate / max(sum(o.external_rate for o in problem.application.operators), 1e-300)
+        rate = operator.external_rate * rate_share
+        if rate > 0:
+            simulation.clock.process(simulation.arrive(operator.name, rate, round(tuples * share)))
+    simulation.clock.run()
+    return np.array(simulation.latencies)
+
+
+class _Simulation:
+    """Supervisors as queues on a clock."""
+
+    def __init__(
+        self, simpy: Any, problem: LatencyAwareProblem, deployment: Deployment, transfer: float, random: np.random.Generator
+    ) -> None:
+        application = problem.application
+        self.clock = simpy.Environment()
+        self.network = problem.network
+        self.random = random
+        self.homes = {operator: deployment[operator] for operator in deployment}
+        self.cores = {node: offered_cores(problem, node, unlimited=1e9) for nodes in self.homes.values() for node in nodes}
+        self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
+        self.work = {
+            o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
+            for o in application.operators
+        }
+        self.transfer = transfer * cores_per_tuple(problem)
+        self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
+        for stream in application.streams:
+            received = application.load(stream.source)
+            ratio = application.rate(stream.source, stream.target) / received if received else 0.0
+            self.outflows[stream.source].append((stream.target, ratio))
+        self.latencies: list[float] = []
+
+    def arrive(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
+        """Let tuples arrive at a source."""
+        for _ in range(tuples):
+            yield self.clock.timeout(self.random.exponential(1 / rate))
+            self.clock.process(self.serve(operator, self._home(operator), self.clock.now, 0.0))
+
+    def serve(self, operator: str, node: str, born: float, reading: float) -> Iterator[Any]:
+        """Let a tuple wait on a supervisor, be processed, and be sent on."""
+        leaving = [(target, self._home(target)) for target in self._next_operators(operator)]
+        sending = self.transfer * sum(home != node for _, home in leaving)
+        with self.queues[node].request() as turn:
+            yield turn
+            threads = self.queues[node].capacity
+            yield self.clock.timeout((self.work[operator] + reading + sending) * threads / self.cores[node])
+        if not self.outflows[operator]:
+            self.latencies.append(self.clock.now - born)
+        for target, home in leaving:
+            self.clock.process(self._travel(node, target, home, born))
+
+    def _travel(self, node: str, target: str, home: str, born: float) -> Iterator[Any]:
+        if home != node:
+            yield self.clock.timeout(self.network.delay(node, home))
+        yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
+
+    def _next_operators(self, operator: str) -> Iterator[str]:
+        for target, ratio in self.outflows[operator]:
+            whole = int(ratio)
+            for _ in range(whole + int(self.random.random() < ratio - whole)):
+                yield target
+
+    def _home(self, operator: str) -> str:
+        homes = self.homes[operator]
+        return homes[int(self.random.integers(len(homes)))]

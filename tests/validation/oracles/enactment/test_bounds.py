@@ -8,7 +8,7 @@ from edrp.core.methods import Options
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
-from edrp.validation.simulation.enactment.methods import PolicyMethod
+from edrp.validation.simulation.enactment.simulator import PolicyMethod
 
 
 def two_stages(**fields) -> EnactmentScenario:

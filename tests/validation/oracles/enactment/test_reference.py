@@ -9,7 +9,7 @@ from edrp.core.errors import PolicyError
 from edrp.enactment import TentativeState
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.reference_simulator import simulate_reference
-from edrp.validation.simulation.enactment.event_log import EventLog
+from edrp.validation.simulation.enactment.run_inputs import EventLog
 from edrp.validation.simulation.enactment.simulator import simulate
 
 SERVICES = ("lognormal", "exponential", "constant")

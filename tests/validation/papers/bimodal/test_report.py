@@ -19,25 +19,31 @@ from edrp.report.estimates import Estimate
 from edrp.report.publication import MARKDOWN, PAGE
 from edrp.validation.papers import batches
 from edrp.validation.papers.bimodal import report
-from edrp.validation.papers.bimodal.claims import CLAIMS, MAPPING_CLAIMS
-from edrp.validation.papers.bimodal.extent import (
+from edrp.validation.papers.bimodal.claims import CLAIMS, MAPPING_CLAIMS, crossing, estimate_crossing, estimate_crossing_ratio
+from edrp.validation.papers.bimodal.runs import (
+    ANNEALED,
     CHOSEN,
     FIXED,
+    HEURISTICS,
+    LEAST,
     NETWORKS,
     PRINTED,
     PRINTED_FIXED,
     PRINTED_INSTANT,
+    RANDOM_1,
     SPANNING,
+    VARIANTS,
     WAYS,
     Cell,
     CellGroup,
     Extent,
+    Mapped,
+    SampleSweep,
     groups,
     quick_look,
+    run_group,
+    varied_scenario,
 )
-from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped
-from edrp.validation.papers.bimodal.runs import VARIANTS, SampleSweep, run_group, varied_scenario
-from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio
 from edrp.validation.papers.claims import judged
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker

@@ -15,10 +15,19 @@ from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.datasets.placement.capsys import PLANS_FILE, QUERIES_FILE, capsys_plans, capsys_queries, inference_problem
 from edrp.placement.fixed_tasks import read_fixed_tasks
 from edrp.validation.papers.capsys import report
-from edrp.validation.papers.capsys.inference import FEWEST, LEAST
-from edrp.validation.papers.capsys.queries import ALONE, CAPS, DEFAULT, EVENLY, OPTIMUM, WITHIN, flink_counts, flink_peaks
-from edrp.validation.papers.capsys.report import CapsysResults, investigate
-from edrp.validation.papers.capsys.statements import improvable
+from edrp.validation.papers.capsys.placements import (
+    ALONE,
+    CAPS,
+    DEFAULT,
+    EVENLY,
+    FEWEST,
+    LEAST,
+    OPTIMUM,
+    WITHIN,
+    flink_counts,
+    flink_peaks,
+)
+from edrp.validation.papers.capsys.report import CapsysResults, improvable, investigate
 
 pytestmark = pytest.mark.xdist_group("caps")  # kernels are compiled once
 TIMED = re.compile(r"in [\d.]+ s( together)?$")  # sentences that judge the machine as well
@@ -37,7 +46,7 @@ def operator(name: str, parallelism: int, compute: float, network: float, to: st
 
 
 def tasks(**counts: str) -> dict[str, Any]:
-    """A plan of 570 records/s whose operators have so many tasks on tm0, tm1, …, one figure each."""
+    """A plan of 570 records/s whose operators have these numbers of tasks on tm0, tm1, …, one figure each."""
     entries = [
         {"operator": f"Q3_{name}", "node": f"tm{u}", "count": int(count)}
         for name, figures in counts.items()

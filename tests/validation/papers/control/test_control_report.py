@@ -4,17 +4,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_flink import FakeFlink, word_count
+from test_flink_fit import fitted
 
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.papers.control import policies
-from edrp.validation.papers.control.days import DAY_STEPS, HISTORY, TAXI, TracedDay, traced_days
-from edrp.validation.papers.control.policies import Moment, ds2, follow, hold_peak, look_ahead
-from edrp.validation.papers.control.report import report
-from edrp.validation.papers.control.runs import KNOWING, OPTIMUM, ROLLING, RULES, run_days
-from edrp.validation.papers.control.setting import SERVICE, control_job
-from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
+from edrp.validation.papers.control.days import DAY_STEPS, HISTORY, SERVICE, TAXI, TracedDay, control_job, traced_days
+from edrp.validation.papers.control.report import (
+    KNOWING,
+    OPTIMUM,
+    ROLLING,
+    RULES,
+    AutoscalerControl,
+    Moment,
+    ds2,
+    follow,
+    hold_peak,
+    known_rates,
+    look_ahead,
+    report,
+    run_days,
+)
+from edrp.validation.simulation.placement.fluid_job import clairvoyant_day
 
 HOURS = np.arange(DAY_STEPS) * 24 / DAY_STEPS
 SHAPE = 100.0 - 80.0 * np.cos(2 * np.pi * HOURS / 24)
@@ -92,9 +104,9 @@ def test_the_static_peak_never_changes_and_is_never_late():
 
 def test_known_rates_end_with_the_day():
     day = short_day(4, 10)
-    assert [known.shape for known in policies.known_rates(day)] == [(1, 10 - number) for number in range(10)]
+    assert [known.shape for known in known_rates(day)] == [(1, 10 - number) for number in range(10)]
     job = control_job(0.6)
-    course = follow(look_ahead(job, policies.known_rates(day)), job, day)
+    course = follow(look_ahead(job, known_rates(day)), job, day)
     assert job.course(day.rates, course).cost >= clairvoyant_day(job, day.rates).bound * (1 - LIMIT_SLACK)
 
 
@@ -106,3 +118,20 @@ def test_days_are_scaled_by_the_weeks_before_them_alone(tmp_path: Path):
     (day,) = traced_days(TAXI, 5, 1, 180.0, tmp_path)
     assert day.history.size == HISTORY * DAY_STEPS
     assert (day.history.max(), day.rates.max()) == (180.0, 360.0)
+
+
+def test_the_autoscaler_knows_of_more_than_the_job_takes_in_by_what_is_offered():
+    """Busy shares end at 100 %, at which the rule alone changes nothing."""
+    fit = fitted(FakeFlink(rates=(200.0,)))
+    control = AutoscalerControl(4, 8)
+    assert control.plan(fit, 200.0)["counter"] == 1
+    assert control.plan(fit, 400.0)["counter"] > 1
+    assert control.plan(fit, 1e6)["counter"] == 8
+
+
+def test_the_autoscaler_takes_replicas_away_only_when_that_was_wanted_for_long():
+    idle, busy = (fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(rate,))) for rate in (30.0, 400.0))
+    control = AutoscalerControl(3, 8)
+    counts = [control.plan(fit, rate)["counter"] for fit, rate in ((idle, 30.0), (idle, 30.0), (busy, 400.0), (idle, 30.0))]
+    assert counts == [3, 3, 3, 3]
+    assert [control.plan(idle, 30.0)["counter"] for _ in range(2)] == [3, 2]

@@ -10,7 +10,7 @@ from edrp import datasets
 from edrp.core.errors import EdrpError
 from edrp.placement.deployment import Deployment
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment, in_neighbourhood, run_hour
-from edrp.validation.papers.edrp.statements import count_forced, hour_statements
+from edrp.validation.papers.edrp.report import count_forced, hour_statements
 from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 
 pytestmark = pytest.mark.xdist_group("hour")  # computed once, not once per worker

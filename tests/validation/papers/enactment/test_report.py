@@ -8,19 +8,35 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import edrp
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.report.publication import PAGE
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.claims import judged
-from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
-from edrp.validation.papers.enactment.bounds import Bounds
-from edrp.validation.papers.enactment.cells import measured_cells, paper_samples, setting_error
+from edrp.validation.papers.enactment import runs as enactment_runs
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, PATTERNS, QUANTITIES, THRESHOLD, UNITS, Column
-from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
-from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
-from edrp.validation.papers.enactment.tables import against_btu, side_by_side
+from edrp.validation.papers.enactment.report import against_btu, side_by_side
+from edrp.validation.papers.enactment.runs import (
+    BTU,
+    COLUMNS,
+    PATTERNS,
+    QUANTITIES,
+    THRESHOLD,
+    UNITS,
+    Bounds,
+    Column,
+    Setting,
+    enact,
+    measured_cells,
+    paper_samples,
+    samples_by_cell,
+    setting_error,
+    settled,
+    timeline,
+)
+from edrp.validation.papers.enactment.runs import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
@@ -160,8 +176,8 @@ def test_bounds_are_means_over_different_walks(monkeypatch):
         asked.append(scenario)
         return SimpleNamespace(total=scenario.load[1] + 10 * all_in_time)
 
-    monkeypatch.setattr(report_bounds, "clairvoyant_bound", bound)
-    found = report_bounds.mean_bounds(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
+    monkeypatch.setattr(enactment_runs, "clairvoyant_bound", bound)
+    found = enactment_runs.mean_bounds(SHORT, (1, 2, 3), patterns=["two-level", "random-walk-1"], units=[30], n_jobs=1)
     walks = [SHORT.scenario("random-walk-1", 30, seed) for seed in (1, 2, 3)]
     assert len(asked) == 2 * (1 + len(walks))  # of all policies, and of those that are in time
     assert found["two-level", 30].least == SHORT.scenario("two-level", 30, 1).load[1]
@@ -192,3 +208,16 @@ def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
     assert run() == first
     assert written == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
     assert [each.column for each in first] == [Column(policy, unit) for policy in POLICIES_OF_PAPER for unit in (10, 60)]
+
+
+def test_a_timeline_counts_what_there_was():
+    scenario = manufacturing_scenario("two-level", duration=1200.0)
+    solution = edrp.solve(scenario, "threshold-policy", seed=3)
+    line = timeline(scenario, solution.run)
+    lease_seconds = sum((scenario.duration if lease.end is None else lease.end) - lease.start for lease in solution.run.leases)
+    # Samples every 15 s against exact times: each lease and instance is at most one sample off.
+    assert line.hosts[:-1].sum() * 15 == pytest.approx(lease_seconds, abs=15 * len(solution.run.leases))
+    mean = solution.metrics["mean_instances"]
+    assert line.instances[:-1].mean() == pytest.approx(mean, abs=len(solution.run.instances) / 80)
+    assert set(line.machines.tolist()) == {2.0, 8.0}
+    assert line.instances.min() >= 9, "one of each type at least"

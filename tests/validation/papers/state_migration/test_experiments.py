@@ -16,8 +16,7 @@ from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.report.estimates import Estimate
 from edrp.report.statements import claim
-from edrp.validation.papers.state_migration import experiments
-from edrp.validation.papers.state_migration import node_count_series as migration_series
+from edrp.validation.papers.state_migration import experiments, task_loads
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration.experiments import (
     PolicyRow,
@@ -27,18 +26,28 @@ from edrp.validation.papers.state_migration.experiments import (
     task_grid,
     tolerance_grid,
 )
-from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, real_series
-from edrp.validation.papers.state_migration.statements import (
+from edrp.validation.papers.state_migration.report import (
     MEASURED_ELSEWHERE,
     ORDER,
     discount_statements,
     task_statements,
     tolerance_statements,
 )
-from edrp.validation.papers.state_migration.task_loads import KeyLoads, WordLoads
-from edrp.validation.papers.state_migration.tweets import Tweets, zipf_work
-from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
-from edrp.validation.simulation.migration.policy_runs import Followed, NodeCountCourse, follow_hashing, follow_policy, follow_rule
+from edrp.validation.papers.state_migration.task_loads import KeyLoads, MigrationSeries, Tweets, WordLoads, real_series, zipf_work
+from edrp.validation.simulation.migration.policies import (
+    MTM,
+    OMS,
+    SINGLE_STEP,
+    Followed,
+    NodeCountCourse,
+    follow_hashing,
+    follow_policy,
+    follow_rule,
+    plan,
+    policy_model,
+    prepare,
+    single_step,
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +104,8 @@ def test_all_three_series_are_read(shared_data: Path) -> None:
 
 def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EDRP_DATA", raising=False)
-    monkeypatch.setattr(migration_series, "departures", lambda *, changing: series)
-    monkeypatch.setattr(migration_series, "departure_patterns", lambda *, changing: series)
+    monkeypatch.setattr(task_loads, "departures", lambda *, changing: series)
+    monkeypatch.setattr(task_loads, "departure_patterns", lambda *, changing: series)
     assert real_series() == (series, series)
 
 

@@ -9,20 +9,22 @@ from edrp.datasets.traces.flights import DAY, KeyedStream
 from edrp.mdp.partitions import Tasks
 from edrp.validation.papers.state_migration.frequent_patterns import pattern_codes, slots_of
 from edrp.validation.papers.state_migration.task_loads import (
+    MAX_TREND_SHARE,
     SLOTS,
     STATE_BYTES,
     TWEET_PATTERN,
+    TWEET_WORDS,
     WINDOW_TWEETS,
     EventLoads,
     FlightPatternLoads,
     KeyLoads,
     TweetPatternLoads,
+    Tweets,
     WordLoads,
     departure_words,
     hashed_keys,
     learnt,
 )
-from edrp.validation.papers.state_migration.tweets import MAX_TREND_SHARE, TWEET_WORDS, Tweets
 
 HOUR = 3600.0
 

@@ -10,9 +10,8 @@ from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment import Lease, Migrate, Place, Release, Remove
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.queueing_theory import queueing_check
-from edrp.validation.simulation.enactment.event_log import EventLog
-from edrp.validation.simulation.enactment.simulator import simulate
-from edrp.validation.simulation.enactment.station import Station
+from edrp.validation.simulation.enactment.run_inputs import EventLog
+from edrp.validation.simulation.enactment.simulator import Station, simulate
 
 
 class Script:

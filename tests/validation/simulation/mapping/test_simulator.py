@@ -25,7 +25,7 @@ def server(name, **fields):
 
 
 def task(arrival=0.0, seconds=100.0, source="a", delivery="b", services=()):
-    """A task whose data take so many seconds at its rate."""
+    """A task whose data take `seconds` at its rate."""
     return {
         "arrival": arrival,
         "source": source,

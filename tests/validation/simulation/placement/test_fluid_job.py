@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.validation.simulation.placement.clairvoyant import clairvoyant_day
-from edrp.validation.simulation.placement.fluid_job import FluidJob
+from edrp.validation.simulation.placement.fluid_job import FluidJob, clairvoyant_day
 
 SMALL = FluidJob(("a", "b"), ((60.0, 120.0), (40.0, 80.0, 130.0)), 10.0, 2.0, 0.5, 0.1)
 

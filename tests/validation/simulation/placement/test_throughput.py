@@ -6,11 +6,17 @@ import pytest
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.papers.latency_aware.printed_values import TABLE_2, TABLE_3
-from edrp.validation.papers.latency_aware.schedulers import EVEN, SchedulerPlacement, factors, placements
-from edrp.validation.papers.latency_aware.throughput_report import table_2, throughput_statements
-from edrp.validation.simulation.placement.queueing import end_to_end_latencies
-from edrp.validation.simulation.placement.throughput import carried, cores_needed
+from edrp.validation.papers.latency_aware.throughput_report import (
+    EVEN,
+    TABLE_2,
+    TABLE_3,
+    SchedulerPlacement,
+    factors,
+    placements,
+    table_2,
+    throughput_statements,
+)
+from edrp.validation.simulation.placement.throughput import carried, cores_needed, end_to_end_latencies
 
 
 def line(cores: float = 1.0, **fields) -> LatencyAwareProblem:

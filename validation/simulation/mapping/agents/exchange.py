@@ -13,19 +13,20 @@ from edrp.mapping.counter_random import uniform
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
-from edrp.validation.simulation.mapping.agents.agent import MapAgent, ranking
-from edrp.validation.simulation.mapping.agents.messages import (
+from edrp.validation.simulation.mapping.agents.agent import (
     PORTAL,
     Ack,
     Ask,
     Confirm,
     Forget,
     Map,
+    MapAgent,
     Message,
     PartialMap,
     Reject,
     Select,
     Spec,
+    ranking,
 )
 
 AT_ONCE, IN_TIME = 0, 1

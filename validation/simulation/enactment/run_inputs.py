@@ -1,13 +1,17 @@
-"""All random numbers of a run, in one stream for each purpose: service, arrivals, start-ups, stalls.
+"""Rounds, random numbers and the log of events of a run, which all simulators of a scenario share.
 
-Each stream is drawn in one order (the n-th item that an operator begins, the n-th host leased, …), so that every simulator of
-the same scenario with the same seed sees the same numbers, in whatever order it draws them.
+Random numbers have one stream for each purpose: service, arrivals, start-ups, stalls. Each stream is drawn in one order (the n-th
+item that an operator begins, the n-th host leased, …), so that every simulator of the same scenario with the same seed sees the
+same numbers, in whatever order it draws them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +20,63 @@ from edrp.core.arrays import Floats
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
+
+
+class Event(NamedTuple):
+    """One event of a simulated run.
+
+    Attributes
+    ----------
+    time : seconds since the start.
+    what : "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
+    subject : the operator, or the host.
+    instance : number of the instance, in the order of placement from 0; -1 where none is concerned.
+    host : where the instance is.
+    """
+
+    time: float
+    what: str
+    subject: str
+    instance: int = -1
+    host: str = ""
+
+
+@dataclass(slots=True)
+class EventLog:
+    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def note(self, time: float, what: str, subject: str, instance: int = -1, host: str = "") -> None:
+        """Add one event."""
+        self.events.append(Event(time, what, subject, instance, host))
+
+    def note_all(self, times: Iterable[float], what: str, subject: str) -> None:
+        """Add several events of one sort."""
+        self.events.extend(Event(time, what, subject) for time in times)
+
+    def sorted(self) -> list[Event]:
+        """Events by time, rounded to the nanosecond (the last bits depend on summation); those of one time by name and number."""
+        return sorted(event._replace(time=round(event.time, 9)) for event in self.events)
+
+
+class Round(NamedTuple):
+    """From one observation to the next, or to the end of the run (s), with the times at which queues are sampled."""
+
+    start: float
+    end: float
+    samples: tuple[float, ...]
+
+
+def rounds(scenario: EnactmentScenario) -> Iterator[Round]:
+    """All rounds of a run; where one ends with a sample, both are at exactly the same time."""
+    interval, between, duration = scenario.provisioning_interval, scenario.monitoring_interval, scenario.duration
+    count = ceil(duration / interval - WHOLE_NUMBER_SLACK)
+    for index in range(count):
+        start, end = index * interval, duration if index == count - 1 else (index + 1) * interval
+        times = [start + number * between for number in range(1, int((end - start) / between + WHOLE_NUMBER_SLACK) + 1)]
+        yield Round(start, end, tuple(end if abs(time - end) <= WHOLE_NUMBER_SLACK * interval else time for time in times))
+
 
 SERVICE, ARRIVALS, HOSTS, INSTANCES, STALLS = range(5)
 """Names of the streams: first part of the spawn key; the second is the operator's index."""

@@ -1,1 +1,0 @@
-"""Advice for Apache Flink against a real cluster: predictions, control, places."""
