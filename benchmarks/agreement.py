@@ -23,8 +23,7 @@ from rich.console import Console
 from ruled_answers import ruled_answers, tiny_ruled_problem
 
 import edrp
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
 from edrp.core.errors import ProblemWarning
 from edrp.datasets.families.migration.random_migration import random_migration
@@ -60,7 +59,7 @@ def rescale(
     statuses, missed, wrong = Counter[str](), 0, 0
     for seed in range(first, first + count):
         problem = random_rescale(seed, scenarios=scenarios, **SHAPES[seed % len(SHAPES)])
-        optimum, _ = brute_force_rescale(problem)
+        optimum, _ = brute_force(problem)
         for method in ("highs",) if scenarios else ("highs", "range-decomposition"):
             answer = edrp.solve(problem, method)
             statuses[f"{method}: {answer.status}"] += 1

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from edrp.certificates import checker
-from edrp.check_problems.migration.rescale_brute_force import keyed_deployments
 from edrp.check_problems.placement.enumeration import deployments
 from edrp.core.errors import EdrpError
 from edrp.core.methods import get_method
@@ -38,8 +37,8 @@ def tiny_ruled_problem(kind: str, seed: int) -> Any:
 def ruled_optimum(problem: Any) -> float | None:
     """Least objective over all decisions; None where none is feasible."""
     unruled, rules = problem.replace(rules=()), checker.read_rules(checker.parse(problem.model_dump_json()))
-    listed, values = keyed_deployments if problem.kind == "rescale" else deployments, []
-    for decision in listed(problem):
+    values = []
+    for decision in deployments(problem):
         nodes = {name: list(decision.replicas(name).elements()) for name in problem.application.by_name}
         try:
             penalty = float(checker.penalties(rules, nodes))

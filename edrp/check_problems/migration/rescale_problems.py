@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edrp.check_problems.base import EnumeratedCheckProblems
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale, keyed_deployments
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
@@ -22,20 +22,13 @@ class RescaleCheckProblems(EnumeratedCheckProblems):
     """Kind `rescale`: both latencies, both transports, free and even ranges, with and without a current deployment; rules."""
 
     seeds = range(25)
+    brute_force = staticmethod(lambda problem: brute_force(problem)[0])
 
     @staticmethod
     def draw(seed: int) -> RescaleProblem:
         """A small problem, the last ones with rules and even smaller."""
         small: dict[str, Any] = {"keyed": (1, 1), "tasks": (3, 4), "nodes": (2, 3)}
         return random_rescale(seed) if seed < UNRULED else with_rules(random_rescale(seed, **small), seed)
-
-    @staticmethod
-    def brute_force(problem: RescaleProblem) -> float | None:
-        """Least objective; with rules of the plain evaluation of every deployment."""
-        if not problem.rules:
-            return brute_force_rescale(problem)[0]
-        evaluations = (problem.evaluate(deployment) for deployment in keyed_deployments(problem))
-        return min((evaluation.objective for evaluation in evaluations if evaluation.feasible), default=None)
 
     def infeasible(self) -> dict[str, Any]:
         """A task that is too heavy, a split that does not work out, no room, a limit."""

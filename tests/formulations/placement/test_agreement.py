@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.methods import Options
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_edrp import random_problem
