@@ -261,10 +261,10 @@ class _DeploymentSearch:
         scaled |= {"response_time": latest, "path_latency": MILLISECONDS * latest, "downtime": partial.downtime}
         scaled |= {"availability": loss, "supervisors": loss, PEAK_LOAD: partial.demand.max(axis=(1, 2), initial=0.0)}
         scaled |= {f"{PEAK_LOADS}.{name}": peak for name, peak in zip(self.shared, partial.demand.max(axis=1).T, strict=True)}
-        total = np.zeros(len(latest))
+        total = np.full(len(latest), 0.0 if self.is_bound else -np.inf)
         for term in self.problem.terms:
             if term.metric in scaled:
-                total += term.coefficient * scaled[term.metric] if self.is_bound else 0.0
+                total += term.coefficient * scaled[term.metric]
                 total[scaled[term.metric] > term.scaled_limit * (1 + 2 * LIMIT_SLACK)] = math.inf
         return total
 
