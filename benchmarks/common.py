@@ -1,4 +1,4 @@
-"""Parts that several benchmarks share: rows in files, times, and how answers are compared."""
+"""Parts that several benchmarks share: rows in files, times, and what counts as a proof."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 import edrp
 
 PROVEN = ("optimal", "infeasible")
-SAME = 1e-7
-"""Difference of objectives that is a solver's tolerance."""
 
 
 def add_row(file: Path, row: dict[str, Any]) -> None:
@@ -39,19 +35,3 @@ def timed(call: Callable[[], Any], clock: Callable[[], float] = perf_counter, re
 def is_proven(solution: edrp.Solution) -> bool:
     """Whether nothing is left open."""
     return solution.status in PROVEN
-
-
-def objective(solution: edrp.Solution) -> float:
-    """Objective of an answer, infinite where it holds no decision."""
-    return np.inf if solution.objective is None else solution.objective
-
-
-def agrees(solution: edrp.Solution, optimum: float | None) -> bool:
-    """Whether an answer is consistent with an optimum that is known (None: infeasible); an open one has to bracket it."""
-    if optimum is None:
-        return solution.objective is None and solution.status in ("infeasible", "none")
-    slack = SAME * max(1.0, abs(optimum))
-    low = -np.inf if solution.bound is None else solution.bound
-    if solution.status == "infeasible" or low > optimum + slack or objective(solution) < optimum - slack:
-        return False
-    return solution.status != "optimal" or objective(solution) <= optimum + slack

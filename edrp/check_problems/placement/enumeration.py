@@ -264,7 +264,7 @@ class _DeploymentSearch:
         total = np.full(len(latest), 0.0 if self.is_bound else -np.inf)
         for term in self.problem.terms:
             if term.metric in scaled:
-                total += term.coefficient * scaled[term.metric]
+                total += term.coefficient * scaled[term.metric] if self.is_bound and term.coefficient else 0.0
                 total[scaled[term.metric] > term.scaled_limit * (1 + 2 * LIMIT_SLACK)] = math.inf
         return total
 
