@@ -199,10 +199,9 @@ def _misjudged(problem: Any, solution: Solution) -> str:
             value, stated = float(checker.penalties(checker.read_rules(document), placed)), solution.metrics.get(PENALTIES, 0.0)
         else:
             return ""
-    except checker.Unknown:
-        return ""
     except checker.Refused as why:
-        return f"{solution.method}: the checker refuses the decision of {problem.kind}: {why}"
+        unknown = isinstance(why, checker.Unknown) or str(why).startswith("the checker knows")
+        return "" if unknown else f"{solution.method}: the checker refuses the decision of {problem.kind}: {why}"
     slack = max(SAME_VALUE * max(1.0, abs(value)), problem.resolution)
     return "" if abs(value - stated) <= slack else f"{solution.method} says {stated!r}, the checker {value!r}: {problem.kind}"
 
