@@ -15,8 +15,6 @@ from typing import Any
 SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
 BENCHMARKS = {
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
-    "backends": ("speed", "proofs of every kind by HiGHS, SciPy's HiGHS, SCIP and Gurobi"),
-    "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
     "evidence": ("code", "the documented table of claims and their proofs, against what is certified"),
     "flink_control": ("real systems", "policies that control a job of Flink over days of taxi trips"),
     "flink_live": ("real systems", "tasks that move live on Flink: against its own ways, orders, throughput, response times"),
@@ -28,7 +26,6 @@ BENCHMARKS = {
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "peers": ("speed", "edrp against the programs, solvers and commands that would be used instead"),
-    "sequences": ("quality", "deployments over elastic days: gap, and room closed below the baselines"),
     "work": ("robustness", "processor seconds per unit of work, by kind and method"),
 }
 """Subject and purpose of each script, by the name of its file."""

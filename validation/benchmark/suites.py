@@ -20,6 +20,7 @@ from edrp.datasets.families.mapping.platforms import Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.datasets.families.registry import generate
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
@@ -126,10 +127,12 @@ def _of_kinds(
         yield from generate(kind, count, seed, families=families, size=size)
 
 
-def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[str, Problem]]:
-    """Problems of every family of a kind, whose ids begin with the name of their size."""
+def _in_sizes(
+    kind: str, count: int, sizes: Mapping[str, int], families: Sequence[str] | None = None
+) -> Iterator[tuple[str, Problem]]:
+    """Problems of every family of a kind, or of some, whose ids begin with the name of their size."""
     for name, size in sizes.items():
-        for identifier, problem in generate(kind, count, 11, size=size):
+        for identifier, problem in generate(kind, count, 11, families=families, size=size):
             yield f"{name}-{identifier.removeprefix(f'{kind}-')}", problem
 
 
@@ -139,6 +142,34 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
     "enactment": lambda data: _in_sizes("enactment", 42, {"small": 6, "large": 16}),
 }
 """Every family of some kinds, in several sizes."""
+
+
+PROGRAM_SIZES = {
+    "edrp": (5, 8),
+    "edrp-sequence": (3, 4),
+    "latency-aware": (4, 6),
+    "migration": (20, 100),
+    "rescale": (5, 8),
+    "enactment": (6, 12),
+    "leasing": (4, 10),
+    "mapping": (8, 16),
+    "link-allocation": (15, 40),
+}
+"""Sizes of instances of every kind that has programs, in what its families count."""
+
+
+def _programs(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Four problems of every kind and size, of its families in turn."""
+    for kind, (small, large) in PROGRAM_SIZES.items():
+        yield from _in_sizes(kind, 4, {f"small-{kind}": small, f"large-{kind}": large})
+
+
+def _sequences(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Elastic days of six operators on eight and on ten nodes, one of ten on twelve."""
+    for operators, nodes, seeds in ((6, 8, 6), (6, 10, 4), (10, 12, 1)):
+        for seed in range(seeds):
+            problem = elastic_sequence(seed, operators=operators, nodes=nodes, periods=24)
+            yield f"elastic-{operators}x{nodes}-{seed}", problem
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -215,6 +246,27 @@ SUITES = (
         "random applications of the shapes of the literature on real and random networks",
         EVERY_FAMILY["edrp"],
         PLACEMENT,
+    ),
+    Suite(
+        "clusters",
+        "applications of 5 to 20 operators on clusters of equal nodes",
+        lambda data: _in_sizes("edrp", 16, {str(size): size for size in (5, 10, 15, 20)}, ["*-cluster*"]),
+        ("auto", "equal-nodes"),
+        time_limit=30.0,
+    ),
+    Suite(
+        "sequences",
+        "deployments over elastic days: certified courses against a deployment that stays and one that follows the load",
+        _sequences,
+        ("priced-course", "static-deployment", "myopic"),
+        time_limit=60.0,
+    ),
+    Suite(
+        "backends",
+        "programs of every kind that has some, in two sizes: which solver when",
+        _programs,
+        ("highs", "scipy", "scip", "gurobi"),
+        time_limit=20.0,
     ),
     Suite("migration", "random tasks and node counts, single migrations and sequences", _migration, MIGRATION),
     Suite(
