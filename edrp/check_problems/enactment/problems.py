@@ -57,23 +57,22 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     ]
     max_hosts = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
-    chosen: tuple[Content, ...] = ()
+    chosen: tuple[Host, ...] = ()
     layer: dict[State, tuple[Content, ...]] = {((0,) * len(problem.host_types), (0,) * len(names)): ()}
     for hosts in range(max_hosts + 1):
-        for state, decision in layer.items():
-            value = _objective(problem, state)
-            if value < best:
-                best, chosen = value, decision
+        for decision in layer.values():
+            leased = tuple(
+                Host(name=f"host-{i}", type=kind, instances={name: n for name, n in zip(names, counts, strict=True) if n})
+                for i, (kind, counts) in enumerate(decision, start=1)
+            )
+            evaluation = problem.evaluate(leased)
+            if evaluation.feasible and evaluation.objective < best:
+                best, chosen = evaluation.objective, leased
         cheapest = min((_price(problem, state) for state in layer), default=math.inf)
         if cheapest >= best or hosts == max_hosts:
             break
         layer = _with_another_host(problem, layer, contents, best)
-    if math.isinf(best):
-        return None, ()
-    return best, tuple(
-        Host(name=f"host-{i}", type=kind, instances={name: count for name, count in zip(names, counts, strict=True) if count})
-        for i, (kind, counts) in enumerate(chosen, start=1)
-    )
+    return (None, ()) if math.isinf(best) else (best, chosen)
 
 
 def host_contents(
@@ -124,25 +123,6 @@ def _with_another_host(
 def _price(problem: EnactmentProblem, state: State) -> float:
     prices = (count * host_type.price for count, host_type in zip(state[0], problem.host_types, strict=True))
     return problem.weights.host_cost * math.fsum(prices)
-
-
-def _objective(problem: EnactmentProblem, state: State) -> float:
-    """Eq. 1; infinite where the instances are too few or too many."""
-    hosts, counts = state
-    operators = problem.application.operators
-    for operator, count in zip(operators, counts, strict=True):
-        if count < problem.minimum_instances[operator.name] or (
-            operator.max_instances is not None and count > operator.max_instances
-        ):
-            return math.inf
-    free = 0.0
-    for name in {name for host_type in problem.host_types for name in host_type.capacity}:
-        offered = math.fsum(n * host_type.capacity.get(name, 0.0) for n, host_type in zip(hosts, problem.host_types, strict=True))
-        used = math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
-        free += 1 - used / offered if offered else 0.0
-    late = math.fsum(problem.expected_violations(o.name, n) for o, n in zip(operators, counts, strict=True))
-    weights = problem.weights
-    return _price(problem, state) + weights.free_resources * free + weights.violations * problem.penalty * late
 
 
 def _in_time(problem: EnactmentProblem, operator: str) -> int:

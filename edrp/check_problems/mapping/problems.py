@@ -46,8 +46,8 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     """Return the least objective over all maps, and a map for each placement that has it; None where nothing is feasible.
 
     A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
-    objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
-    each by itself.
+    objectives are a sum over hops and a number of the placement, at least 0. Placements are looked at by what their hops cost
+    at least, each by itself; the problem evaluates the best map of each.
     """
     ways = _ways(problem)
     best = math.inf
@@ -55,27 +55,18 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     for bound, nodes in _placements(problem, ways):
         if bound > best + _rounding(best):
             break
-        if not _meets_rules(problem, nodes):
-            continue
-        constant = _constant(problem, nodes)
         routes = _cheapest_routes(problem, ways, nodes)
-        worth = math.inf if routes is None else constant + math.fsum(way.worth for way in routes)
-        if routes is None or worth > best + _rounding(best):
+        if routes is None:
             continue
-        if worth < best - _rounding(best):
-            best, maps = worth, []
         public = tuple(way.public for way in routes)
-        maps.append(PathMap(nodes=nodes, routes=tuple(way.route for way in routes), public=public if any(public) else ()))
+        found = PathMap(nodes=nodes, routes=tuple(way.route for way in routes), public=public if any(public) else ())
+        evaluation = problem.evaluate(found)
+        if not evaluation.feasible or evaluation.objective > best + _rounding(best):
+            continue
+        if evaluation.objective < best - _rounding(best):
+            best, maps = evaluation.objective, []
+        maps.append(found)
     return (None if math.isinf(best) else best), tuple(maps)
-
-
-def _meets_rules(problem: MappingProblem, nodes: Sequence[str]) -> bool:
-    """Whether components are on as many servers as the rules want."""
-    server = dict(zip((component.name for component in problem.task.components), nodes, strict=True))
-    return all(
-        len({server[name] for name in rule.components}) == (len(rule.components) if rule.rule == "apart" else 1)
-        for rule in problem.rules
-    )
 
 
 def _rounding(value: float) -> float:
@@ -121,21 +112,6 @@ def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> flo
     return float(public) if problem.cost == "public-hops" else 0.0
 
 
-def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
-    """Return the contribution of a placement to the objective: nothing, its load, or half of it."""
-    if problem.cost == "additive" or not nodes:
-        return 0.0
-    loads = []
-    for name in sorted(set(nodes)):
-        server = problem.network.by_name[name]
-        capacity, need = (
-            server.whole_capacity,
-            math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name),
-        )
-        loads.append((capacity - server.capacity + need) / capacity if capacity else 0.0)
-    return math.fsum(loads) / len(loads) * (1.0 if problem.cost == "load-balance" else 0.5)
-
-
 def _placements(
     problem: MappingProblem, ways: list[dict[tuple[str, str], list[HopRoute]]]
 ) -> Iterator[tuple[float, tuple[str, ...]]]:
@@ -158,8 +134,6 @@ def _placements(
     for hop_routes, end in zip(ways, ends, strict=True):
         least_costs += _cheapest(names, hop_routes)[column, end]
         column = end
-    if problem.cost != "additive":
-        least_costs += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
     for index in np.argsort(least_costs, kind="stable"):
         if math.isinf(least_costs[index]):
             return
