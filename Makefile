@@ -68,13 +68,14 @@ mutants: $(VENV)/.installed-test
 	$(BIN)/python tests/mutants.py
 
 # Mutated documents of all kinds, 20,000 of them, each under `auto`, all exact methods by name and another one: an hour of an idle
-# machine; then all pairs of features in tiny problems, against enumeration. Stop with Ctrl-C, and the same command goes on. What
-# does not hold is written to fuzz/finds.
+# machine; then all pairs of features in tiny problems, and families of small ones, against enumeration. Stop with Ctrl-C, and the
+# same command goes on. What does not hold is written to fuzz/finds.
 fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python -m edrp.validation.fuzzing run --cases 20000 --processes 2 --also examples --also tests/validation/fuzzing/hostile
 	$(BIN)/python -m edrp.validation.fuzzing pairs --cases 2000 --processes 2
-	$(BIN)/python benchmarks/wrong_optima.py
-	$(BIN)/python benchmarks/corrupted_certificates.py
+	$(BIN)/python -m edrp.validation.fuzzing pairs --feature families --cases 3000 --work-limit 0.3 --processes 2
+	$(BIN)/python -m edrp.validation.fuzzing programs
+	$(BIN)/python -m edrp.validation.fuzzing certificates
 
 # Some tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm

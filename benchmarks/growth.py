@@ -24,7 +24,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from common import PROVEN
 
 import edrp
 from edrp.datasets.families.registry import choose_families
@@ -53,6 +52,7 @@ TOPICS = {
     "enactment": ("enactment", "leasing", "enactment-scenario"),
     "mapping": ("mapping", "link-allocation", "bimodal-scenario"),
 }
+PROVEN = ("optimal", "infeasible")
 LARGEST = 2**20
 LEAST = 1e-3
 """Seconds below which times are noise, and no slope is drawn from them."""

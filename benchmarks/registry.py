@@ -14,12 +14,7 @@ from typing import Any
 
 SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
 BENCHMARKS = {
-    "agreement": ("quality", "proofs on tiny problems against brute force and against older kinds"),
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
-    "backends": ("speed", "proofs of every kind by HiGHS, SciPy's HiGHS, SCIP and Gurobi"),
-    "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
-    "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
-    "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
     "evidence": ("code", "the documented table of claims and their proofs, against what is certified"),
     "flink_response_times": (
         "real systems",
@@ -30,10 +25,7 @@ BENCHMARKS = {
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "peers": ("speed", "edrp against the programs, solvers and commands that would be used instead"),
-    "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
-    "sequences": ("quality", "deployments over elastic days: gap, and room closed below the baselines"),
     "work": ("robustness", "processor seconds per unit of work, by kind and method"),
-    "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
 }
 """Subject and purpose of each script, by the name of its file."""
 

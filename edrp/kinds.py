@@ -41,7 +41,7 @@ KINDS = (
         explain="edrp.cli.display.sequence_explanation:sequence_explanation_parts",
         explain_infeasibility="edrp.explanations.sequence_infeasibility:explain_sequence_infeasibility",
         families="edrp.datasets.families.placement.sequence:FAMILIES",
-        check_problems="edrp.check_problems.placement.sequence_problems:EdrpSequenceCheckProblems",
+        check_problems="edrp.check_problems.placement.over_time:EdrpSequenceCheckProblems",
     ),
     _kind(
         "edrp-policy",
@@ -50,7 +50,7 @@ KINDS = (
         display="edrp.cli.display.policy:policy_parts",
         explain_infeasibility="edrp.explanations.sequence_infeasibility:explain_policy_infeasibility",
         families="edrp.datasets.families.placement.policy:FAMILIES",
-        check_problems="edrp.check_problems.placement.policy_problems:EdrpPolicyCheckProblems",
+        check_problems="edrp.check_problems.placement.over_time:EdrpPolicyCheckProblems",
     ),
     _kind(
         "latency-aware",
@@ -103,7 +103,7 @@ KINDS = (
         explain="edrp.cli.display.rescale_explanation:rescale_explanation_parts",
         explain_infeasibility="edrp.formulations.migration.rescale.formulation:explain_infeasibility",
         families="edrp.datasets.families.migration.rescale:FAMILIES",
-        check_problems="edrp.check_problems.migration.rescale_problems:RescaleCheckProblems",
+        check_problems="edrp.check_problems.migration.problems:RescaleCheckProblems",
     ),
     _kind(
         "enactment",

@@ -107,7 +107,7 @@ COMMANDS = {
     ),
     "generate": Command("generate:generate_instances", "Generate random instances, taking the families in turn."),
     "schema": Command("reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
-    "methods": Command("reference:print_methods", "List the methods with their summaries, and for a kind the parts of its problems that they take."),
+    "methods": Command("reference:print_methods", "List the methods with their summaries, and what those of a kind take."),
     "demo": Command(
         "demo:run_demo", "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."
     ),

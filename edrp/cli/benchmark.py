@@ -16,9 +16,8 @@ from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
 from edrp.report.page import require_packages
-from edrp.validation.benchmark.own_instances import own_suite
 from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, run_benchmark
-from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
+from edrp.validation.benchmark.suites import SUITES, Suite, get_suite, own_suite
 
 if TYPE_CHECKING:
     from edrp.validation.benchmark.suite_run import Benchmark

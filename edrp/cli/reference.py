@@ -38,7 +38,7 @@ def print_methods(
     kind: Annotated[str | None, typer.Argument(help="Kind of problem; default: methods for all kinds.")] = None,
     kind_option: Annotated[str | None, typer.Option("--kind", help="The same as the argument.")] = None,
 ) -> None:
-    """List the methods with their summaries, and for a kind the parts of its problems that they take."""
+    """List the methods with their summaries, and what those of a kind take."""
     if kind := kind_option or kind:
         problem = get_kind(kind).problem  # refuses an unknown one
         columns = ("method", "how", "summary")

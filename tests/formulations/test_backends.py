@@ -3,12 +3,14 @@
 import pytest
 
 from edrp.backends.base import ProgramResult
-from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
-from edrp.check_problems.enactment.problems import EnactmentCheckProblems, LeasingCheckProblems
-from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
-from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
-from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems
-from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
+from edrp.check_problems.enactment.problems import (
+    EnactmentCheckProblems,
+    LeasingCheckProblems,
+    brute_force_enactment,
+    brute_force_leasing,
+)
+from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems, brute_force_link_allocation
+from edrp.check_problems.migration.problems import brute_force_migration
 from edrp.core.claims import contradiction
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
 from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem

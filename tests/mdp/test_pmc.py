@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.check_problems.migration.plain_partitions import PolicyBruteForce
+from edrp.check_problems.migration.problems import PolicyBruteForce
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.mdp.fitted.cost_estimates import single_step_answer

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edrp.check_problems.migration.plain_partitions import brute_force_sequence
+from edrp.check_problems.migration.problems import brute_force_sequence
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
 from edrp.mdp.matching import gain_between

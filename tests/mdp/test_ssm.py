@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
+from edrp.check_problems.migration.problems import brute_force_migration
 from edrp.core.kernels import interpreting
 from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.matching import assign, gain_between, match

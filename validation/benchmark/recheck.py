@@ -18,7 +18,7 @@ from edrp.core.kinds import kinds as all_kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import RECHECKED_VALUE
-from edrp.validation.benchmark.decisive_stage import in_decisive_stages
+from edrp.validation.benchmark.measures import in_decisive_stages
 
 ESTIMATED = ("migration-policy",)
 """Kinds whose objective rests on what a method expects of the future: objectives of different methods are not comparable."""

@@ -13,8 +13,8 @@ from edrp.core.errors import numbered
 from edrp.core.files import write_whole
 from edrp.report.page import Page, Section, how_run, render
 from edrp.report.tables import Table
-from edrp.validation.benchmark.comparison import KindComparison
 from edrp.validation.benchmark.recheck import Alarm
+from edrp.validation.benchmark.recommendations import KindComparison
 from edrp.validation.benchmark.sections import kind_section
 from edrp.validation.benchmark.tables import reason_table
 

@@ -14,10 +14,10 @@ from edrp.core.methods import methods
 from edrp.report.page import Figure, Section
 from edrp.report.tables import Table
 from edrp.validation.benchmark import charts, sentences
-from edrp.validation.benchmark.comparison import KindComparison
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import listed
 from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family
+from edrp.validation.benchmark.recommendations import KindComparison
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
 
 CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}

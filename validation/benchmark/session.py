@@ -17,10 +17,9 @@ from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError, UnwritableError
 from edrp.report.page import require_packages
 from edrp.report.tables import Table, html_parts, print_tables
-from edrp.validation.benchmark.own_instances import instances_suite
 from edrp.validation.benchmark.recheck import Alarm, find_alarms
 from edrp.validation.benchmark.suite_run import REPORT, ROWS, SuiteRows, missing_for_page, solve_suite, write_benchmark
-from edrp.validation.benchmark.suites import Suite, all_suites, get_suite
+from edrp.validation.benchmark.suites import Suite, all_suites, get_suite, instances_suite
 
 if TYPE_CHECKING:
     import pandas as pd

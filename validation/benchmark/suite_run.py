@@ -20,9 +20,8 @@ from edrp.core.problem import Problem
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.datasets.families.registry import generate, own_families
 from edrp.report.page import require_packages
-from edrp.validation.benchmark.own_instances import stated_kind
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
-from edrp.validation.benchmark.suites import Suite
+from edrp.validation.benchmark.suites import Suite, stated_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,8 +186,8 @@ def write_benchmark(
     jinja2 and plotly, which only the page needs, there is no page.
     """
     require_packages(pandas="report")
-    from edrp.validation.benchmark.comparison import compare_kind, write_tables
     from edrp.validation.benchmark.measures import UNREADABLE, compare_runs
+    from edrp.validation.benchmark.recommendations import compare_kind, write_tables
 
     alarms = tuple(find_alarms(rows, instances))
     runs = compare_runs(rows)

@@ -1,14 +1,22 @@
-"""Benchmark suites, each a set of instances, methods and limits. Other packages add theirs by the entry point `edrp.suites`."""
+"""Benchmark suites: our own, those of a user's files, and those that other packages add by the entry point `edrp.suites`."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+import numpy as np
+
+from edrp.batch.source import read_instances
+from edrp.batch.tasks import Instance
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.methods import methods
 from edrp.core.plugins import added
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
@@ -20,15 +28,71 @@ from edrp.datasets.families.mapping.platforms import Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.datasets.families.registry import generate
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.placement.production import production_instances
-from edrp.validation.benchmark.paper_instances import RATES, paper_instances
+from edrp.datasets.placement.topologies import ansnet
+from edrp.heuristics.migration.balanced_packing import BalancedPacking
+from edrp.migration.single_step import MigrationProblem
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
-from edrp.validation.papers.edrp.table_iv import TABLE_NETWORK_SEED
+from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NODES, PROGRAM_RATE, TABLE_NETWORK_SEED
+from edrp.validation.papers.state_migration.task_loads import departures
 from edrp.validation.simulation.enactment.simulator import METHODS as POLICY_METHODS
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS as CHOICE_METHODS
+
+RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
+"""Tuples/s, from the least to the greatest of EDRP, section 7.2."""
+
+TOLERANCES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+MIGRATIONS = 10
+"""Consecutive migrations for each tolerance (state migration, section 6)."""
+
+TASKS = 64
+
+
+def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
+    """Identifiers and problems: EDRP, sections 7.2 (Tables II and III) and 7.4 (Table IV); state migration, section 6.
+
+    `data` is not needed.
+    """
+    network = ansnet()
+    for replicas, rate in product(MAX_REPLICAS, RATES):
+        yield f"edrp-place-ansnet-{replicas}-{rate:g}", debs2015(rate, network, max_replicas=replicas)
+    start = first_deployment(RATES[0], network)
+    for name, rate in product(WEIGHTINGS, RATES[1:]):
+        yield (
+            f"edrp-reconfigure-{name.lower().replace(' ', '-')}-{rate:g}",
+            debs2015(rate, network, weights=WEIGHTINGS[name], current=start),
+        )
+    for nodes, replicas in product(NODES, MAX_REPLICAS):
+        yield (
+            f"edrp-table-iv-{nodes}-{replicas}",
+            debs2015(PROGRAM_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=replicas),
+        )
+    yield from _migrations()
+
+
+def _migrations() -> Iterator[tuple[str, Problem]]:
+    series = departures()
+    tasks = series.tasks(TASKS)
+    counts = series.migrations(MIGRATIONS).tolist()
+    for tolerance in TOLERANCES:
+        for step, (before, after) in enumerate(pairwise(counts)):
+            node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+            ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
+            yield (
+                f"migration-tolerance {tolerance:g}-{step}",
+                MigrationProblem(
+                    work=tuple(tasks.work.tolist()),
+                    state_size=tuple(tasks.state_size.tolist()),
+                    intervals=tuple(pairwise(ends)),
+                    nodes=after,
+                    tolerance=tolerance,
+                ),
+            )
+
 
 Instances = Iterable[tuple[str, Problem | str]]
 """Pairs of an id and a problem, or its JSON text. Ids that differ only in numbers are of one family: "diamond-000017"."""
@@ -126,10 +190,12 @@ def _of_kinds(
         yield from generate(kind, count, seed, families=families, size=size)
 
 
-def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[str, Problem]]:
-    """Problems of every family of a kind, whose ids begin with the name of their size."""
+def _in_sizes(
+    kind: str, count: int, sizes: Mapping[str, int], families: Sequence[str] | None = None
+) -> Iterator[tuple[str, Problem]]:
+    """Problems of every family of a kind, or of some, whose ids begin with the name of their size."""
     for name, size in sizes.items():
-        for identifier, problem in generate(kind, count, 11, size=size):
+        for identifier, problem in generate(kind, count, 11, families=families, size=size):
             yield f"{name}-{identifier.removeprefix(f'{kind}-')}", problem
 
 
@@ -139,6 +205,34 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
     "enactment": lambda data: _in_sizes("enactment", 42, {"small": 6, "large": 16}),
 }
 """Every family of some kinds, in several sizes."""
+
+
+PROGRAM_SIZES = {
+    "edrp": (5, 8),
+    "edrp-sequence": (3, 4),
+    "latency-aware": (4, 6),
+    "migration": (20, 100),
+    "rescale": (5, 8),
+    "enactment": (6, 12),
+    "leasing": (4, 10),
+    "mapping": (8, 16),
+    "link-allocation": (15, 40),
+}
+"""Sizes of instances of every kind that has programs, in what its families count."""
+
+
+def _programs(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Four problems of every kind and size, of its families in turn."""
+    for kind, (small, large) in PROGRAM_SIZES.items():
+        yield from _in_sizes(kind, 4, {f"small-{kind}": small, f"large-{kind}": large})
+
+
+def _sequences(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Elastic days of six operators on eight and on ten nodes, one of ten on twelve."""
+    for operators, nodes, seeds in ((6, 8, 6), (6, 10, 4), (10, 12, 1)):
+        for seed in range(seeds):
+            problem = elastic_sequence(seed, operators=operators, nodes=nodes, periods=24)
+            yield f"elastic-{operators}x{nodes}-{seed}", problem
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -215,6 +309,27 @@ SUITES = (
         "random applications of the shapes of the literature on real and random networks",
         EVERY_FAMILY["edrp"],
         PLACEMENT,
+    ),
+    Suite(
+        "clusters",
+        "applications of 5 to 20 operators on clusters of equal nodes",
+        lambda data: _in_sizes("edrp", 16, {str(size): size for size in (5, 10, 15, 20)}, ["*-cluster*"]),
+        ("auto", "equal-nodes"),
+        time_limit=30.0,
+    ),
+    Suite(
+        "sequences",
+        "deployments over elastic days: certified courses against a deployment that stays and one that follows the load",
+        _sequences,
+        ("auto", "priced-course", "static-deployment", "myopic"),
+        time_limit=60.0,
+    ),
+    Suite(
+        "backends",
+        "programs of every kind that has some, in two sizes: which solver when",
+        _programs,
+        ("auto", "highs", "scipy", "scip", "gurobi"),
+        time_limit=20.0,
     ),
     Suite("migration", "random tasks and node counts, single migrations and sequences", _migration, MIGRATION),
     Suite(
@@ -332,3 +447,75 @@ def get_suite(name: str) -> Suite:
     if name not in known:
         raise InvalidInstanceError([Fault("suite", repr(name), f"is no suite{suggestion(name, known)}")])
     return known[name]
+
+
+KIND_METHODS: dict[str, tuple[str, ...]] = {
+    "edrp": PLACEMENT,
+    "edrp-sequence": ("auto", "myopic", "static-deployment"),
+    "edrp-policy": ("auto", "pool-policy"),
+    "latency-aware": SCORED,
+    "migration": MIGRATION,
+    "migration-sequence": MIGRATION,
+    "migration-policy": ("auto", "pmc", "fitted"),
+    "rescale": RESCALE,
+    "enactment": ENACTMENT,
+    "leasing": ("auto", "highs"),
+    "enactment-scenario": POLICIES,
+    "mapping": MAPPING,
+    "link-allocation": ("auto", "highs", "greedy-reallocation"),
+    "bimodal-scenario": MAP_CHOICES,
+}
+"""Methods that are compared on instances of each kind; of a kind that is not named, all that take it."""
+
+
+def own_suite(paths: Sequence[str | Path]) -> Suite:
+    """A suite of the instances in files and folders, of any kinds.
+
+    Parameters
+    ----------
+    paths
+        Instance files, folders of them, and tables of instances (Parquet or JSON lines), as `read_instances` takes them.
+        Instances of the same name in several places are told apart by the name of the place.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When a path does not exist, cannot be read or holds no instance, or when names are repeated.
+    """
+    named = _named_apart([(Path(path), read_instances(path)) for path in paths])
+    return instances_suite(named, ", ".join(str(path) for path in paths))
+
+
+def instances_suite(source: Any, origin: str) -> Suite:
+    """A suite of the instances of anything that `read_instances` takes; the origin is part of its summary."""
+    instances = read_instances(source)
+    kinds = dict.fromkeys(stated_kind(instance.text) for instance in instances)  # unreadable instances have none
+    chosen = dict.fromkeys(name for kind in kinds for name in KIND_METHODS.get(kind) or _methods(kind))
+    pairs = [(instance.id, instance.text) for instance in instances]
+    return Suite("own instances", f"instances from {origin}", lambda data: pairs, tuple(chosen) or ("auto",))
+
+
+def _methods(kind: str) -> list[str]:
+    """All methods that take problems of a kind; none of an unknown one, whose instances fail."""
+    return [name for name, method in methods().items() if kind in method.kinds]
+
+
+def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instance]:
+    sources = list(sources)
+    counts = Counter(instance.id for _, instances in sources for instance in instances)
+    return [
+        instance._replace(id=f"{_place(path)}/{instance.id}") if counts[instance.id] > 1 else instance
+        for path, instances in sources
+        for instance in instances
+    ]
+
+
+def _place(path: Path) -> str:
+    """The name of a folder or of a table; of an instance file that of its folder."""
+    return path.resolve().parent.name if path.suffix == ".json" and not path.is_dir() else path.resolve().stem
+
+
+def stated_kind(text: str) -> str:
+    """Kind of a problem that is given as JSON text, of which only as much is read as is needed."""
+    match = re.search(r'"kind"\s*:\s*"([^"]+)"', text)
+    return match[1] if match else ""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from edrp.check_problems.migration.rescale_brute_force import keyed_deployments
 from edrp.check_problems.placement.enumeration import deployments
 from edrp.core.instances import loads
 from edrp.core.kinds import get_kind
@@ -126,8 +125,7 @@ def peak_load(document: Document, random: Random) -> None:
 def current_deployment(document: Document, random: Random) -> None:
     """Let something run already."""
     problem: Any = loads(json.dumps(document))
-    placed = getattr(problem, "base", problem)
-    listed = list(islice(keyed_deployments(problem) if problem.kind == "rescale" else deployments(placed), TO_CHOOSE_FROM))
+    listed = list(islice(deployments(getattr(problem, "base", problem)), TO_CHOOSE_FROM))
     chosen: Any = listed[int(random.integers(len(listed)))]
     document["initial" if problem.kind == "edrp-sequence" else "current"] = json.loads(chosen.model_dump_json())
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
+from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import lexicographic_optimum
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.solution import print_solution
@@ -24,8 +25,9 @@ from edrp.core.methods import get_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
-from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
+from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT, SAME_VALUE
 from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
+from edrp.placement.problem import PENALTIES
 from edrp.validation.fuzzing.ways import ALLOWED, use
 
 GRACE = 2.0
@@ -41,7 +43,8 @@ class Case:
 
     Attributes
     ----------
-    pair : the features that meet in it, in words, if it is so small that its decisions are listed, too; "" otherwise.
+    pair : the features that meet in it, in words, if it is so small that exact methods which finish must end with a proof.
+    listed : whether all decisions of such a problem are compared, too.
     ways : further ways in which it is used, by name.
     """
 
@@ -51,6 +54,7 @@ class Case:
     seed: int = 0
     pair: str = ""
     ways: tuple[str, ...] = ()
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +117,11 @@ def _judged(case: Case) -> Verdict:
         solutions = [
             one for method in case.methods if (one := _solved(case, problem, method, verdict, judged_before)) is not None
         ]
-        wrong = [*_contradictions(problem, solutions), *(_against_all_decisions(problem, solutions) if case.pair else ())]
-        verdict.finds += [Find(case, _summary(why), why) for why in wrong]
+        wrong = _contradictions(problem, solutions)
+        if case.pair:
+            wrong += [fault for solution in solutions for fault in (_left_open(problem, solution), _misjudged(problem, solution))]
+            wrong += _against_all_decisions(problem, solutions) if case.listed else ()
+        verdict.finds += [Find(case, _summary(why), why) for why in wrong if why]
         for way in case.ways:
             try:
                 use(way, problem, case.text, case.work_limit)
@@ -167,6 +174,36 @@ def _names_another(problem: Problem, refusal: str) -> bool:
     """Whether a refusal names a method that takes the problem, or says that none does."""
     named = re.search(r"(?:;|, or) use ([\w-]+)", refusal)
     return get_method(named[1], problem.kind).refusal(problem) is None if named else "no method takes" in refusal
+
+
+def _left_open(problem: Any, solution: Solution) -> str:
+    """The fault of an exact method that finished without a proof, or ""."""
+    problems: Any = get_kind(problem.kind).check_problems
+    method = get_method(re.split("[:, ]", solution.method)[0], problem.kind)
+    finished = problems().provable and method.resolve(problem).exact and solution.stopped_because == "finished"
+    is_open = finished and solution.status not in ("optimal", "infeasible")
+    return f"{solution.method} finishes and says {solution.status}: {problem.kind}" if is_open else ""
+
+
+def _misjudged(problem: Any, solution: Solution) -> str:
+    """How the checker of certificates, which evaluates a decision exactly and by itself, contradicts an answer, or ""."""
+    if solution.decision is None or solution.objective is None:
+        return ""
+    document, found = checker.parse(problem.model_dump_json()), checker.parse(json.dumps(solution.to_document()))
+    try:
+        if problem.kind in checker.EVALUATE:
+            value = float(checker.EVALUATE[problem.kind](document, found.get(checker.DECISION.get(problem.kind), found)))
+            stated = solution.objective
+        elif problem.kind == "rescale":
+            placed = {name: [*solution.decision.replicas(name).elements()] for name in problem.application.by_name}
+            value, stated = float(checker.penalties(checker.read_rules(document), placed)), solution.metrics.get(PENALTIES, 0.0)
+        else:
+            return ""
+    except checker.Refused as why:
+        unknown = isinstance(why, checker.Unknown) or str(why).startswith("the checker knows")
+        return "" if unknown else f"{solution.method}: the checker refuses the decision of {problem.kind}: {why}"
+    slack = max(SAME_VALUE * max(1.0, abs(value)), problem.resolution)
+    return "" if abs(value - stated) <= slack else f"{solution.method} says {stated!r}, the checker {value!r}: {problem.kind}"
 
 
 def _against_all_decisions(problem: Any, solutions: list[Solution]) -> list[str]:

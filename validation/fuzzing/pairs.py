@@ -8,10 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import EdrpError
 from edrp.core.instances import loads
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
+from edrp.validation.fuzzing.families import FAMILIES, UNLISTED
 from edrp.validation.fuzzing.features import FEATURES, base_document
 from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.fuzzing.oracle import Case
@@ -23,8 +24,10 @@ DRAWS_OF_A_PAIR = 20
 PROGRAMS = ("cvxpy", "gurobi", "pyomo", "scip", "scipy")
 """Backends of which one is asked next to HiGHS and the methods of our own."""
 
+ALL_FAMILIES = "families"
+
 Pair = tuple[str, ...]
-"""A kind, and two features or ways, or one."""
+"""A kind, and two features or ways, or one feature, way or family."""
 
 
 @cache
@@ -37,8 +40,9 @@ def pairs(without: tuple[str, ...] = ()) -> tuple[Pair, ...]:
 
 
 def alone(part: str) -> tuple[Pair, ...]:
-    """A feature or way without another one, for every kind that has it."""
-    return tuple((kind, part) for kind in {**FEATURES, **WAYS}[part][1])
+    """A feature or way without another one, or a family, for every kind that has it; "families" for all of them."""
+    known = {**FEATURES, **WAYS, **FAMILIES}
+    return tuple((kind, name) for name in (FAMILIES if part == ALL_FAMILIES else (part,)) for kind in known[name][1])
 
 
 def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...] | None = None) -> Case:
@@ -52,25 +56,41 @@ def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...]
         kind, *parts = turns[turn % len(turns)]
         for draw in range(DRAWS_OF_A_PAIR):
             random = np.random.default_rng([seed, turn, draw])
-            document = base_document(kind, int(random.integers(2**20)))
             try:
-                for name in parts:
-                    if name in FEATURES:
-                        FEATURES[name][0](document, random)
-                text = json.dumps(document)
+                text = _text(kind, parts, random)
                 loads(text)
-            except InvalidInstanceError:
+            except (EdrpError, ValueError):
                 continue
             ways = tuple(name for name in parts if name in WAYS)
-            return Case(text, _methods(kind, parts, random), work_limit, pair=f"{kind}: {' × '.join(parts)}", ways=ways)
+            listed = not {*parts} & {*UNLISTED}
+            named = f"{kind}: {' × '.join(parts)}"
+            return Case(text, _methods(kind, parts, random), work_limit, pair=named, ways=ways, listed=listed)
     raise ValueError(f"no document can have any of {len(turns)} pairs")
 
 
+def _text(kind: str, parts: list[str], random: np.random.Generator) -> str:
+    """A document of a family, or a tiny one with features."""
+    drawn = int(random.integers(2**20))
+    for name in parts:
+        if name in FAMILIES:
+            return str(FAMILIES[name][0](kind, drawn).model_dump_json())
+    document = base_document(kind, drawn)
+    for name in parts:
+        if name in FEATURES:
+            FEATURES[name][0](document, random)
+    return json.dumps(document)
+
+
 def _methods(kind: str, parts: list[str], random: np.random.Generator) -> tuple[str, ...]:
-    """`auto`, exact methods of our own, HiGHS, another backend and a method that proves nothing; all methods for one feature."""
-    if len(parts) == 1:
-        return ("auto", *methods_for(kind))
+    """`auto`, exact methods of our own, HiGHS, another backend and a method that proves nothing; all methods for one feature.
+
+    Where decisions are not listed, HiGHS and another backend.
+    """
     exact, others = methods_for(kind, exact=True), methods_for(kind, exact=False)
     programs = [name for name in exact if name in PROGRAMS and name in methods(kind)]
+    if {*parts} & {*UNLISTED}:
+        return ("highs", str(random.choice(programs)))
+    if len(parts) == 1:
+        return ("auto", *methods_for(kind))
     some = [str(random.choice(names)) for names in (programs, others) if names]
     return ("auto", *(name for name in exact if name not in PROGRAMS), *some)

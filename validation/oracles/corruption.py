@@ -14,6 +14,7 @@ import numpy as np
 
 from edrp.certificates import checker
 from edrp.core.errors import InvalidInstanceError
+from edrp.core.kinds import get_kind
 from edrp.core.solve import solve
 from edrp.core.tolerances import CORRUPTED_CLAIM, CORRUPTED_VALUE
 
@@ -29,6 +30,21 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 """Errors that `checker.verdict` turns into "not proven"."""
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+
+
+CASES = (
+    ("program", "link-allocation", "mesh", 6, "highs"),
+    ("program", "migration", "zipf", 12, "highs"),
+    ("program", "edrp", "series-parallel-barabasi", 4, "highs"),
+    ("program", "edrp", "sequential-geometric", 4, "highs"),
+    ("program", "enactment", "containers-diamond", 4, "highs"),
+    ("ssm", "migration", "zipf", 12, "ssm"),
+    ("pmc", "migration-policy", None, 6, "pmc"),
+    ("eliminate", "edrp", "series-parallel-barabasi", 4, "eliminate"),
+    ("label-setting", "mapping", "grid", 3, "label-setting"),
+    ("column-generation", "latency-aware", "fat-geometric", 4, "column-generation"),
+)
+"""Format, kind, family, size and method of certified instances."""
 
 
 class Verdicts(NamedTuple):
@@ -52,6 +68,20 @@ def change_certified(problems: Iterable[Any], method: str, count: int) -> Verdic
     random = np.random.default_rng(0)
     outcomes = [try_corruptions(problem, solve(problem, method, certify=True), count, random) for problem in problems]
     return Verdicts(*map(sum, zip(*outcomes, strict=True)))
+
+
+def corrupt_all_formats(count: int, seed: int = 0) -> dict[str, Verdicts]:
+    """Outcomes of so many random changes, by format, each in two turns of instances; see `try_corruptions`."""
+    random, outcomes = np.random.default_rng(seed), dict[str, Verdicts]()
+    for format_, kind, family, size, method in CASES:
+        chosen = next(f for f in get_kind(kind).families if f.kind == kind and family in (None, f.name))
+        for instance in (3, 8):
+            problem = chosen.make(size, np.random.default_rng(instance))
+            solution = solve(problem, method, certify=True)
+            if solution.certificate is not None and json.loads(solution.certificate.split("\n", 1)[0])["format"] == format_:
+                found = try_corruptions(problem, solution, count // (2 * len(CASES)), random)
+                outcomes[format_] = Verdicts(*map(sum, zip(outcomes.get(format_, (0, 0)), found, strict=True)))
+    return outcomes
 
 
 def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.Generator) -> Verdicts:

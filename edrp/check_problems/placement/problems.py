@@ -7,9 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
-from edrp.check_problems.placement.edrp_brute_force import brute_force
-from edrp.check_problems.placement.enumeration import feasible_deployments
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -19,7 +17,6 @@ from edrp.datasets.placement.latency_aware_test_bed import random_problem as ran
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.placement.metrics.peak_load import shared_resources
 
 RULED_DEPLOYMENTS, CONTRADICTION = (4, 6, 9, 17), 6
 """Seeds of problems of kind `edrp` with rules that can be met, and with rules that cannot."""
@@ -81,27 +78,18 @@ class EdrpCheckProblems(CheckProblems):
 
     def optimum(self, problem: EdrpProblem) -> float | None:
         """Least objective over all deployments."""
-        return _best(problem)[0]
+        return _best(problem.model_dump_json())[0]
 
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
-        return Deployment({name: nodes[:1] for name, nodes in _best(problem)[1].items()})
-
-
-def _best(problem: EdrpProblem) -> tuple[float | None, Deployment]:
-    """Least objective over all deployments, and one that has it."""
-    if not shared_resources(problem.application) and not problem.rules:
-        objective, deployments = brute_force(problem)
-        return objective, Deployment({}) if objective is None else deployments[0]
-    return _best_listed(problem.model_dump_json())
+        return Deployment({name: nodes[:1] for name, nodes in _best(problem.model_dump_json())[1].items()})
 
 
 @cache
-def _best_listed(text: str) -> tuple[float | None, Deployment]:
-    """The same for the problem in a text, by the plain evaluation of every deployment."""
-    listed = feasible_deployments(EdrpProblem.model_validate_json(text))
-    best = min(listed, key=lambda entry: entry.evaluation.objective, default=None)
-    return (None, Deployment({})) if best is None else (best.evaluation.objective, best.deployment)
+def _best(text: str) -> tuple[float | None, Deployment]:
+    """Least objective over all deployments of the problem in a text, and one that has it."""
+    objective, optima = brute_force(EdrpProblem.model_validate_json(text))
+    return objective, optima[0] if optima else Deployment({})
 
 
 def _fixed_tasks() -> EdrpProblem:
@@ -159,13 +147,7 @@ class LatencyAwareCheckProblems(EnumeratedCheckProblems):
     """Kind `latency-aware`, some with cycles, candidates, several instances of an operator."""
 
     seeds = range(20)
-
-    @staticmethod
-    def brute_force(problem: LatencyAwareProblem) -> float | None:
-        """Least objective; with rules of the plain evaluation of every placement."""
-        if problem.rules:
-            return min((listed.evaluation.objective for listed in feasible_deployments(problem)), default=None)
-        return brute_force_latency_aware(problem)[0]
+    brute_force = staticmethod(lambda problem: brute_force(problem)[0])
 
     @staticmethod
     def draw(seed: int) -> LatencyAwareProblem:

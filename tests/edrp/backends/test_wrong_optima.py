@@ -13,8 +13,7 @@ from edrp.backends import BACKENDS, scipy_milp, solve_program
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look
-from edrp.check_problems.placement.enumeration import feasible_deployments
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
@@ -145,7 +144,7 @@ def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optim
 
 
 PRESOLVED = {
-    "latency_767": lambda problem: brute_force_latency_aware(problem)[0],
+    "latency_767": lambda problem: brute_force(problem)[0],
     "equal_nodes_5095": lambda problem: min(found.evaluation.objective for found in feasible_deployments(problem)),
 }
 """Problems whose optimum presolve loses, and how enumeration finds it.

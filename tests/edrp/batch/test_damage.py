@@ -14,7 +14,7 @@ pytestmark = pytest.mark.xdist_group("damage")  # solved once, not once per work
 
 
 def test_no_flipped_bit_is_silent(tmp_path):
-    """A thousand are flipped by `python benchmarks/bit_flips.py`."""
+    """A thousand are flipped by `python -m edrp.validation.fuzzing bits`."""
     flips = list(flip_bits(16, 0, tmp_path))
     assert [flip for flip in flips if flip.fault] == []
     assert {flip.what for flip in flips} == {"results", "journal", "policy", "checkpoint"}

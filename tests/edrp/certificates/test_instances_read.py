@@ -14,8 +14,7 @@ import edrp
 from edrp.certificates import checker
 from edrp.core.instances import schema
 from edrp.placement.metrics.own import OwnMetric, registered_metrics
-from edrp.validation.fuzzing.bases import base_documents
-from edrp.validation.fuzzing.mutations import mutated, places
+from edrp.validation.fuzzing.mutations import base_documents, mutated, places
 
 ONE = {
     "kind": "edrp",

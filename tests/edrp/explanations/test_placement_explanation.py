@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.check_problems.migration.rescale_brute_force import configurations
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force, deployments
 from edrp.cli.display.explanation import explanation_parts
 from edrp.core.kinds import get_kind
 from edrp.datasets.families.migration.random_rescale import random_rescale
@@ -21,7 +20,6 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.explorer.page import explorer_page
 from edrp.formulations.second_best import SecondBest, second_best
-from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import node_classes
 
@@ -80,20 +78,6 @@ def test_that_nothing_was_found_is_no_proof_that_there_is_nothing(proven, words)
     assert words in SecondBest(proven=proven).sentence()
 
 
-def every_decision(problem):
-    """All decisions of a tiny problem of any of the three kinds, feasible or not."""
-    if problem.kind == "rescale":
-        choices, deployment = [configurations(problem, operator) for operator in problem.application.operators], KeyedDeployment
-    else:
-        choices, deployment = [], edrp.Deployment
-        for operator in problem.application.operators:
-            nodes, instances = operator.candidates or tuple(problem.network.by_name), getattr(operator, "instances", None)
-            degrees = [instances] if instances else range(operator.min_replicas, operator.max_replicas + 1)
-            choices.append([chosen for degree in degrees for chosen in combinations_with_replacement(nodes, degree)])
-    names = [operator.name for operator in problem.application.operators]
-    return [deployment(dict(zip(names, chosen, strict=True))) for chosen in product(*choices)]
-
-
 def without_names_of_equal_nodes(problem, deployment):
     """What a deployment has in common with those that an exchange of equal nodes makes of it."""
     if problem.kind == "rescale":
@@ -117,7 +101,7 @@ TINY = {
 @pytest.mark.parametrize("draw", TINY.values(), ids=TINY)
 def test_what_is_called_second_best_is_the_second_of_all_by_brute_force(draw, seed):
     problem = draw(seed)
-    judged = [(problem.evaluate(decision), decision) for decision in every_decision(problem)]
+    judged = [(problem.evaluate(decision), decision) for decision in deployments(problem)]
     feasible = sorted((evaluation.objective, n) for n, (evaluation, _) in enumerate(judged) if evaluation.feasible)
     if not feasible:
         return

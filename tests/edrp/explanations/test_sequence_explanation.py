@@ -7,8 +7,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence, courses
-from edrp.check_problems.placement.sequence_problems import EdrpSequenceCheckProblems
+from edrp.check_problems.placement.over_time import EdrpSequenceCheckProblems, brute_force_sequence, courses
 from edrp.core.errors import ProblemTooLargeError
 from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.explanations import course_pool

@@ -148,7 +148,7 @@ def test_by_way_of_the_store_tasks_are_uploaded_and_downloaded(document):
     assert problem.evaluate(moved).metrics["downtime"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))])
 def test_without_tasks_it_is_edrp(seed):
     rescale, plain = without_tasks(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
     random = np.random.default_rng(seed)
@@ -168,7 +168,7 @@ def test_without_tasks_it_is_edrp(seed):
     assert found.objective == pytest.approx(known.objective, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 60))])
 def test_one_operator_on_equal_nodes_of_one_seat_is_ssm(seed):
     migration = random_migration(seed).replace(allow_empty=False)
     if migration.nodes > len(migration.work) or sum(migration.work) == 0 or sum(migration.state_size) == 0:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.backends import solve_program
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.kernels import interpreting
@@ -255,7 +255,7 @@ def test_explained(problem):
     """Terms of the score, the slowest path, streams between nodes, usable room, and the next best."""
     start = Deployment({"source": ["a"], "work": ["a", "b"], "sink": ["c"]})
     moved = problem.replace(current=start)
-    best, optima = brute_force_latency_aware(problem)
+    best, optima = brute_force(problem)
     explanation = edrp.explain(moved, edrp.solve(moved, "highs"))
     assert sum(share.amount for share in explanation.shares) == pytest.approx(best)
     assert (abs(explanation.second_best.distance) < 1e-9) == (len(optima) > 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.policy_problems import two_levels
+from edrp.check_problems.placement.over_time import two_levels
 from edrp.core.errors import InvalidInstanceError
 
 PAIR, ONE = {"work": ["a", "a"]}, {"work": ["a"]}

@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence, courses
+from edrp.check_problems.placement.over_time import brute_force_sequence, courses
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_sequence import random_sequence

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.kernels import interpreting
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
 from edrp.enactment.snapshot import EnactmentProblem

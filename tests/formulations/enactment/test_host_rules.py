@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.backends import solve_program
-from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
+from edrp.check_problems.enactment.problems import brute_force_leasing
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
 from edrp.enactment.lease_plan import cheapest_units

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.datasets.enactment.manufacturing import manufacturing_snapshot

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
+from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem

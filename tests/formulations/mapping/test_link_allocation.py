@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
+from edrp.check_problems.mapping.problems import brute_force_link_allocation
 from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import Options, run_method

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.migration.single_step_brute_force import assignments
+from edrp.check_problems.migration.problems import assignments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.datasets.families.migration.random_migration import random_migration

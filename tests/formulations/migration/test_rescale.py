@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.errors import ProblemTooLargeError
 from edrp.formulations.formulation import to_answer
@@ -16,7 +16,7 @@ from edrp.formulations.methods import formulate
 )
 def test_the_program_agrees_with_brute_force(seed, scenarios):
     problem = random_rescale(seed, tasks=(3, 5), scenarios=scenarios)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "highs")
     assert solution.status == ("infeasible" if optimum is None else "optimal")
     if optimum is None:

@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.methods import Method, Options
 from edrp.core.problem import EVERYTHING, derived_once
 from edrp.core.solution import Answer
@@ -33,8 +33,8 @@ def scale_out():
 def test_any_allowed_prices_bound_the_optimum(seed):
     """Random prices: the bound does not depend on how they were found."""
     problem = random_rescale(seed)
-    optimum, best = brute_force_rescale(problem)
-    if optimum is None or best == problem.current:
+    optimum, optima = brute_force(problem)
+    if optimum is None or problem.current in optima:
         return
     with derived_once(problem):
         model = build_bound_model(compile_rescale(problem))
@@ -50,7 +50,7 @@ def test_any_allowed_prices_bound_the_optimum(seed):
 def test_bounds_without_the_program_are_never_above_the_optimum(seed, monkeypatch):
     monkeypatch.setattr(decomposition, "MAX_PROGRAM", 0)
     problem = random_rescale(seed)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-decomposition")
     if optimum is None:
         assert solution.status in ("infeasible", "none")
@@ -68,7 +68,7 @@ def test_bounds_over_groups_of_nodes_and_ranges_of_shares_are_never_above_the_op
     monkeypatch.setattr(decomposition, "MAX_PROGRAM", 0)
     monkeypatch.setattr(states, "MAX_LISTED_NODES", 1)
     problem = random_rescale(seed, nodes=(3, 4), keyed=(2, 2))
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-decomposition", rounds=80)
     if optimum is None:
         assert solution.status in ("infeasible", "none")
@@ -82,8 +82,8 @@ def test_bounds_over_groups_of_nodes_and_ranges_of_shares_are_never_above_the_op
 def test_alternatives_within_the_gap_contain_the_optimum_whatever_the_prices(seed, listed, monkeypatch):
     monkeypatch.setattr(states, "MAX_LISTED_NODES", listed)
     problem = random_rescale(seed, nodes=(3, 4), keyed=(2, 2))
-    optimum, best = brute_force_rescale(problem)
-    if optimum is None or best == problem.current:
+    optimum, optima = brute_force(problem)
+    if optimum is None or problem.current in optima:
         return
     most = optimum * (1 + 1e-6) + 1e-9
     with derived_once(problem):
@@ -119,7 +119,7 @@ def test_what_a_gap_leaves_open_is_listed_and_proven(monkeypatch):
 @pytest.mark.parametrize("seed", range(240, 255))
 def test_tiny_problems_are_proven(seed):
     problem = random_rescale(seed)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-decomposition")
     assert solution.status == ("infeasible" if optimum is None else "optimal")
     assert solution.objective == (None if optimum is None else pytest.approx(optimum, abs=1e-7))

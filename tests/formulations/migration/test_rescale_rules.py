@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.solve import find_clashes
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.rules import with_rules
@@ -22,7 +22,7 @@ def ruled(seed):
 @pytest.mark.parametrize("seed", [*BINDING, *CLASHING])
 def test_the_program_agrees_with_brute_force(seed):
     problem = ruled(seed)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "highs")
     assert solution.status == ("optimal" if seed in BINDING else "infeasible")
     assert (optimum is None) == (seed in CLASHING)
@@ -37,7 +37,7 @@ def test_bounds_prove_the_optimum_with_rules_without_the_program(seed, monkeypat
     """Prices know of no rule: that the bound is reached tells that what they leave open is looked at under the rules."""
     monkeypatch.setattr(decomposition, "MAX_PROGRAM", 0)
     problem = ruled(seed)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-decomposition", rounds=100)
     if optimum is None:
         assert solution.status in ("infeasible", "none")
@@ -53,7 +53,7 @@ def test_what_is_left_open_is_looked_at_up_to_a_number(monkeypatch):
     problem = ruled(79)
     solution = edrp.solve(problem, "range-decomposition", rounds=100)
     assert solution.status == "feasible"
-    assert solution.bound < solution.objective == pytest.approx(brute_force_rescale(problem)[0], abs=1e-7)
+    assert solution.bound < solution.objective == pytest.approx(brute_force(problem)[0], abs=1e-7)
 
 
 def one_operator(rule, nodes=("a", "b"), **fields):

@@ -1,15 +1,12 @@
 """Every exact way to solve a problem gives what brute force gives, on random instances that use every feature."""
 
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.methods import Options
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -58,11 +55,3 @@ def test_equals_brute_force(block: int, way: str) -> None:
         assert evaluation is None or evaluation.objective == pytest.approx(best, rel=1e-9, abs=1e-9), seed
     assert answered >= (BLOCK // 4 if name == "eliminate" else BLOCK)
     assert 0 < infeasible <= BLOCK // 2
-
-
-@pytest.mark.slow
-def test_every_method_agrees_with_enumeration_on_problems_with_rules():
-    """All exact methods of three kinds, `auto`, and searches, which may not be better; 500 problems are the benchmark itself."""
-    script = Path(__file__).resolve().parents[3] / "benchmarks" / "agreement.py"
-    done = subprocess.run([sys.executable, script, "rules", "--count", "45"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

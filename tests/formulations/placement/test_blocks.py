@@ -1,17 +1,13 @@
 """Own rows over the blocks of a formulation against enumeration, on every program and backend."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.migration.rescale_brute_force import configurations
-from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.check_problems.placement.enumeration import deployments, feasible_deployments
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
-from edrp.migration.rescale.deployment import KeyedDeployment
 
 BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
@@ -58,8 +54,7 @@ def test_operators_whose_node_holds_several_ranges_are_on_it_once(seed):
     few_nodes(model, names, 2)
     model.add(model.replicas[names[0]] + 2 * model.on[names[-1]] <= 3, "licences")
     kept = []
-    for chosen in product(*(configurations(problem, operator) for operator in problem.application.operators)):
-        deployment = KeyedDeployment(dict(zip(names, chosen, strict=True)))
+    for deployment in deployments(problem):
         evaluation = problem.evaluate(deployment)
         if evaluation.feasible and nodes_in_use(deployment, names) <= 2 and weighted(deployment, names) <= 3:
             kept.append(evaluation.objective)

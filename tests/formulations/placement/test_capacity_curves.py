@@ -7,7 +7,7 @@ import pytest
 
 import edrp
 from edrp.certificates.checker import fraction, latency_at
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.datasets.families.placement.random_clusters import random_cluster

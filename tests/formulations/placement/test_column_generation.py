@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.methods import Options, methods
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
@@ -35,7 +35,7 @@ def proven(problem, *, search=False, **options):
 
 
 def agrees_with_brute_force(problem, searches=(False, True)):
-    best, _ = brute_force_latency_aware(problem)
+    best, _ = brute_force(problem)
     if best is None:
         assert METHOD.run(problem, Options()).status == "infeasible"
     else:
@@ -70,7 +70,7 @@ def test_exact_methods_agree_where_latency_decides(seed):
     """Little room makes operators spread."""
     drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4), room=0.7)
     problem = drawn.replace(weights={"latency": 1.0, "supervisors": 0.1 * (seed % 2), "colocation": 0.1, "events": 0.0})
-    best, _ = brute_force_latency_aware(problem)
+    best, _ = brute_force(problem)
     for name in (METHOD.name, "highs", "eliminate"):
         if methods()[name].refusal(problem) is None:
             solution = edrp.solve(problem, name)
@@ -150,7 +150,7 @@ def test_bounds_hold_at_every_window():
     """Any prices prove a bound; the optimum lies above it."""
     problem = random_latency_aware_problem(3)
     model = build_model(compile_problem(problem))
-    best, _ = brute_force_latency_aware(problem)
+    best, _ = brute_force(problem)
     order = decision_order(model.together, model.instances)
     sizes = tuple(supervisors.members.size for supervisors in model.classes)
     window = Window(0, sum(sizes), (0,) * len(sizes), sizes)

@@ -8,7 +8,7 @@ import pytest
 from edrp import LatencyAwareProblem, solve
 from edrp.certificates import checker
 from edrp.certificates.column_generation import certify_column_generation
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.certificates import NotCertifiedError
 from edrp.datasets.families.placement.latency_aware import FAMILIES
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
@@ -52,7 +52,7 @@ SEARCHED = (0, 2, 3, 4, 5, 8, 11, 12, 13, 16, 17, 22, 23, 25, 26, 31, 32, 33)
 def test_bounds_hold_for_what_brute_force_finds(seed):
     """The checker's own parts: prices at random leave the optimum, and what is a little above it is refused."""
     problem = random_latency_aware_problem(seed)
-    best, optima = brute_force_latency_aware(problem)
+    best, optima = brute_force(problem)
     order = [operator.name for operator in problem.application.operators]
     document = checker.parse(problem.model_dump_json())
     patterns = checker.Patterns(document, order, best is not None)

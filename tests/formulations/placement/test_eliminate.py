@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import LOOK
 from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -46,7 +45,7 @@ def test_the_optimum_is_that_of_enumeration(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [12, 22, 26, 32, 37, 49])
 def test_the_optimum_of_paths_through_instances_is_that_of_enumeration(seed: int) -> None:
-    prove_with_little_effort(small_latency_aware(seed), brute_force_latency_aware(small_latency_aware(seed))[0])
+    prove_with_little_effort(small_latency_aware(seed), brute_force(small_latency_aware(seed))[0])
 
 
 @pytest.mark.parametrize("looks", [10, 30, 60])

@@ -10,8 +10,7 @@ import pytest
 from contention import random_contended_cluster, random_contention
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
-from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer

@@ -7,7 +7,7 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.random_edrp import random_problem

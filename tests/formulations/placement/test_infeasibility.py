@@ -4,7 +4,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import proofs
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import deadline, now
 from edrp.core.clash_search import UNEXAMINED
 from edrp.core.solution import Infeasibility

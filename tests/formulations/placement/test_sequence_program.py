@@ -3,8 +3,7 @@
 import pytest
 
 import edrp
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
-from edrp.check_problems.placement.sequence_problems import tiny_sequence
+from edrp.check_problems.placement.over_time import brute_force_sequence, tiny_sequence
 from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.placement.sequence_program import formulate_sequence
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
+from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer

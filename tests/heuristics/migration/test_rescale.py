@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import deadline, now
 from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
@@ -50,7 +50,7 @@ def test_kernels_and_evaluation_say_the_same(seed, part):
 @pytest.mark.parametrize(("seed", "scenarios"), [*((seed, False) for seed in range(12)), *((seed, True) for seed in range(6))])
 def test_the_search_finds_the_optima_of_tiny_problems(seed, scenarios):
     problem = random_rescale(seed, scenarios=scenarios)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-annealing", seed=3)
     assert solution.status == ("none" if optimum is None else "feasible")
     if optimum is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
@@ -23,7 +23,7 @@ def ruled(seed):
 @pytest.mark.parametrize("seed", [*BINDING, *CLASHING])
 def test_the_search_finds_the_optima_of_tiny_problems_with_rules(seed):
     problem = ruled(seed)
-    optimum, _ = brute_force_rescale(problem)
+    optimum, _ = brute_force(problem)
     solution = edrp.solve(problem, "range-annealing", seed=3, runs=4, steps=2000)
     assert solution.status == ("none" if seed in CLASHING else "feasible")
     if seed in BINDING:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core import budget
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric

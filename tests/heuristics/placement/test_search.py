@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import edrp
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
@@ -112,7 +112,7 @@ def test_iterated_local_search_finds_what_brute_force_finds() -> None:
     optimal = 0
     for seed in range(40):
         problem = random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4))
-        optimum = brute_force_latency_aware(problem)[0]
+        optimum = brute_force(problem)[0]
         objective = edrp.solve(problem, "iterated-local-search", kicks=200).objective
         assert (objective is None) or objective >= optimum - 1e-9
         optimal += optimum is None or (objective is not None and objective <= optimum + 1e-9)

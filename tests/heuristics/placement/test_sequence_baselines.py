@@ -2,7 +2,7 @@
 
 import pytest
 
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
+from edrp.check_problems.placement.over_time import brute_force_sequence
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.placement.changes import ChangePrices

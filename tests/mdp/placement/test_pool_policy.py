@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.policy_brute_force import brute_force_policy
-from edrp.check_problems.placement.policy_problems import two_levels
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
+from edrp.check_problems.placement.over_time import brute_force_policy, brute_force_sequence, two_levels
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.policy import elastic_levels

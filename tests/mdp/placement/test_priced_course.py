@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
+from edrp.check_problems.placement.over_time import brute_force_sequence
 from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence

@@ -13,13 +13,12 @@ from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
 from edrp.datasets.families.registry import generate
-from edrp.validation.benchmark.comparison import compare_kind
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
-from edrp.validation.benchmark.own_instances import KIND_METHODS, own_suite
 from edrp.validation.benchmark.recheck import find_alarms
+from edrp.validation.benchmark.recommendations import compare_kind
 from edrp.validation.benchmark.sections import kind_section
 from edrp.validation.benchmark.sentences import common_sentence
-from edrp.validation.benchmark.suites import SUITES
+from edrp.validation.benchmark.suites import KIND_METHODS, SUITES, own_suite
 from edrp.validation.benchmark.tables import method_labels, quality_table, whole_table
 
 # Own instances

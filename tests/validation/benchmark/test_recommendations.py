@@ -4,9 +4,8 @@ import pyarrow as pa
 import pytest
 
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.validation.benchmark.comparison import compare_kind
 from edrp.validation.benchmark.measures import compare_runs, summarise
-from edrp.validation.benchmark.recommendations import recommend
+from edrp.validation.benchmark.recommendations import compare_kind, recommend
 from edrp.validation.benchmark.sections import kind_section
 
 ANSWERED = {"kind": "edrp", "run_seed": 0, "outcome": "solved", "build_seconds": 0.0, "wall_seconds": 1.0}

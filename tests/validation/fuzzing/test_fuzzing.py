@@ -12,9 +12,8 @@ from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
 from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
-from edrp.validation.fuzzing.bases import base_documents
 from edrp.validation.fuzzing.campaign import Campaign, run_campaign, run_chunk
-from edrp.validation.fuzzing.mutations import cases, methods_for, mutated, places
+from edrp.validation.fuzzing.mutations import base_documents, cases, methods_for, mutated, places
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
