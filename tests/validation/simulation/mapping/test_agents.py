@@ -13,7 +13,7 @@ from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks, race, random_exchange
-from edrp.validation.simulation.mapping.agents.agent import MapAgent
+from edrp.validation.simulation.mapping.agents.agent import Map, MapAgent, Message
 from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask, run_protocol
 
 PRUNINGS: tuple[dict[str, Any], ...] = (
