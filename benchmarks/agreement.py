@@ -27,8 +27,8 @@ from edrp.check_problems.migration.rescale_brute_force import brute_force_rescal
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.sequence_brute_force import brute_force_sequence
 from edrp.core.errors import ProblemWarning
-from edrp.datasets.families.migration.random_migration import random_migration
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.migration_families import random_migration
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_sequence import random_sequence

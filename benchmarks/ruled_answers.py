@@ -16,7 +16,7 @@ from edrp.core.methods import get_method
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_gaps, with_rules

@@ -16,8 +16,7 @@ from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, SUM_ROUNDING
-from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
-from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
+from edrp.formulations.enactment.packing import Contents, EnactmentArrays, fill, pack, pack_openly, rewards
 
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""

@@ -21,9 +21,8 @@ from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
 from edrp.formulations.enactment.compositions import Compositions, composition_objective, compositions
-from edrp.formulations.enactment.packing import Contents
-from edrp.formulations.enactment.pattern_packing import packed_by_patterns
-from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
+from edrp.formulations.enactment.host_patterns import packed_by_patterns
+from edrp.formulations.enactment.packing import Contents, EnactmentArrays, enactment_arrays
 from edrp.formulations.formulation import Formulation, best_feasible
 
 

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from edrp.enactment import Action, EnactmentState, OperatorState, TentativeState
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
-from edrp.heuristics.enactment.operator_selection import OperatorSelection, Utilities, Weight
-from edrp.heuristics.enactment.release import LeaseEnds
+from edrp.heuristics.enactment.release import LeaseEnds, OperatorSelection, Utilities, Weight
 from edrp.heuristics.enactment.upscaling import needs_instance, scale_up
 
 

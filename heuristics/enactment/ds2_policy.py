@@ -12,8 +12,7 @@ from pydantic import Field
 from edrp.core.tolerances import REPLICAS_SLACK
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
-from edrp.heuristics.enactment.operator_selection import Utilities, spare_instances
-from edrp.heuristics.enactment.release import LeaseEnds
+from edrp.heuristics.enactment.release import LeaseEnds, Utilities, spare_instances
 from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_from_emptiest_host
 from edrp.heuristics.enactment.upscaling import scale_up
 

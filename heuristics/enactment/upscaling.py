@@ -12,7 +12,7 @@ from edrp.enactment import OperatorState, TentativeState
 from edrp.enactment.state import has_room
 from edrp.heuristics.enactment.host_packing import PricedSizes
 from edrp.heuristics.enactment.host_selection import best_host
-from edrp.heuristics.enactment.operator_selection import Utilities
+from edrp.heuristics.enactment.release import Utilities
 
 
 def predicted_duration(durations: Sequence[float]) -> float:

@@ -16,8 +16,7 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import read_parameters
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
-from edrp.heuristics.mapping.flood_memory import (
+from edrp.heuristics.mapping.flood_kernel import (
     CAPPED,
     COMPLETE,
     HANDLED,
@@ -30,8 +29,10 @@ from edrp.heuristics.mapping.flood_memory import (
     FloodNetwork,
     FloodRules,
     FloodTask,
+    advance,
     delays_differ,
     initial_memory,
+    mark_ancestors,
     with_capacity,
 )
 from edrp.heuristics.mapping.map_rules import PruningName, Rules

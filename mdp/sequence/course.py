@@ -14,7 +14,7 @@ from edrp.mdp.best_response import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import Boundaries, Layers, OldNodes, Partitions, Tasks, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
-from edrp.mdp.transfer.roles import nodes_of_tasks
+from edrp.mdp.transfer.schedules import nodes_of_tasks
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import Assignment, Interval, load_limit
 

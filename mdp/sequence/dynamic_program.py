@@ -20,7 +20,7 @@ from edrp.mdp.best_response import (
     chunk_length,
     response_work,
 )
-from edrp.mdp.fitted.priced_class import PricedClass
+from edrp.mdp.fitted.features import PricedClass
 from edrp.mdp.partitions import Boundaries, Partitions, partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.trie import Trie, prepare_values

@@ -16,7 +16,7 @@ from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.dynamic_program import LastStep, ListedStep, PathSearchTimeoutError, best_path, search_work
 from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path
 from edrp.mdp.sequence.price_relaxation import PriceRelaxation
-from edrp.mdp.sequence.subtrie import count_paths, list_partitions, numbered_trie
+from edrp.mdp.trie import count_paths, list_partitions, numbered_trie
 
 LISTING_UNITS = 5.0
 """Units of work within which all remaining partitions are searched, which ends the passes."""

@@ -10,8 +10,7 @@ from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Boundaries
-from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import OPEN, TAKEN, OrderedTasks, order_tasks
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Bands, OrderedTasks, order_tasks, room_for_bands, set_bands
 
 
 class NeighbourMigration(NamedTuple):

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
-from edrp.mdp.transfer.roles import NodeRoles, nodes_of_tasks, roles, traffic_of
-from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from edrp.mdp.transfer.schedules import NodeRoles, TransferSchedule, nodes_of_tasks, roles, schedule_transfers, traffic_of
 from edrp.migration.intervals import Interval, Move
 
 

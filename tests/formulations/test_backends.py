@@ -10,9 +10,9 @@ from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_
 from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
 from edrp.core.claims import contradiction
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem, random_leasing_problem
 from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.formulations.formulation import to_answer
 from edrp.formulations.methods import formulate, solve_formulation
 

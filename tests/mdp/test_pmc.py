@@ -12,7 +12,7 @@ import edrp
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
-from edrp.mdp.fitted.cost_estimates import single_step_answer
+from edrp.mdp.fitted.method import single_step_answer
 from edrp.mdp.fitted.policies import SingleStepPolicy
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Tasks

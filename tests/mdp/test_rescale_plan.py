@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.errors import InvalidInstanceError
 from edrp.mdp.transfer.rescale_plan import plan_rescale, schedule_on_cards
 from edrp.migration.rescale.problem import RescaleProblem

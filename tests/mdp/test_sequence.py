@@ -14,9 +14,16 @@ from edrp.mdp.sequence import method, price_search
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.method import Oms, OmsParameters
-from edrp.mdp.sequence.partition_pairs import PairChoices, PairSide, PlacePairs, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.path_heuristic import PartitionPools, greedy_path, improved_path, search_path
-from edrp.mdp.sequence.price_relaxation import PriceRelaxation
+from edrp.mdp.sequence.price_relaxation import (
+    PairChoices,
+    PairSide,
+    PlacePairs,
+    PriceRelaxation,
+    arc_minima,
+    least_pair,
+    trace_pair,
+)
 from edrp.mdp.sequence.price_search import search_by_prices
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit

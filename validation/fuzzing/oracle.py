@@ -25,7 +25,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT
-from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
+from edrp.mdp.fitted.method import ESTIMATE_NOTE
 from edrp.validation.fuzzing.ways import ALLOWED, use
 
 GRACE = 2.0

@@ -8,7 +8,7 @@ from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
 from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem, random_leasing_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.scenario import EnactmentScenario

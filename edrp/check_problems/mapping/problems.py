@@ -9,8 +9,8 @@ from edrp.check_problems.base import CheckProblems, DrawnCheckProblems, Enumerat
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.path_mapping import MappingProblem

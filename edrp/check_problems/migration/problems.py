@@ -8,7 +8,7 @@ from typing import Any
 from edrp.check_problems.base import DrawnCheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
 from edrp.check_problems.migration.single_step_brute_force import assignments, brute_force_migration
-from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
+from edrp.datasets.families.migration.migration_families import random_migration, random_policy_problem, random_sequence
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem

@@ -20,9 +20,8 @@ from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import exceeds_capacity
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.migration.rescale.arrays import KeyedArrays
-from edrp.migration.rescale.deployment import even_boundaries
+from edrp.migration.rescale.deployment import depends_on_number, even_boundaries, range_fits
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.splits import depends_on_number, range_fits
 
 BYTES_PER_COLUMN = 4000
 """Memory that a column and its coefficients take, most of it in the solver."""

@@ -26,9 +26,8 @@ from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.note_wording import judged_answer
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
 from edrp.heuristics.placement.filling import overload_answer
-from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
+from edrp.migration.rescale.arrays import KeyedArrays, as_edrp, compile_rescale
 from edrp.migration.rescale.deployment import even_boundaries
-from edrp.migration.rescale.even_loads import as_edrp
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment

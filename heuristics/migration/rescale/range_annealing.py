@@ -15,12 +15,12 @@ from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
     best_answer,
     evaluated_answer,
+    meet_rules,
     packed_start,
     present_start,
     sequential_starts,
 )
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment

@@ -8,7 +8,7 @@ import pytest
 import edrp
 from edrp.check_problems.migration.rescale_brute_force import configurations
 from edrp.check_problems.placement.enumeration import feasible_deployments
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
 from edrp.migration.rescale.deployment import KeyedDeployment

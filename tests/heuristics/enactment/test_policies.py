@@ -36,7 +36,7 @@ from edrp.heuristics.enactment import (
     ThresholdPolicy,
 )
 from edrp.heuristics.enactment.host_selection import best_host, suitabilities
-from edrp.heuristics.enactment.operator_selection import OperatorSelection
+from edrp.heuristics.enactment.release import OperatorSelection
 from edrp.heuristics.enactment.upscaling import needs_instance, predicted_duration
 
 SMALL = HostType(name="small", resources={"cpu": 4, "memory": 8}, price=1.0, billing_time=600.0)

@@ -14,8 +14,8 @@ from edrp.mapping.bimodal_run import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map
+from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
-from edrp.mapping.shortage import shortage
 from edrp.validation.simulation.mapping.running_tasks import Hops
 
 ADMITTED = 5e-4

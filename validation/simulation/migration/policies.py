@@ -13,12 +13,9 @@ import numpy as np
 from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.guard import choose_policy
-from edrp.mdp.fitted.iteration import fit
-from edrp.mdp.fitted.method import recommend
+from edrp.mdp.fitted.features import Features, PricedClass
+from edrp.mdp.fitted.method import choose_policy, fit, recommend
 from edrp.mdp.fitted.policies import FittedPolicy, PartitionPolicy
-from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate

@@ -11,7 +11,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.migration.rescale.decomposition.layers import KeyedLayer, keyed_layers
 from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets, node_sets
 from edrp.migration.rescale.arrays import KeyedArrays
-from edrp.migration.rescale.splits import possible_replicas
+from edrp.migration.rescale.deployment import possible_replicas
 
 METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
 """Metrics in the order of weights and limits."""
