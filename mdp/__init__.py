@@ -10,13 +10,11 @@ from edrp.core.late_imports import late_names
 
 if TYPE_CHECKING:
     from edrp.mdp.chain.transition_matrix import TransitionMatrix, rate_levels
-    from edrp.mdp.policy.decisions import MigrationPolicy
     from edrp.mdp.policy.many_policies import precompute_policies
     from edrp.mdp.policy.operator_policies import operator_policies
-    from edrp.mdp.policy.process import PolicyModel
+    from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
     from edrp.mdp.policy.store import load_policy, precompute_policy
-    from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
-    from edrp.mdp.transfer.mini_migrations import mini_migrations
+    from edrp.mdp.transfer.migration_plan import MigrationPlan, mini_migrations, plan_migration
     from edrp.mdp.transfer.schedules import (
         TransferSchedule,
         nodes_of_tasks,

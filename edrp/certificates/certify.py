@@ -24,7 +24,7 @@ WRITERS: dict[str, str] = {
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
     "label-setting": "edrp.certificates.mapping:certify_label_setting",
     "pmc": "edrp.mdp.policy.pmc:certify_pmc",
-    "ssm": "edrp.mdp.single_step.ssm_certificate:certify_ssm",
+    "ssm": "edrp.mdp.single_step.ssm:certify_ssm",
 }
 """Writer for answers of a method, as "package.module:function"; where none succeeds, a program of the kind is certified."""
 

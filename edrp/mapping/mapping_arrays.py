@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +46,7 @@ class NetworkArrays:
     delay: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class TaskArrays:
+class TaskArrays(NamedTuple):
     """A task of m components.
 
     Attributes

@@ -24,9 +24,14 @@ from edrp.core.program import Linear, Program
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import CENTRED, LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.sizes import Sizes
-from edrp.formulations.enactment.compositions import Compositions, composition_objective
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.packing import Contents, EnactmentArrays, rewards
+from edrp.formulations.enactment.packing import (
+    Compositions,
+    Contents,
+    EnactmentArrays,
+    composition_objective,
+    pack_by_exchanges,
+    rewards,
+)
 
 REDUCTION = 0.99
 """Share of its predecessor's squared length that the projection of a basis vector has at least (Lovász's condition)."""

@@ -38,8 +38,7 @@ from edrp.core.tolerances import (
     UNCOVERED_OPERATORS,
 )
 from edrp.formulations.enactment.aggregate import MIN_SPARED, SHARPENED, SOLVER_SHARE, SPARES, packed_counts
-from edrp.formulations.enactment.compositions import Compositions, composition_objective
-from edrp.formulations.enactment.packing import Contents, EnactmentArrays, fill, rewards
+from edrp.formulations.enactment.packing import Compositions, Contents, EnactmentArrays, composition_objective, fill, rewards
 
 
 @inner_loop

@@ -26,18 +26,20 @@ from edrp.core.budget import refuse_beyond_memory, units_left
 from edrp.core.program import Program
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.formulations.enactment.aggregate import add_host_rows
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
 from edrp.formulations.enactment.leasing_area import (
     AreaPlan,
+    LeasingArrays,
     add_area_rows,
     add_lease_columns,
     add_unserved_rows,
     area_plan,
     covering,
+    enough_hosts,
     lease_objective,
+    leasing_arrays,
+    useful_units,
 )
-from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays, useful_units
-from edrp.formulations.enactment.packing import Contents, pack, pack_openly
+from edrp.formulations.enactment.packing import Contents, pack, pack_by_exchanges, pack_openly
 from edrp.formulations.formulation import Formulation, best_feasible
 
 

@@ -14,25 +14,37 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.core.tolerances import GUIDE_SUM_DIFFERENCE, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
-from edrp.formulations.mapping.label_arrays import (
+from edrp.formulations.mapping.label_search import (
     BEST,
     BOUND,
     COMPARED,
     COUNT,
+    FULL,
     INCUMBENT,
+    PAUSED,
     POPPED,
+    WHOLE,
     Guide,
     MapLabels,
     Tracked,
     first_label,
     grown,
     label_moves,
+    search,
 )
-from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
 from edrp.formulations.mapping.lagrangian import MULTIPLIER_STEPS, PricedRelaxation, ascend, cheapest, fill_to_go
-from edrp.formulations.mapping.layered_graph import MapLayers, ToGo, build_layers, refusal
-from edrp.formulations.mapping.map_moves import HOST, cost_and_use, map_to_moves, moves_to_map, overloaded
-from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays
+from edrp.formulations.mapping.layered_graph import (
+    HOST,
+    MapLayers,
+    ToGo,
+    build_layers,
+    cost_and_use,
+    map_to_moves,
+    moves_to_map,
+    overloaded,
+    refusal,
+)
+from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays, TaskArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 SEGMENTS = (12, 20)
@@ -68,14 +80,7 @@ def segment(tables: MappingArrays, moves: Sequence[int], number: int, size: int)
     delivery = used.follow(moves[start:stop], first, counted=False, server=source)
     used.follow(moves[stop:], end, server=delivery)
     hops = slice(first, end + 1)
-    part = replace(
-        task,
-        source=source,
-        delivery=delivery,
-        needs=task.needs[first:end],
-        bandwidths=task.bandwidths[hops],
-        hosts=task.hosts[first:end],
-    )
+    part = TaskArrays(source, delivery, task.needs[first:end], task.bandwidths[hops], task.hosts[first:end])
     empty = tables.max_empty_hops - (used.empty if tables.total_hops else 0)
     own = replace(tables, network=used.free(), task=part, max_empty_hops=empty)
     return Segment(own, list(moves[:start]), list(moves[start:stop]), list(moves[stop:]))

@@ -11,8 +11,16 @@ from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.kernels import kernel
-from edrp.formulations.mapping.layered_graph import LayeredGraph, MapLayers, ToGo, UsePrices, build_layers
-from edrp.formulations.mapping.map_moves import HOST, cost_and_use, overloaded
+from edrp.formulations.mapping.layered_graph import (
+    HOST,
+    LayeredGraph,
+    MapLayers,
+    ToGo,
+    UsePrices,
+    build_layers,
+    cost_and_use,
+    overloaded,
+)
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 

@@ -19,8 +19,7 @@ from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
-from edrp.heuristics.enactment.host_selection import place, spread
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes, place, spread
 from edrp.heuristics.note_wording import judged_answer
 
 

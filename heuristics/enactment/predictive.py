@@ -12,8 +12,17 @@ from edrp.core.document import named_resources
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import Action, EnactmentState, OperatorState, TentativeState
 from edrp.enactment.containers import HostType, fits
-from edrp.heuristics.enactment.demand_paths import DemandHistory, LoadPaths, PathSettings, paths
-from edrp.heuristics.enactment.predictive_filling import HostCosts, expected_costs, fill, supported, vacated
+from edrp.heuristics.enactment.predictive_filling import (
+    DemandHistory,
+    HostCosts,
+    LoadPaths,
+    PathSettings,
+    expected_costs,
+    fill,
+    paths,
+    supported,
+    vacated,
+)
 from edrp.heuristics.enactment.predictive_targets import SURGE_MULTIPLES, OperatorFlow, targets
 
 STANDING_WORK = 2.0

@@ -70,21 +70,6 @@ class FloodNetwork(NamedTuple):
         return cls(*(getattr(network, name) for name in cls._fields))
 
 
-class FloodTask(NamedTuple):
-    """A task as the kernels read it, see `TaskArrays`."""
-
-    source: int
-    delivery: int
-    needs: Floats
-    bandwidths: Floats
-    hosts: Bools
-
-    @classmethod
-    def of(cls, task: TaskArrays) -> FloodTask:
-        """Create from the arrays of a task, which are not copied."""
-        return cls(int(task.source), int(task.delivery), task.needs, task.bandwidths, task.hosts)
-
-
 class FloodRules(NamedTuple):
     """Rules by which maps are extended, compared and pruned; `cost` and `pruning` are indices into their lists of names."""
 
@@ -125,7 +110,7 @@ class FloodMemory(NamedTuple):
     ways: Ints32
 
 
-def initial_memory(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, rules: FloodRules) -> FloodMemory:
+def initial_memory(earlier: FloodMemory | None, network: FloodNetwork, task: TaskArrays, rules: FloodRules) -> FloodMemory:
     """Return the memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are reused."""
     servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
@@ -278,7 +263,7 @@ NO_PRUNING, COST_PRUNING, ANNEALED, RANDOM = range(4)
 
 @inlined
 def look_back(
-    network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, parent: int, v: int
+    network: FloodNetwork, task: TaskArrays, rules: FloodRules, memory: FloodMemory, parent: int, v: int
 ) -> tuple[float, float, float, bool]:
     """Collect the capacity, uplink and downlink that a map uses at a server, whether it has a component there, and its arcs.
 
@@ -332,7 +317,7 @@ def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extend
 
 
 @inlined
-def place(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, hosting: bool) -> None:
+def place(network: FloodNetwork, task: TaskArrays, rules: FloodRules, memory: FloodMemory, extended: Any, hosting: bool) -> None:
     """Place the next component of a map on the server that it has reached."""
     v, need = extended["node"], task.needs[extended["prefix"]]
     extended["prefix"] += 1
@@ -372,7 +357,7 @@ def passes(rules: FloodRules, memory: FloodMemory, extended: Any, components: in
 @inlined
 def send_on(
     network: FloodNetwork,
-    task: FloodTask,
+    task: TaskArrays,
     rules: FloodRules,
     memory: FloodMemory,
     position: int,
@@ -402,7 +387,7 @@ def send_on(
 
 @inlined
 def neighbours(
-    network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, connected: bool
+    network: FloodNetwork, task: TaskArrays, rules: FloodRules, memory: FloodMemory, extended: Any, connected: bool
 ) -> int:
     """List the ways by which a map may go on, arcs before servers reached over the public network; return their number.
 
@@ -426,7 +411,7 @@ def neighbours(
 
 
 @inner_loop
-def advance(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, budget: int) -> None:
+def advance(network: FloodNetwork, task: TaskArrays, rules: FloodRules, memory: FloodMemory, budget: int) -> None:
     """Handle messages until none is left, `budget` of them are handled, or the arrays might overflow."""
     counts, m = memory.counts, task.needs.size
     most_sent = memory.ways.size * (m + 1)
@@ -443,7 +428,9 @@ def advance(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: F
 
 
 @inlined
-def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, number: int, time: float) -> None:
+def process_map(
+    network: FloodNetwork, task: TaskArrays, rules: FloodRules, memory: FloodMemory, number: int, time: float
+) -> None:
     """Extend the map of a message by none, one, two … components on the server that it reaches, and send each on."""
     counts, maps = memory.counts, memory.maps
     message = memory.messages[number]

@@ -28,9 +28,9 @@ from edrp.core.kernels import kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import STATE_RESOLUTION
-from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import (
     KEPT_STATE_UNITS,
+    Features,
     FittedPolicy,
     PartitionPolicy,
     RestrictedPolicy,
@@ -42,10 +42,10 @@ from edrp.mdp.fitted.policies import (
     single_step_start,
     visit,
 )
-from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.partitions import Boundaries, OldNodes
+from edrp.mdp.partitions import Boundaries, OldNodes, assign, gain_between, match
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.mdp.single_step.ssm import best_migration
+from edrp.mdp.value_iteration import middle_of_bounds
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 FITTING_ROUNDS = 15
@@ -104,11 +104,7 @@ def restrict(policy: FittedPolicy, generator: np.random.Generator, *, kept: int 
     while error > STATE_RESOLUTION * model.total_state:
         look("the restricted process")
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
-        smallest_change = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
-        largest_change = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
-        reach = model.discount / (1 - model.discount)
-        error = reach * (largest_change - smallest_change) / 2
-        values = [value + reach * (smallest_change + largest_change) / 2 for value in new]
+        values, error = middle_of_bounds(model.discount, values, new)
     return RestrictedPolicy(model, partitions, tuple(values))
 
 

@@ -11,8 +11,7 @@ from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix, load_levels
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.migration.rescale.deployment import possible_replicas
-from edrp.migration.rescale.documents import KeyedOperator, KeyedTasks, multiplied
+from edrp.migration.rescale.documents import KeyedOperator, KeyedTasks, multiplied, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem
 
 MAX_POLICY_TASKS = 32

@@ -27,8 +27,7 @@ from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.mdp.value_iteration import ValueIteration, iterate_values
-from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
-from edrp.migration.projected_costs import ProjectedCosts
+from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution, ProjectedCosts
 
 ByNodeCount = list[Floats]
 

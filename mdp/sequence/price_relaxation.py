@@ -36,10 +36,9 @@ from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.best_response import PRICED_ARC_UNITS
-from edrp.mdp.fitted.features import PricedClass
+from edrp.mdp.fitted.policies import PricedClass
 from edrp.mdp.partitions import Boundaries
-from edrp.mdp.sequence.course import Course
-from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError
+from edrp.mdp.sequence.course import Course, PathSearchTimeoutError
 from edrp.mdp.trie import Trie, single_partition_trie, without_arcs
 
 LEFT_SIDE, RIGHT_SIDE = 0, 1

@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import SAME_VALUE
-from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
+from edrp.mdp.transfer.migration_plan import mini_migrations, node_loads
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers, traffic_between
 from edrp.migration.intervals import tasks_text
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment, moved_bytes
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.shares import moved_bytes
 from edrp.placement.changes import Change, arriving_share
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.sequence import EdrpSequence

@@ -10,13 +10,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.solve import solve
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
-from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
-from edrp.heuristics.migration.node_change import NodeCountChange, matched
+from edrp.heuristics.migration.node_change import BalancedPacking, ConsistentHashing, EvenSplit, NodeCountChange, matched
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.partitions import Boundaries, Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.process import MigrationPolicy
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.simulation.migration.policies import policy_model
 

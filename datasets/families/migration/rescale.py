@@ -14,7 +14,7 @@ from edrp.datasets.migration.skew import WorkMaker, departures_of_days, zipf_wor
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.flights import FlightKey
 from edrp.datasets.traces.trace import even_intervals
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 
 CURVE_SHARE, TABLE_SHARE, POLYNOMIAL_SHARE = 0.1, 0.2, 0.3

@@ -18,11 +18,18 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, even_boundaries
-from edrp.migration.rescale.documents import KeyedOperator
+from edrp.migration.rescale.documents import (
+    KeyedDeployment,
+    KeyedOperator,
+    KeyRange,
+    even_boundaries,
+    is_unchanged,
+    moved_bytes,
+    node_shares,
+    replica_loads,
+)
 from edrp.migration.rescale.metrics import KeyedDowntime, KeyedResponseTime
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
 from edrp.placement.metrics.downtime import transfer_time
 from edrp.placement.metrics.peak_load import shared_resources
 

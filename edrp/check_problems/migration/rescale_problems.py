@@ -10,7 +10,7 @@ from edrp.check_problems.base import EnumeratedCheckProblems
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale, keyed_deployments
 from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 
 UNRULED = 16

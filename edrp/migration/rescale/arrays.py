@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.problem import derived
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
-from edrp.migration.rescale.documents import KeyedOperator
+from edrp.migration.rescale.documents import KeyedDeployment, KeyedOperator, KeyRange
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.application import Application, Operator
 from edrp.placement.compilation import compile_problem

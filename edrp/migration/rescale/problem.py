@@ -13,26 +13,26 @@ from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
-from edrp.migration.rescale.deployment import (
-    KeyedDeployment,
-    KeyMove,
-    even_boundaries,
-    moves_to,
-    note_replica_faults,
-    possible_replicas,
-    range_fits,
-)
 from edrp.migration.rescale.documents import (
     NOW,
     KeyedApplication,
+    KeyedDeployment,
     KeyedOperator,
+    KeyMove,
     LoadScenario,
+    ReplicaLoad,
     RescaleNetwork,
+    even_boundaries,
+    moves_to,
     multiplied,
+    note_replica_faults,
     note_scenario_faults,
+    possible_replicas,
+    range_fits,
+    range_text,
+    replica_loads,
 )
 from edrp.migration.rescale.metrics import RESCALE_METRICS
-from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources

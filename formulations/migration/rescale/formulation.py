@@ -18,7 +18,7 @@ from edrp.core.program import Linear
 from edrp.core.solution import Infeasibility
 from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
-from edrp.formulations.migration.rescale.quantities import RangeQuantities
+from edrp.formulations.migration.rescale.columns import RangeQuantities
 from edrp.formulations.placement.builder import (
     HOPELESS_LIMITS,
     add_capacity_rows,
@@ -31,7 +31,7 @@ from edrp.formulations.placement.builder import (
 )
 from edrp.formulations.placement.infeasibility import LOOSE, load_demand
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
-from edrp.migration.rescale.deployment import KeyedDeployment, possible_replicas
+from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import with_all_rule_rows
 from edrp.placement.metrics.peak_load import shared_resources

@@ -14,11 +14,12 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS
-from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
-from edrp.heuristics.migration.rescale.range_state import (
+from edrp.heuristics.migration.rescale.range_arrays import (
     OBJECTIVE_VALUE,
     VIOLATION_VALUE,
+    RangeArrays,
     RangeState,
+    Replicas,
     add_up,
     copy_operator,
     copy_replicas,
@@ -259,9 +260,6 @@ PLANNED_SHARE = 0.95
 
 VIOLATION_PENALTY = 3.0
 """Objective per unit of violation, on the scale on which temperatures are given."""
-
-Replicas = list[list[tuple[int, int, int]]]
-"""Node, first task and end of each replica of each operator."""
 
 
 @inlined

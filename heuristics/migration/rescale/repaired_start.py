@@ -18,7 +18,7 @@ from edrp.core.budget import spend, units_left
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_starts import Replicas, boundaries, meet_rules, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
-from edrp.migration.rescale.deployment import even_boundaries, possible_replicas, range_fits
+from edrp.migration.rescale.documents import even_boundaries, possible_replicas, range_fits
 
 RANGE_UNITS = 1e-6
 """Units of work per range that is extended as far as possible."""

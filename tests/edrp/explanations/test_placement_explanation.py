@@ -21,7 +21,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.explorer.page import explorer_page
 from edrp.formulations.second_best import SecondBest, second_best
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import node_classes
 

@@ -13,9 +13,7 @@ from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.sizes import Sizes
 from edrp.formulations import methods
 from edrp.formulations.enactment.aggregate import best_counts, filled_hosts, reduced, sharpened
-from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.packing import enactment_arrays
+from edrp.formulations.enactment.packing import compositions, enactment_arrays, pack_by_exchanges
 
 
 def sizes_of(needs: np.ndarray, capacity: list[float]) -> Sizes:

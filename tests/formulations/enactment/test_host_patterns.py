@@ -12,9 +12,8 @@ from edrp.core.kernels import interpreting
 from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import best_counts, sharpened
-from edrp.formulations.enactment.compositions import compositions
 from edrp.formulations.enactment.host_patterns import HostPatterns, best_pattern, packed_by_patterns
-from edrp.formulations.enactment.packing import enactment_arrays
+from edrp.formulations.enactment.packing import compositions, enactment_arrays
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,9 +12,7 @@ from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
 from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.packing import enactment_arrays, pack
+from edrp.formulations.enactment.packing import compositions, enactment_arrays, pack, pack_by_exchanges
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.methods import solve_formulation
 

@@ -11,7 +11,7 @@ from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 
 BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 

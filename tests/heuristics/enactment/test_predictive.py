@@ -13,7 +13,6 @@ from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorSta
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
-from edrp.heuristics.enactment.demand_paths import DemandHistory, PathSettings, paths
 from edrp.heuristics.enactment.predictive import (
     BusyEstimate,
     CapacityEstimate,
@@ -21,7 +20,7 @@ from edrp.heuristics.enactment.predictive import (
     PredictivePolicy,
     QueueEstimate,
 )
-from edrp.heuristics.enactment.predictive_filling import HostCosts, expected_costs
+from edrp.heuristics.enactment.predictive_filling import DemandHistory, HostCosts, PathSettings, expected_costs, paths
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow, targets
 from edrp.validation.simulation.enactment.simulator import simulate
 

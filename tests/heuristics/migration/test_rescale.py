@@ -13,10 +13,8 @@ from edrp.datasets.families.migration.rescale import random_rescale, rescaled, z
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
-from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
-from edrp.heuristics.migration.rescale.range_arrays import METRICS, range_arrays
-from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start
-from edrp.heuristics.migration.rescale.range_state import OBJECTIVE_VALUE
+from edrp.heuristics.migration.rescale.range_arrays import METRICS, OBJECTIVE_VALUE, range_arrays
+from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start, ranges_on
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.migration.rescale.arrays import compile_rescale
 

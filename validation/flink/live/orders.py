@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.mdp.transfer.mini_migrations import mini_migrations
+from edrp.mdp.transfer.migration_plan import mini_migrations
 
 BATCH = 8
 """Tasks of a batch."""

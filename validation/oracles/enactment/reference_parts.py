@@ -14,8 +14,7 @@ from typing import Literal
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import HostState, OperatorState
 from edrp.enactment.containers import ContainerOperator, HostType
-from edrp.enactment.run import InstanceRecord, LeaseRecord, OperatorRecord, units_paid
-from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.enactment.scenario import LEVELS, EnactmentScenario, InstanceRecord, LeaseRecord, OperatorRecord, units_paid
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 

@@ -7,8 +7,7 @@ that moves an item, starts an instance or keeps a host. Both give the same log o
 from __future__ import annotations
 
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
-from edrp.enactment.run import EnactmentRun
-from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.scenario import EnactmentRun, EnactmentScenario
 from edrp.validation.oracles.enactment.reference_parts import (
     HOST,
     ITEM,

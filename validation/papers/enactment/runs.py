@@ -11,8 +11,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
-from edrp.enactment.run import EnactmentRun, run_metrics
-from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.scenario import EnactmentRun, EnactmentScenario, EnactmentScenarioSolution, run_metrics
 from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
 from edrp.validation.simulation.enactment.methods import SUFFIX

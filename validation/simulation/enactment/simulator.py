@@ -16,8 +16,7 @@ from edrp.core import budget
 from edrp.core.arrays import Floats
 from edrp.core.errors import OutOfTimeError
 from edrp.enactment import Action, EnactmentState, Policy
-from edrp.enactment.run import EnactmentRun, emitted
-from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.scenario import EnactmentRun, EnactmentScenario, emitted
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Fleet
 from edrp.validation.simulation.enactment.rounds import Round, rounds

@@ -9,8 +9,7 @@ from edrp.core.budget import spend
 from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
-from edrp.enactment.run import OperatorRecord, emitted
-from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.enactment.scenario import LEVELS, EnactmentScenario, OperatorRecord, emitted
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change
 from edrp.validation.simulation.enactment.rounds import Round

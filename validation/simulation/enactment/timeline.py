@@ -9,8 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
-from edrp.enactment.run import EnactmentRun
-from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.scenario import EnactmentRun, EnactmentScenario
 
 
 @dataclass(frozen=True, slots=True)

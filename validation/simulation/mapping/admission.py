@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.budget import look, now, spend, units_left
-from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.heuristics.mapping.map_rules import Rules
-from edrp.mapping.bimodal_run import admission_network
-from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.heuristics.mapping.methods import Flood, FoundMap
+from edrp.mapping.bimodal_scenario import BimodalScenario, admission_network
 from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map
 from edrp.mapping.path_mapping import shortage

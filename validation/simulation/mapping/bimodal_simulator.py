@@ -21,8 +21,7 @@ from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
-from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord, lost_revenue
-from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.mapping.bimodal_scenario import AllocationChanges, BimodalRun, BimodalScenario, TaskRecord, lost_revenue
 from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import route_names
 from edrp.validation.simulation.mapping.admission import Admissions

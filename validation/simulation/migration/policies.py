@@ -13,19 +13,17 @@ import numpy as np
 from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.mdp.fitted.features import Features, PricedClass
 from edrp.mdp.fitted.method import choose_policy, fit, recommend
-from edrp.mdp.fitted.policies import FittedPolicy, PartitionPolicy
+from edrp.mdp.fitted.policies import Features, FittedPolicy, PartitionPolicy, PricedClass
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
 from edrp.mdp.sequence import course as oms_course
-from edrp.mdp.sequence.dynamic_program import enumerate_path
+from edrp.mdp.sequence.course import enumerate_path
 from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, search_path
-from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.mdp.single_step.ssm import best_migration
 from edrp.mdp.trie import Trie
-from edrp.migration.projected_costs import ProjectedCosts
+from edrp.migration.policy import ProjectedCosts
 from edrp.migration.single_step import migration_clashes
 from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, MigrationTask, NodeCountCourse, judge_path
 

@@ -11,11 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, least_largest_load
-from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
-from edrp.heuristics.migration.node_change import NodeCountChange, ReassignmentRule, reassignment_outcome
-from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import Boundaries, Tasks, layers
+from edrp.heuristics.migration.node_change import (
+    BalancedPacking,
+    ConsistentHashing,
+    NodeCountChange,
+    ReassignmentRule,
+    least_largest_load,
+    reassignment_outcome,
+)
+from edrp.mdp.partitions import Boundaries, Tasks, gain_between, layers
 from edrp.migration.intervals import load_limit
 
 

@@ -13,7 +13,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import SHARE_RANGE_SLACK
-from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets
+from edrp.formulations.migration.rescale.decomposition.model import NodeSets
 from edrp.formulations.migration.rescale.decomposition.operators import OperatorPrices, OperatorValues
 from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 

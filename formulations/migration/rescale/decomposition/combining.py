@@ -26,10 +26,8 @@ from edrp.formulations.migration.rescale.decomposition.alternatives import (
     Replicas,
     list_alternatives,
 )
-from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel
-from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks
-from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem, PriceRelaxation
+from edrp.formulations.migration.rescale.decomposition.relaxation import PriceBlocks, PricedProblem, PriceRelaxation, least_states
 
 
 class CombinationTables(NamedTuple):

@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.kernels import inlined, inner_loop
-from edrp.formulations.migration.rescale.decomposition.layers import KeyedLayer, least_seconds
-from edrp.formulations.migration.rescale.decomposition.model import BoundModel
+from edrp.formulations.migration.rescale.decomposition.model import BoundModel, KeyedLayer, least_seconds
 from edrp.formulations.migration.rescale.decomposition.split_kernel import split_values, trace_split
 
 
