@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 __getattr__ = late_names(
     __name__,
     {
-        "chain.load_scenarios": "rate_levels",
-        "chain.transition_matrix": "TransitionMatrix",
-        "policy.decisions": "MigrationPolicy",
+        "chain.transition_matrix": "TransitionMatrix rate_levels",
         "policy.many_policies": "precompute_policies",
         "policy.operator_policies": "operator_policies",
-        "policy.process": "PolicyModel",
+        "policy.process": "MigrationPolicy PolicyModel",
         "policy.store": "load_policy precompute_policy",
-        "transfer.migration_plan": "MigrationPlan plan_migration",
-        "transfer.mini_migrations": "mini_migrations",
-        "transfer.roles": "nodes_of_tasks roles traffic_between traffic_of",
-        "transfer.schedules": "TransferSchedule schedule_transfers",
+        "transfer.migration_plan": "MigrationPlan mini_migrations plan_migration",
+        "transfer.schedules": "TransferSchedule nodes_of_tasks roles schedule_transfers traffic_between traffic_of",
     },
 )
 
