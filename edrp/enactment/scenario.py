@@ -414,6 +414,3 @@ class EnactmentScenario(Problem):
     def solution(self, decision: EnactmentRun | None, fields: dict[str, Any]) -> EnactmentScenarioSolution:
         """The run."""
         return EnactmentScenarioSolution.model_construct(**fields, run=decision)
-
-
-__all__ = ["LEVELS", "EnactmentScenario", "EnactmentScenarioSolution", "Level"]

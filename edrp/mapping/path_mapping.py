@@ -19,8 +19,7 @@ from edrp.core.rules import HardRule, check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
-from edrp.mapping.costs import CostName, MapFacts, objective
-from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
+from edrp.mapping.mapping_arrays import CostName, MapFacts, MappingArrays, network_arrays, objective, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork, exceeded, rate_margins
 

@@ -23,7 +23,7 @@ from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.program import Linear, Program
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import CENTRED, LIMIT_SLACK, OPTIMALITY_GAP
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.containers import Sizes
 from edrp.formulations.enactment.packing import (
     Compositions,
     Contents,
@@ -277,7 +277,7 @@ ways take minutes to be proven best, and the bound found until then is as good."
 
 
 MIN_SPARED = 20
-"""Instances that the load needs from which arrangements are so many that a little to spare is worth a try."""
+"""Number of instances that the load needs from which arrangements abound, and a little to spare is worth a try."""
 
 
 FILLED_SHARE = 0.5

@@ -11,8 +11,8 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import Sizes
 from edrp.enactment.leasing import LeasingProblem
-from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.packing import pack_openly
 
 

@@ -2,8 +2,8 @@
 
 Instances packed into given hosts that they nearly fill, by exchanges between two hosts, each the best of billions.
 
-Whether instances fit into a few hosts is seldom a question of bounds: a hundred instances have so many arrangements that some of
-them leave next to nothing free on every host. An exchange finds one host's share of it. All small sets of instances that may
+Whether instances fit into a few hosts is seldom a question of bounds: a hundred instances have enough arrangements for some of
+them to leave next to nothing free on every host. An exchange finds one host's share of it. All small sets of instances that may
 leave a host are listed, and all that may come from another one; sorted by the scarcest resource, the two lists hold the best pair
 side by side (the meeting in the middle of Horowitz and Sahni, *Computing partitions*, 1974).
 
@@ -28,7 +28,7 @@ from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.budget import LOOK, amount, look, refuse_beyond_memory, spend, units_left
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, SUM_ROUNDING
-from edrp.enactment.sizes import UNNEEDED, Sizes
+from edrp.enactment.containers import UNNEEDED, Sizes
 from edrp.enactment.snapshot import EnactmentProblem
 
 
@@ -357,7 +357,7 @@ WITHOUT_COMBINATIONS = ("first-fit-decreasing",)
 """Methods that do not list combinations."""
 
 MAX_COMBINATIONS = 20_000_000
-"""Most combinations of numbers of hosts: of so many it takes a second to say which cost too much, and a GiB."""
+"""Most combinations of numbers of hosts: to say which of them cost too much takes a second then, and a GiB."""
 
 BYTES_PER_ENTRY = 100
 """Memory of an entry of the program's matrix, in all forms that it takes on its way to a solver."""

@@ -479,7 +479,7 @@ def search(
         The labels so far; changed in place.
     width
         0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
-        maps: labels keep to every limit, none makes another needless, but of each place only so many are looked at.
+        maps: labels keep to every limit, none makes another needless, but only `width` of each place are looked at.
 
     Returns
     -------

@@ -67,7 +67,7 @@ class Segment(NamedTuple):
 
 
 def segment(tables: MappingArrays, moves: Sequence[int], number: int, size: int) -> Segment | None:
-    """Return the segment of so many components with this number, half of which is also in the next one; None after the last."""
+    """Return the segment of `size` components with this number, half of which is also in the next one; None after the last."""
     task, first = tables.task, number * size // 2
     end = min(first + size, task.needs.size)
     if first and first + size // 2 >= task.needs.size:
@@ -101,7 +101,7 @@ class _Uses:
         self._uplink, self._downlink = np.zeros_like(network.uplink), np.zeros_like(network.downlink)
 
     def follow(self, moves: Sequence[int], mapped: int, *, counted: bool = True, server: int | None = None) -> int:
-        """Follow moves from a server, by default the source, with so many components mapped, and return where they end."""
+        """Follow moves from a server, by default the source, with `mapped` components mapped, and return where they end."""
         network, task = self.tables.network, self.tables.task
         arcs, at, links = network.target.size, task.source if server is None else server, 0
         for move in moves:
@@ -391,11 +391,11 @@ class MapLabelSearch:
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
     def diving(self, width: int) -> float:
-        """Units of work, at most, of a search among so many labels of each place."""
+        """Units of work, at most, of a search among `width` labels of each place."""
         return LABEL_WORK * width * self.layers.steps
 
     def _dive(self, width: int) -> None:
-        """Search for a map among so many labels of each place."""
+        """Search for a map among `width` labels of each place."""
         if self.open:
             expect(self.diving(width))
             guide = build_guide(self.layers, self.plain, self.priced, [], through=False)

@@ -119,7 +119,7 @@ def best_run(graph: LayeredGraph, prices: UsePrices, togo: ToGo, j: int, left: i
 
 @kernel
 def best_arc(graph: LayeredGraph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
-    """Return the least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
+    """Return the least price over a link out of a server, with `left` empty hops after it, and the arc; -1 for none."""
     best, arc = np.inf, -1
     for a in range(graph.first[u], graph.first[u + 1]):
         price = prices.arc[j, a] + togo.arrived[j, left, graph.target[a]]
@@ -242,7 +242,7 @@ def ascend(
     weights: Floats,
     steps: int = MULTIPLIER_STEPS,
 ) -> LagrangianBound:
-    """Raise the bound by so many steps of subgradient ascent, starting from some weights.
+    """Raise the bound by `steps` steps of subgradient ascent, starting from some weights.
 
     Parameters
     ----------

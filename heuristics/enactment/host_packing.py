@@ -12,8 +12,7 @@ from edrp.core.budget import look
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment import TentativeState
-from edrp.enactment.containers import ContainerOperator, Host, HostType
-from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
+from edrp.enactment.containers import UNNEEDED, ContainerOperator, Host, HostType, Sizes, fitting
 from edrp.heuristics.placement.filling import first_fit_shares
 
 

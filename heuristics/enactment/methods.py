@@ -15,9 +15,8 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
-from edrp.enactment.containers import MAX_INSTANCES
+from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, fitting
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes, place, spread
 from edrp.heuristics.note_wording import judged_answer

@@ -313,8 +313,8 @@ class PredictiveParameters:
 class PredictivePolicy:
     """Predicts load and capacity, and holds the number of hosts whose cost, late items included, is expected to be least.
 
-    Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `demand_paths`), compares
-    the cost of every number of hosts on paths like those that the load took after similar moments (`predictive_hosts`), and
+    Each round it learns how long an item occupies an instance and what comes from outside (`DemandHistory`), compares
+    the cost of every number of hosts on paths like those that the load took after similar moments (`expected_costs`), and
     fills all paid room with instances: they cost nothing, so that instances which are not needed stand by. Hosts are given back
     only at the end of their paid time. Where the load is more than the hosts bear, it lets items wait at the operators that
     need the most room per item (`predictive_targets`): then few items are late, but those for long, and items leave the

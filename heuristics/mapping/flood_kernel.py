@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.mapping.costs import uniform
-from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
+from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays, uniform
 
 START, PUBLIC = -1, -2
 """Values that stand for an arc: the map comes from the user's portal, or over the public network."""
@@ -255,7 +254,7 @@ LIMIT_FACTOR = 1.0 + LIMIT_SLACK
 """Limits are multiplied by it: they are kept up to rounding, as the problem evaluates them."""
 
 ADDITIVE, LOAD_BALANCE, PUBLIC_HOPS = range(3)
-"""Places in `edrp.mapping.costs.COSTS`."""
+"""Places in `edrp.mapping.mapping_arrays.COSTS`."""
 
 NO_PRUNING, COST_PRUNING, ANNEALED, RANDOM = range(4)
 """Places in `PRUNINGS`."""

@@ -38,8 +38,7 @@ from edrp.heuristics.mapping.flood_kernel import (
     with_capacity,
 )
 from edrp.heuristics.mapping.map_rules import PruningName, Rules
-from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
-from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays, path_map
+from edrp.mapping.mapping_arrays import COSTS, MapFacts, NetworkArrays, TaskArrays, objective, path_map, ranked
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
 

@@ -13,7 +13,7 @@ from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem, preferential_links
 from edrp.datasets.random_numbers import rounded
-from edrp.mapping.costs import COSTS, CostName
+from edrp.mapping.mapping_arrays import COSTS, CostName
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.server_network import ServerNetwork
 

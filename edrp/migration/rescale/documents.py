@@ -293,7 +293,7 @@ def _order(replica: Replica) -> tuple[int, int, str]:
 
 
 def range_fits(problem: Any, operator: KeyedOperator, first: int, end: int, replicas: int) -> bool:
-    """Whether a replica may hold the tasks [first, end) when there are so many replicas."""
+    """Whether a replica may hold the tasks [first, end) when there are `replicas` of them."""
     assert operator.tasks is not None
     share = operator.tasks.share(first, end)
     if problem.tolerance is not None and share > (1 + problem.tolerance) / replicas * (1 + LIMIT_SLACK):
@@ -317,7 +317,7 @@ def depends_on_number(problem: Any, operator: KeyedOperator) -> bool:
 
 
 def is_possible(problem: Any, operator: KeyedOperator, replicas: int) -> bool:
-    """Whether some split among so many replicas keeps all of them stable and within the tolerance."""
+    """Whether some split among `replicas` replicas keeps all of them stable and within the tolerance."""
     load = problem.application.load(operator.name)
     if operator.tasks is None:
         return bool(problem.is_stable(operator, load / replicas, replicas))
@@ -328,7 +328,7 @@ def is_possible(problem: Any, operator: KeyedOperator, replicas: int) -> bool:
 
 
 def packed(problem: Any, operator: KeyedOperator, replicas: int) -> list[int]:
-    """Boundaries of the fewest ranges that replicas may hold when there are so many of them, each as long as possible.
+    """Boundaries of the fewest ranges that each of `replicas` replicas may hold, each as long as possible.
 
     A task that no replica may hold is a range of its own that counts as more than there may be: the list is then too long.
     """

@@ -251,7 +251,7 @@ class RescaleProblem(StreamPlacement):
         ]
 
     def is_stable(self, operator: KeyedOperator, rate: float, replicas: int) -> bool:
-        """Whether each of so many replicas stays stable below the utilisation at that rate, times the factor of each scenario."""
+        """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
         model = operator.latency
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
         return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)

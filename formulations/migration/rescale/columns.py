@@ -186,7 +186,7 @@ def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
 
 
 def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int) -> Ints:
-    """Candidates that may run so many replicas, were they alone."""
+    """Candidates that may run `replicas` replicas, were they alone."""
     nodes = arrays.compiled.candidates(index)
     return nodes[~exceeds_capacity(arrays.compiled, index, nodes, np.array(replicas))]
 
@@ -404,7 +404,7 @@ class RangeQuantities(PlacementExpressions):
         return int(program[name])
 
     def leaving(self, index: int, node: int, most: float = np.inf) -> Linear:
-        """Bytes of an operator that leave a node, where each task has at most so many."""
+        """Bytes of an operator that leave a node, where each task has at most `most` bytes."""
         columns, tasks = self.operators[index], self.arrays.tasks[index]
         on_node = columns.on(node)
         if columns.tasks:
@@ -416,7 +416,7 @@ class RangeQuantities(PlacementExpressions):
         return Linear.of(columns.columns[on_node], state * (np.maximum(had - columns.share[on_node], 0.0) - had)) + state * had
 
     def arriving(self, index: int, node: int, most: float = np.inf) -> Linear:
-        """Bytes of an operator that reach a node, where each task has at most so many."""
+        """Bytes of an operator that reach a node, where each task has at most `most` bytes."""
         columns, tasks = self.operators[index], self.arrays.tasks[index]
         on_node = columns.on(node)
         if columns.tasks:
@@ -496,6 +496,6 @@ class RangeQuantities(PlacementExpressions):
 
 
 def _with_at_most(before: Floats, most: float) -> Floats:
-    """Sums over the tasks before each boundary, where each task counts at most so much."""
+    """Sums over the tasks before each boundary, where each task counts at most `most`."""
     sizes = np.diff(before)
     return before if (sizes <= most).all() else np.concatenate([[0.0], np.minimum(sizes, most).cumsum()])

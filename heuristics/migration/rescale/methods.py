@@ -22,9 +22,9 @@ from edrp.heuristics.migration.rescale.range_starts import (
     packed_start,
     present_start,
     ranges_on,
+    repaired_starts,
     sequential_starts,
 )
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.note_wording import judged_answer
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
 from edrp.heuristics.placement.filling import overload_answer

@@ -9,8 +9,7 @@ import edrp
 from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.datasets.families.registry import generate
-from edrp.enactment.containers import ContainerOperator, HostType
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.containers import ContainerOperator, HostType, Sizes
 from edrp.formulations import methods
 from edrp.formulations.enactment.aggregate import best_counts, filled_hosts, reduced, sharpened
 from edrp.formulations.enactment.packing import compositions, enactment_arrays, pack_by_exchanges

@@ -14,8 +14,7 @@ from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.range_arrays import METRICS, OBJECTIVE_VALUE, range_arrays
-from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start, ranges_on
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
+from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start, ranges_on, repaired_starts
 from edrp.migration.rescale.arrays import compile_rescale
 
 BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edrp.heuristics.mapping.map_rules import Rules
-from edrp.mapping.costs import COSTS
+from edrp.mapping.mapping_arrays import COSTS
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations

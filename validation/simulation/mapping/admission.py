@@ -11,8 +11,7 @@ from edrp.core.budget import look, now, spend, units_left
 from edrp.heuristics.mapping.map_rules import Rules
 from edrp.heuristics.mapping.methods import Flood, FoundMap
 from edrp.mapping.bimodal_scenario import BimodalScenario, admission_network
-from edrp.mapping.costs import CostName
-from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map
+from edrp.mapping.mapping_arrays import CostName, MappingArrays, TaskArrays, network_arrays, path_map
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
 from edrp.validation.simulation.mapping.running_tasks import Hops

@@ -22,8 +22,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.bimodal_scenario import AllocationChanges, BimodalRun, BimodalScenario, TaskRecord, lost_revenue
-from edrp.mapping.costs import CostName
-from edrp.mapping.mapping_arrays import route_names
+from edrp.mapping.mapping_arrays import CostName, route_names
 from edrp.validation.simulation.mapping.admission import Admissions
 from edrp.validation.simulation.mapping.running_tasks import Running
 
@@ -44,7 +43,7 @@ def simulate(
     Parameters
     ----------
     cost
-        Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
+        Which map a task takes, of those that are found: the name of one of `edrp.mapping.mapping_arrays.COSTS`.
     seed
         Seed of everything random; not negative. The same seed gives the same run. The draws for a hop of a task depend on
         no other task, so that runs of one seed meet the same network.

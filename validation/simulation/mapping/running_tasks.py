@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import spend
-from edrp.heuristics.mapping.reallocation import FlowArrays
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.mapping.mapping_arrays import NetworkArrays
+from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays
 from edrp.validation.simulation.mapping.public_network import expected_fractions, stream
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,

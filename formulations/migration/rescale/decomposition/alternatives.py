@@ -42,7 +42,7 @@ class ListedSplits(NamedTuple):
 
     @classmethod
     def empty(cls, splits: int, replicas: int) -> ListedSplits:
-        """Memory for so many splits of at most so many replicas."""
+        """Memory for `splits` splits of at most `replicas` replicas."""
         host, end = (np.zeros((splits, replicas), np.int64) for _ in range(2))
         place, node, level, next_place, next_node = (np.zeros(replicas + 1, np.int64) for _ in range(5))
         spent, number = np.zeros(replicas + 1), np.zeros(splits, np.int64)
@@ -118,7 +118,7 @@ def _level_for(layer: SplitLayer, share: float, u: int, level: int) -> int:
 
 @inlined
 def _inside_one(node: Ints, number: int, sets: Ints) -> bool:
-    """Whether the nodes of so many replicas, from `node[1]` on, are all in one of the sets (bits)."""
+    """Whether the nodes of `number` replicas, from `node[1]` on, are all in one of the sets (bits)."""
     used = 0
     for k in range(1, number + 1):
         used |= 1 << node[k]
@@ -130,7 +130,7 @@ def _inside_one(node: Ints, number: int, sets: Ints) -> bool:
 
 @inlined
 def _keep(w: ListedSplits, row: int, number: int) -> None:
-    """Copy the current split, of so many replicas, into a row of those that are found."""
+    """Copy the current split, of `number` replicas, into a row of those that are found."""
     w.number[row] = number
     for k in range(number):
         w.host[row, k], w.end[row, k] = w.node[k + 1], w.place[k + 1]
@@ -260,7 +260,7 @@ def smaller_sets(sets: NodeSets, state: int) -> Ints:
 
 
 def list_alternatives(values: OperatorValues, prices: OperatorPrices, room: Floats) -> Alternatives | None:
-    """All ways to run an operator that in their state cost at most so much; None where they are too many.
+    """All ways to run an operator that cost at most what `room` allows in their state; None where they are too many.
 
     Parameters
     ----------

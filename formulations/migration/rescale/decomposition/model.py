@@ -258,7 +258,7 @@ def keyed_layers(arrays: KeyedArrays, index: int, nodes: Bools) -> list[KeyedLay
 
 
 def _split_layer(arrays: KeyedArrays, index: int, nodes: Bools, places: Ints, numbers: list[int], replicas: int) -> SplitLayer:
-    """A layer of so many replicas, 0 for any of the numbers."""
+    """A layer of `replicas` replicas, 0 for any of the numbers."""
     problem, operator, load = arrays.problem, arrays.operator(index), float(arrays.compiled.load[index])
     speedup, model, even = arrays.compiled.speedup, operator.latency, problem.ranges == "even"
     share = arrays.tasks[index].work_before[places] / arrays.tasks[index].work_before[-1]

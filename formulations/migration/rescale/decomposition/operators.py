@@ -282,7 +282,7 @@ class PlainTables:
         self.count = np.broadcast_to(c, self.share.shape)
 
     def prices(self, prices: OperatorPrices) -> Floats:
-        """The price of so many replicas on a node, shape (numbers, nodes, 1 + most replicas)."""
+        """The price of each number of replicas on each node, shape (numbers, nodes, 1 + most replicas)."""
         table = self.count * prices.replica[:, None] + self.share * prices.share[:, None]
         table = (
             table + self.leaving * prices.leaving[:, None] + self.arriving * prices.arriving[:, None] + self.moved * prices.moved

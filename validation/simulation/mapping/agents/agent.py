@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from edrp.heuristics.mapping.map_rules import Specification, fits
-from edrp.mapping.costs import key, ranked, uniform
+from edrp.mapping.mapping_arrays import key, ranked, uniform
 from edrp.mapping.server_network import DataLink, Server
 from edrp.validation.simulation.mapping.agents.messages import (
     PORTAL,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from edrp.heuristics.mapping.map_rules import Specification
-from edrp.mapping.costs import MapFacts
+from edrp.mapping.mapping_arrays import MapFacts
 from edrp.mapping.path_tasks import PathMap
 
 Resource = tuple[str, ...]
