@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from edrp.mapping.server_network import DataLink, Server, ServerNetwork
     from edrp.migration.intervals import TaskIntervals
     from edrp.migration.policy import MigrationPolicyProblem
-    from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
+    from edrp.migration.rescale.documents import KeyedDeployment, KeyRange
     from edrp.migration.rescale.problem import RescaleProblem
     from edrp.migration.sequence import MigrationSequence
     from edrp.migration.single_step import MigrationProblem
@@ -95,7 +95,7 @@ _NAMES = {
     "edrp.mapping.server_network": "DataLink Server ServerNetwork",
     "edrp.migration.intervals": "TaskIntervals",
     "edrp.migration.policy": "MigrationPolicyProblem",
-    "edrp.migration.rescale.deployment": "KeyedDeployment KeyRange",
+    "edrp.migration.rescale.documents": "KeyedDeployment KeyRange",
     "edrp.migration.rescale.problem": "RescaleProblem",
     "edrp.migration.sequence": "MigrationSequence",
     "edrp.migration.single_step": "MigrationProblem",

@@ -160,7 +160,7 @@ KINDS = (
         choose="edrp.auto.choices:choose_for_run",
         display="edrp.cli.display.mapping:bimodal_parts",
         view="edrp.explorer.timelines:bimodal_view",
-        families="edrp.datasets.families.mapping.bimodal_scenarios:FAMILIES",
+        families="edrp.datasets.families.mapping.platforms:FAMILIES",
         check_problems="edrp.check_problems.mapping.problems:BimodalScenarioCheckProblems",
     ),
 )

@@ -14,8 +14,8 @@ METHOD_MODULES = {
     "edrp.heuristics.mapping.methods": ("process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"),
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
     "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
-    "edrp.heuristics.migration.rescale.range_annealing": ("range-annealing",),
-    "edrp.heuristics.migration.rescale.baselines": (
+    "edrp.heuristics.migration.rescale.methods": (
+        "range-annealing",
         "keep",
         "repair-ranges",
         "edrp-then-ssm",

@@ -20,9 +20,8 @@ from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.formulation import RescaleFormulation, formulate_rescale
 from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, moves_to
+from edrp.migration.rescale.documents import KeyedDeployment, KeyMove, moves_to, range_text
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.shares import range_text
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.node_classes import node_classes

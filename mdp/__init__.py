@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING
 from edrp.core.late_imports import late_names
 
 if TYPE_CHECKING:
-    from edrp.mdp.chain.load_scenarios import rate_levels
-    from edrp.mdp.chain.transition_matrix import TransitionMatrix
-    from edrp.mdp.policy.decisions import MigrationPolicy
+    from edrp.mdp.chain.transition_matrix import TransitionMatrix, rate_levels
     from edrp.mdp.policy.many_policies import precompute_policies
     from edrp.mdp.policy.operator_policies import operator_policies
-    from edrp.mdp.policy.process import PolicyModel
+    from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
     from edrp.mdp.policy.store import load_policy, precompute_policy
-    from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
-    from edrp.mdp.transfer.mini_migrations import mini_migrations
-    from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
-    from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+    from edrp.mdp.transfer.migration_plan import MigrationPlan, mini_migrations, plan_migration
+    from edrp.mdp.transfer.schedules import (
+        TransferSchedule,
+        nodes_of_tasks,
+        roles,
+        schedule_transfers,
+        traffic_between,
+        traffic_of,
+    )
 
 __getattr__ = late_names(
     __name__,
     {
-        "chain.load_scenarios": "rate_levels",
-        "chain.transition_matrix": "TransitionMatrix",
-        "policy.decisions": "MigrationPolicy",
+        "chain.transition_matrix": "TransitionMatrix rate_levels",
         "policy.many_policies": "precompute_policies",
         "policy.operator_policies": "operator_policies",
-        "policy.process": "PolicyModel",
+        "policy.process": "MigrationPolicy PolicyModel",
         "policy.store": "load_policy precompute_policy",
-        "transfer.migration_plan": "MigrationPlan plan_migration",
-        "transfer.mini_migrations": "mini_migrations",
-        "transfer.roles": "nodes_of_tasks roles traffic_between traffic_of",
-        "transfer.schedules": "TransferSchedule schedule_transfers",
+        "transfer.migration_plan": "MigrationPlan mini_migrations plan_migration",
+        "transfer.schedules": "TransferSchedule nodes_of_tasks roles schedule_transfers traffic_between traffic_of",
     },
 )
 

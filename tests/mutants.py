@@ -149,12 +149,12 @@ PARTS = {
         150,
     ),
     "audits": Part(
-        ("edrp/enactment/run.py", "edrp/mapping/bimodal_run.py"),
+        ("edrp/enactment/scenario.py", "edrp/mapping/bimodal_scenario.py"),
         (),
         200,
         {
-            "edrp/enactment/run.py": ("tests/edrp/enactment/test_problems.py",),
-            "edrp/mapping/bimodal_run.py": ("tests/edrp/mapping/test_scenario.py",),
+            "edrp/enactment/scenario.py": ("tests/edrp/enactment/test_problems.py",),
+            "edrp/mapping/bimodal_scenario.py": ("tests/edrp/mapping/test_scenario.py",),
         },
     ),
     "elimination": Part(

@@ -11,9 +11,9 @@ from registry import BenchSpec, register
 from specs.programs import program_phases
 
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario, manufacturing_snapshot
-from edrp.enactment.lease_plan import cheapest_units
 from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.formulations.enactment.leasing import cheapest_units
 from edrp.heuristics.enactment import ThresholdParameters, ThresholdPolicy
 from edrp.validation.oracles.enactment.reference_simulator import simulate_reference
 from edrp.validation.simulation.enactment.simulator import simulate

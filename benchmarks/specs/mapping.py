@@ -13,8 +13,8 @@ from specs.programs import program_phases
 import edrp
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.map_rules import Rules
+from edrp.heuristics.mapping.methods import Flood
 from edrp.heuristics.mapping.reallocation import hold_what_fits, reallocate
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import flow_arrays, network_arrays

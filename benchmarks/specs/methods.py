@@ -16,7 +16,7 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.registry import generate
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, enumerate_partitions
-from edrp.mdp.single_step.tie_breaking import break_ties
+from edrp.mdp.single_step.ssm import break_ties
 from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 

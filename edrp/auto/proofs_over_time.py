@@ -3,7 +3,7 @@
 from edrp.formulations.migration.rescale.decomposition.method import RangeDecomposition
 from edrp.formulations.placement.border_multipliers import border_multipliers, expected_work
 from edrp.formulations.placement.priced import solve_priced, solve_under_loads
-from edrp.heuristics.migration.rescale.range_annealing import RangeAnnealing
+from edrp.heuristics.migration.rescale.methods import RangeAnnealing
 from edrp.mdp.placement.method import PricedCourse
 from edrp.mdp.placement.pool_policy import PoolPolicy
 

@@ -23,8 +23,8 @@ WRITERS: dict[str, str] = {
     "column-generation": "edrp.certificates.column_generation:certify_column_generation",
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
     "label-setting": "edrp.certificates.mapping:certify_label_setting",
-    "pmc": "edrp.mdp.policy.pmc_certificate:certify_pmc",
-    "ssm": "edrp.mdp.single_step.ssm_certificate:certify_ssm",
+    "pmc": "edrp.mdp.policy.pmc:certify_pmc",
+    "ssm": "edrp.mdp.single_step.ssm:certify_ssm",
 }
 """Writer for answers of a method, as "package.module:function"; where none succeeds, a program of the kind is certified."""
 

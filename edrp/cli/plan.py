@@ -18,9 +18,8 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
 from edrp.core.solve import solve
-from edrp.mdp.transfer.change_plan import plan_changes
 from edrp.mdp.transfer.migration_plan import plan_migration
-from edrp.mdp.transfer.rescale_plan import plan_rescale
+from edrp.mdp.transfer.rescale_plan import plan_changes, plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem

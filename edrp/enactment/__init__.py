@@ -4,9 +4,19 @@ A policy is an object with one call, `observe(state) -> actions`. It does not kn
 of `edrp.validation.simulation.enactment` or an autoscaler in production.
 """
 
-from edrp.enactment.actions import Action, Lease, Migrate, Place, Policy, Release, Remove
-from edrp.enactment.state import EnactmentState, HostState, OperatorState
-from edrp.enactment.tentative_state import TentativeState
+from edrp.enactment.state import (
+    Action,
+    EnactmentState,
+    HostState,
+    Lease,
+    Migrate,
+    OperatorState,
+    Place,
+    Policy,
+    Release,
+    Remove,
+    TentativeState,
+)
 
 __all__ = [
     "Action",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Pr
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
 from edrp.core.problem import Evaluation, Margin, Problem
-from edrp.core.rules import check_named
+from edrp.core.rules import HardRule, check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
@@ -30,8 +30,30 @@ from edrp.enactment.containers import (
     overfull,
     used_resources,
 )
-from edrp.enactment.rules import HostRule
 from edrp.placement.problem_warnings import unreached_operators
+
+
+class HostRule(HardRule):
+    """Operators of which no two may have instances on one host; several instances of one of them may be together.
+
+    Examples
+    --------
+    >>> rule = HostRule(rule="apart", name="tenants", operators=["ocr", "mail"])
+    >>> rule.sentence, rule.shared_hosts([Host(name="a", type="small", instances={"ocr": 2, "mail": 1})])
+    ('ocr and mail may not share a host', 1)
+    """
+
+    rule: Literal["apart"] = Field(description="says what the rule demands")
+    operators: Annotated[tuple[Name, ...], Field(min_length=2)] = Field(description="that may not share a host")
+
+    @property
+    def sentence(self) -> str:
+        """Demand of the rule in words."""
+        return f"{enumerated(self.operators)} may not share a host"
+
+    def shared_hosts(self, hosts: Iterable[Host]) -> int:
+        """Number of hosts with instances of more than one of the operators."""
+        return sum(sum(host.instances.get(name, 0) > 0 for name in self.operators) > 1 for host in hosts)
 
 
 class EnactmentWeights(Document):

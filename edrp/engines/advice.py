@@ -14,9 +14,8 @@ from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, cautious_replicas, placement_problem, replica_ceiling, shortages
 from edrp.engines.slots import slot_clashes, with_added_nodes
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
-from edrp.migration.rescale.splits import possible_replicas
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.network import Network

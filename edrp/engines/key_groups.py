@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from edrp.migration.rescale.deployment import even_boundaries
+from edrp.migration.rescale.documents import even_boundaries
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,15 @@ from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.key_groups import held_groups
 from edrp.engines.model import replica_floor
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
-from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
+from edrp.migration.rescale.documents import (
+    KeyedApplication,
+    KeyedDeployment,
+    KeyedOperator,
+    KeyedTasks,
+    KeyRange,
+    Replica,
+    RescaleNetwork,
+)
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.placement.application import Operator
 from edrp.placement.edrp import EdrpProblem

@@ -14,11 +14,9 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.explanations.margins import node_margins
 from edrp.explanations.placement import CostPart, Share, cost_parts, objective_shares
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
-from edrp.migration.rescale.documents import KeyedOperator
+from edrp.migration.rescale.documents import KeyedDeployment, KeyedOperator, KeyRange, moved_bytes, range_text, replica_loads
 from edrp.migration.rescale.metrics import KeyedCost, KeyedDowntime, KeyedResponseTime
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
-from edrp.migration.rescale.shares import moved_bytes, range_text, replica_loads
 from edrp.placement.metrics.base import PathPart
 from edrp.placement.throughput import service_rate
 

@@ -16,8 +16,7 @@ from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
-from edrp.mdp.transfer.roles import traffic_of
-from edrp.mdp.transfer.schedules import Transfer, schedule_transfers
+from edrp.mdp.transfer.schedules import Transfer, schedule_transfers, traffic_of
 from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution

@@ -18,7 +18,7 @@ from edrp.explanations.objective import ObjectiveExplanation
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.explanations.sequence import SequenceExplanation
-from edrp.migration.rescale.shares import range_text
+from edrp.migration.rescale.documents import range_text
 from edrp.report.setting import unit_text
 from edrp.report.tables import html_parts
 

@@ -14,9 +14,8 @@ from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import Bar, Panel, Row, Rows, Timeline, Token, View
 from edrp.formulations.second_best import SECOND_BEST_WORK, second_best
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment, replica_loads
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
-from edrp.migration.rescale.shares import replica_loads
 from edrp.placement.metrics.base import PathMetric
 from edrp.report.tables import Table
 

@@ -11,12 +11,10 @@ from edrp.core.errors import numbered
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution, paid_spans
-from edrp.enactment.run import end_time
-from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution, end_time
 from edrp.explorer.summary import table_view
 from edrp.explorer.view import Bar, Line, Row, Rows, Series, Timeline, View
-from edrp.mapping.bimodal_run import TaskRecord
-from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution, TaskRecord
 from edrp.mapping.path_tasks import BimodalTask
 
 MAX_ROWS, MAX_POINTS = 120, 1500

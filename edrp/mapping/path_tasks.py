@@ -124,7 +124,7 @@ class PathMap(Document):
 
 
 class BimodalTask(Document):
-    """A task that arrives: a stream of so much data through services in their order."""
+    """A task that arrives: a stream of data through services in their order."""
 
     arrival: NonNegative = Field(description="when it asks to be admitted", **unit("s"))
     source: Name = Field(description="server where the data is")

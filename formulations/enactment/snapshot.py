@@ -20,10 +20,15 @@ from edrp.core.tolerances import INCUMBENT_SLACK
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
-from edrp.formulations.enactment.compositions import Compositions, composition_objective, compositions
-from edrp.formulations.enactment.packing import Contents
-from edrp.formulations.enactment.pattern_packing import packed_by_patterns
-from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
+from edrp.formulations.enactment.host_patterns import packed_by_patterns
+from edrp.formulations.enactment.packing import (
+    Compositions,
+    Contents,
+    EnactmentArrays,
+    composition_objective,
+    compositions,
+    enactment_arrays,
+)
 from edrp.formulations.formulation import Formulation, best_feasible
 
 

@@ -1,27 +1,332 @@
-"""Compiled: search over labels, least bound first."""
+"""Compiled: search over labels, least bound first; their order, dominance between them, and their use of resources.
+
+Helpers take the arrays that they need one by one: a whole `MapLabels` in each of them takes long to compile.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from edrp.core.kernels import inlined, kernel
-from edrp.formulations.mapping.label_arrays import (
-    BEST,
-    BOUND,
-    CHILDREN,
-    COUNT,
-    CUTOFF,
-    HEAP,
-    INCUMBENT,
-    POPPED,
-    TOLERANCE,
-    Guide,
-    MapLabels,
-    Tracked,
-)
-from edrp.formulations.mapping.label_rules import admitted, pop, push, room, rounded, take, within_limits
-from edrp.formulations.mapping.layered_graph import LayeredGraph
-from edrp.formulations.mapping.map_moves import HOST
+import numpy as np
+from numpy.typing import NDArray
+
+from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.kernels import inlined, inner_loop, kernel
+from edrp.core.tolerances import LABEL_SUM_SLACK, LABEL_USE_SLACK, MAP_USE_SLACK
+from edrp.formulations.mapping.layered_graph import HOST, LayeredGraph, MapLayers, ToGo, UsePrices
+
+MIN_LABELS = 4096
+"""Minimum number of labels that there is room for at the beginning."""
+
+COUNT, HEAP, POPPED, INCUMBENT, CHILDREN, COMPARED = range(6)
+"""Indices into `MapLabels.counters`: labels, labels on the heap, labels examined, the best whole map, labels to be entered, and
+comparisons of two labels."""
+
+CUTOFF, BOUND, BEST, TOLERANCE = range(4)
+"""Indices into `MapLabels.values`: what a label must be below, bound on all that are left, cost of the best whole map, and the
+relative difference below that at which nothing is looked for any more."""
+
+
+class MapLabels(NamedTuple):
+    """Labels by number, in rows that are added as they are needed.
+
+    Attributes
+    ----------
+    server, mapped, left : where a label is, how many components it has mapped, how many empty hops it has left.
+    leaving : 1 where a component was mapped on the server, which must now be left; 0 where a link led to it.
+    parent, move : from which label it follows, and by which link or public hop, or `HOST`.
+    next, alive : the next label of the same place by cost, and whether no other made it needless.
+    cost, priced : cost so far, the same with prices of resources, less the sum of their weights.
+    bound : what no map that begins so costs less than.
+    plenty, marks, residual : of tracked resources, what is left: all together in shares; which are not empty and which more
+        than half full (bits, so that most comparisons end there); and each, shape (labels, K).
+    heap : labels to be looked at, least bound first.
+    heads : shape (2, m + 1, n), the cheapest label of each place; -1 for none.
+    visits : shape (2, m + 1, n), labels looked at.
+    counters, values : see `COUNT` and `CUTOFF`.
+    child, child_cost : labels that follow from the one looked at: leaving, server, mapped, left, move; cost, priced, need.
+    """
+
+    server: Ints32
+    mapped: Ints32
+    left: Ints32
+    leaving: Ints32
+    parent: Ints32
+    move: Ints32
+    next: Ints32
+    alive: Ints32
+    cost: Floats
+    priced: Floats
+    bound: Floats
+    plenty: Floats
+    marks: Ints
+    residual: Floats
+    heap: Ints32
+    heads: Ints32
+    visits: Ints32
+    counters: Ints
+    values: Floats
+    child: Ints32
+    child_cost: Floats
+
+
+INTEGERS = ("server", "mapped", "left", "leaving", "parent", "move", "next", "alive", "heap")
+NUMBERS = ("cost", "priced", "bound", "plenty")
+GROWING = (*INTEGERS, *NUMBERS, "marks", "residual")
+"""Names of the arrays with one row per label, which grow together."""
+
+
+class Tracked(NamedTuple):
+    """K resources that labels remember, and the amounts that can still be taken of each.
+
+    Attributes
+    ----------
+    slot : shape (3 n + a,), place of a resource among the tracked ones, or -1.
+    start, sums : sums of what components and hops from j on take of resource k, ascending from 0, are
+        sums[start[k, j] : start[k, j + 1]]; none where there are too many to list.
+    scale : shape (K,), one over the limit.
+    """
+
+    slot: Ints32
+    start: Ints32
+    sums: Floats
+    scale: Floats
+
+
+class Guide(NamedTuple):
+    """Lower bounds on the further cost of labels.
+
+    Attributes
+    ----------
+    plain, togo : the problem's own prices.
+    priced, priced_togo : the same plus prices of resources.
+    through, priced_through : the same for maps that take something of a tracked resource from here on; a last axis of K.
+    """
+
+    plain: UsePrices
+    togo: ToGo
+    priced: UsePrices
+    priced_togo: ToGo
+    through: ToGo
+    priced_through: ToGo
+
+
+def first_label(layers: MapLayers, resources: list[int], weight: float, values: tuple[float, float, float, float]) -> MapLabels:
+    """Return arrays with the label of the source, and room for more.
+
+    Parameters
+    ----------
+    weight
+        Sum of the weights of all resources, which is what a map may use of them for nothing.
+    values
+        See `CUTOFF`.
+    """
+    graph = layers.graph
+    places = (2, graph.rates.size, layers.servers)
+    children = graph.needs.size + int(np.diff(graph.first).max(initial=0))
+    if (layers.prices.up < np.inf).any():
+        children += layers.servers * graph.rates.size
+    size = max(MIN_LABELS, 2 * children)
+    rows: dict[str, Any] = {name: np.zeros(size, np.int32) for name in INTEGERS}
+    rows.update({name: np.zeros(size) for name in NUMBERS})
+    labels = MapLabels(
+        **rows,
+        marks=np.zeros(size, np.int64),
+        residual=np.zeros((size, len(resources))),
+        heads=np.full(places, -1, np.int32),
+        visits=np.zeros(places, np.int32),
+        counters=np.array([1, 1, 0, -1, 0, 0], np.int64),
+        values=np.array(values),
+        child=np.zeros((children, 5), np.int32),
+        child_cost=np.zeros((children, 3)),
+    )
+    labels.server[0], labels.left[0], labels.leaving[0], labels.alive[0] = graph.source, graph.empty, 1, 1
+    labels.parent[0], labels.move[0], labels.next[0] = -1, HOST, -1
+    labels.bound[0], labels.priced[0], labels.residual[0] = values[BOUND], -weight, graph.limit[resources]
+    return labels
+
+
+def grown(labels: MapLabels) -> MapLabels:
+    """Return the same labels with room for twice as many."""
+    rows: dict[str, Any] = {name: _twice(getattr(labels, name)) for name in GROWING}
+    return labels._replace(**rows)
+
+
+def _twice(rows: NDArray[Any]) -> NDArray[Any]:
+    larger = np.empty((2 * len(rows), *rows.shape[1:]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger
+
+
+def label_moves(labels: MapLabels, label: int) -> list[int]:
+    """Return the moves of a label's map."""
+    moves: list[int] = []
+    while (parent := int(labels.parent[label])) >= 0:
+        moves += [HOST] * int(labels.mapped[label] - labels.mapped[parent])
+        if (move := int(labels.move[label])) != HOST:
+            moves.append(move)
+        label = parent
+    return moves[::-1]
+
+
+@inlined
+def _before(bound: np.ndarray, mapped: np.ndarray, a: int, b: int) -> bool:
+    return bound[a] < bound[b] or (bound[a] == bound[b] and mapped[a] > mapped[b])
+
+
+@inlined
+def push(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.ndarray, label: int) -> None:
+    """Put a label on the heap."""
+    place = counters[HEAP]
+    counters[HEAP] += 1
+    while place > 0:
+        above = (place - 1) >> 1
+        if not _before(bound, mapped, label, heap[above]):
+            break
+        heap[place] = heap[above]
+        place = above
+    heap[place] = label
+
+
+@inlined
+def pop(heap: np.ndarray, counters: np.ndarray, bound: np.ndarray, mapped: np.ndarray) -> int:
+    """Take the label of least bound off the heap; of equal labels the one with most components mapped."""
+    counters[HEAP] -= 1
+    size = counters[HEAP]
+    best, label, place = heap[0], heap[size], 0
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and _before(bound, mapped, heap[below + 1], heap[below]):
+            below += 1
+        if not _before(bound, mapped, heap[below], label):
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = label
+    return best
+
+
+@inlined
+def _leaves_no_less(marks: np.ndarray, plenty: np.ndarray, left: np.ndarray, residual: np.ndarray, a: int, b: int) -> bool:
+    if marks[b] & ~marks[a] or plenty[a] < plenty[b] or left[a] < left[b]:
+        return False
+    slot, slots = 0, residual.shape[1]
+    while slot < slots and residual[a, slot] >= residual[b, slot]:
+        slot += 1
+    return slot == slots
+
+
+@inlined
+def admitted(labels: MapLabels, new: int) -> bool:
+    """Add a label to those of its place unless another dominates it (costs no more, leaves no less); drop dominated ones."""
+    costs, after, heads = labels.cost, labels.next, labels.heads[labels.leaving[new], labels.mapped[new]]
+    marks, plenty, left, residual = labels.marks, labels.plenty, labels.left, labels.residual
+    u, cost = labels.server[new], costs[new]
+    other, last = heads[u], -1
+    while other >= 0 and costs[other] <= cost:
+        labels.counters[COMPARED] += 1
+        if _leaves_no_less(marks, plenty, left, residual, other, new):
+            return False
+        last, other = other, after[other]
+    after[new] = other
+    if last < 0:
+        heads[u] = new
+    else:
+        after[last] = new
+    last = new
+    while other >= 0:
+        labels.counters[COMPARED] += 1
+        if _leaves_no_less(marks, plenty, left, residual, new, other):
+            labels.alive[other] = 0
+            after[last] = after[other]
+        else:
+            last = other
+        other = after[other]
+    return True
+
+
+@inner_loop
+def used(graph: LayeredGraph, labels: MapLabels, label: int, resource: int) -> float:
+    """Return the amount of a resource that a label's map uses."""
+    servers, arcs = graph.first.size - 1, graph.target.size
+    amount = 0.0
+    while labels.parent[label] >= 0:
+        before = labels.parent[label]
+        j, move = labels.mapped[before], labels.move[label]
+        if resource < servers:
+            if labels.server[label] == resource:
+                for i in range(j, labels.mapped[label]):
+                    amount += graph.needs[i]
+        elif resource < servers + arcs:
+            if move == resource - servers:
+                amount += graph.rates[j]
+        elif move >= arcs:
+            end = resource - servers - arcs
+            if end == labels.server[before] or end - servers == labels.server[label]:
+                amount += graph.rates[j]
+        label = before
+    return amount
+
+
+@inner_loop
+def _within(graph: LayeredGraph, labels: MapLabels, label: int, resource: int) -> bool:
+    limit = graph.limit[resource]
+    return limit == np.inf or used(graph, labels, label, resource) <= limit * (1 + MAP_USE_SLACK)
+
+
+@inner_loop
+def within_limits(graph: LayeredGraph, labels: MapLabels, label: int) -> bool:
+    """Tell whether a label's map keeps to every limit."""
+    servers, arcs = graph.first.size - 1, graph.target.size
+    step = label
+    while labels.parent[step] >= 0:
+        before, move = labels.parent[step], labels.move[step]
+        if labels.mapped[step] > labels.mapped[before] and not _within(graph, labels, label, labels.server[step]):
+            return False
+        if move >= arcs:
+            if not _within(graph, labels, label, servers + arcs + labels.server[before]):
+                return False
+            if not _within(graph, labels, label, 2 * servers + arcs + labels.server[step]):
+                return False
+        elif move >= 0 and not _within(graph, labels, label, servers + move):
+            return False
+        step = before
+    return True
+
+
+@inlined
+def room(graph: LayeredGraph, tracked: Tracked, labels: MapLabels, label: int, resource: int, checked: bool) -> float:
+    """Return the amount of a resource that may still be taken; without `checked`, only tracked resources are limited."""
+    limit = graph.limit[resource]
+    if checked:
+        return limit if limit == np.inf else limit - used(graph, labels, label, resource)
+    slot = tracked.slot[resource]
+    return np.inf if slot < 0 else labels.residual[label, slot] + LABEL_USE_SLACK * limit
+
+
+@inlined
+def take(slots: np.ndarray, residual: np.ndarray, resource: int, amount: float) -> None:
+    """Enter the use of a resource in a label's row, if it is tracked."""
+    slot = slots[resource]
+    if slot >= 0:
+        residual[slot] = max(0.0, residual[slot] - amount)
+
+
+@inlined
+def rounded(start: np.ndarray, sums: np.ndarray, j: int, value: float) -> float:
+    """Return the maximum that components and hops from j on can take of the remaining amount of a resource."""
+    low, high = start[j], start[j + 1]
+    if low == high:
+        return value
+    value += LABEL_SUM_SLACK * sums[high - 1]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if sums[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return sums[low]
+
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
 """Reasons for which `search` returns: nothing below the cutoff is left, it has looked at as many labels as it may, there is no
@@ -174,7 +479,7 @@ def search(
         The labels so far; changed in place.
     width
         0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
-        maps: labels keep to every limit, none makes another needless, but of each place only so many are looked at.
+        maps: labels keep to every limit, none makes another needless, but only `width` of each place are looked at.
 
     Returns
     -------

@@ -2,38 +2,217 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Floats
 from edrp.core.budget import expect, memory_limit, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
-from edrp.core.tolerances import MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
-from edrp.formulations.mapping.guides import build_guide, build_tracked
-from edrp.formulations.mapping.label_arrays import (
+from edrp.core.tolerances import GUIDE_SUM_DIFFERENCE, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
+from edrp.formulations.mapping.label_search import (
     BEST,
     BOUND,
     COMPARED,
     COUNT,
+    FULL,
     INCUMBENT,
+    PAUSED,
     POPPED,
+    WHOLE,
     Guide,
     MapLabels,
     Tracked,
     first_label,
     grown,
     label_moves,
+    search,
 )
-from edrp.formulations.mapping.label_search import FULL, PAUSED, WHOLE, search
-from edrp.formulations.mapping.lagrangian import MULTIPLIER_STEPS, PricedRelaxation, ascend, cheapest
-from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
-from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, moves_to_map, overloaded
-from edrp.formulations.mapping.segments import SEGMENTS, segment
-from edrp.mapping.mapping_arrays import MappingArrays
+from edrp.formulations.mapping.lagrangian import MULTIPLIER_STEPS, PricedRelaxation, ascend, cheapest, fill_to_go
+from edrp.formulations.mapping.layered_graph import (
+    HOST,
+    MapLayers,
+    ToGo,
+    build_layers,
+    cost_and_use,
+    map_to_moves,
+    moves_to_map,
+    overloaded,
+    refusal,
+)
+from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays, TaskArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+
+SEGMENTS = (12, 20)
+"""Components of a segment: as many as the search over labels maps in milliseconds, and where that helps no more, others."""
+
+
+class Segment(NamedTuple):
+    """A part of a map as a task of its own.
+
+    Attributes
+    ----------
+    tables : the task of the segment, between the servers before and after it, on what the rest of the map leaves free.
+    before, moves, after : moves of the map, split.
+    """
+
+    tables: MappingArrays
+    before: list[int]
+    moves: list[int]
+    after: list[int]
+
+
+def segment(tables: MappingArrays, moves: Sequence[int], number: int, size: int) -> Segment | None:
+    """Return the segment of `size` components with this number, half of which is also in the next one; None after the last."""
+    task, first = tables.task, number * size // 2
+    end = min(first + size, task.needs.size)
+    if first and first + size // 2 >= task.needs.size:
+        return None
+    hosts = [position for position, move in enumerate(moves) if move == HOST]
+    start = hosts[first - 1] + 1 if first else 0
+    stop = hosts[end] if end < len(hosts) else len(moves)
+    used = _Uses(tables)
+    source = used.follow(moves[:start], 0)
+    delivery = used.follow(moves[start:stop], first, counted=False, server=source)
+    used.follow(moves[stop:], end, server=delivery)
+    hops = slice(first, end + 1)
+    part = TaskArrays(source, delivery, task.needs[first:end], task.bandwidths[hops], task.hosts[first:end])
+    empty = tables.max_empty_hops - (used.empty if tables.total_hops else 0)
+    own = replace(tables, network=used.free(), task=part, max_empty_hops=empty)
+    return Segment(own, list(moves[:start]), list(moves[start:stop]), list(moves[stop:]))
+
+
+class _Uses:
+    """Use of servers and links by parts of a map.
+
+    Attributes
+    ----------
+    empty : empty hops.
+    """
+
+    def __init__(self, tables: MappingArrays) -> None:
+        self.tables, self.empty = tables, 0
+        network = tables.network
+        self._capacity, self._bandwidth = np.zeros_like(network.capacity), np.zeros_like(network.bandwidth)
+        self._uplink, self._downlink = np.zeros_like(network.uplink), np.zeros_like(network.downlink)
+
+    def follow(self, moves: Sequence[int], mapped: int, *, counted: bool = True, server: int | None = None) -> int:
+        """Follow moves from a server, by default the source, with `mapped` components mapped, and return where they end."""
+        network, task = self.tables.network, self.tables.task
+        arcs, at, links = network.target.size, task.source if server is None else server, 0
+        for move in moves:
+            if move == HOST:
+                self._capacity[at] += task.needs[mapped] * counted
+                mapped, links = mapped + 1, 0
+                continue
+            rate = task.bandwidths[mapped] * counted
+            if move < arcs:
+                self._bandwidth[move] += rate
+                at = int(network.target[move])
+                self.empty += counted and links > 0
+                links += 1
+            else:
+                self._uplink[at] += rate
+                at = move - arcs
+                self._downlink[at] += rate
+        return at
+
+    def free(self) -> NetworkArrays:
+        """Return the network with what is left; of rates all, where uses do not add up."""
+        network = self.tables.network
+        left = replace(network, capacity=np.maximum(0.0, network.capacity - self._capacity))
+        if self.tables.cumulative:
+            left.bandwidth = np.maximum(0.0, network.bandwidth - self._bandwidth)
+            left.uplink = np.maximum(0.0, network.uplink - self._uplink)
+            left.downlink = np.maximum(0.0, network.downlink - self._downlink)
+        return left
+
+
+MAX_SUMS = 400
+"""Sums of amounts that are listed for a resource."""
+
+MAX_GUIDE_CELLS = 4_000_000
+"""Maximum size of the tables of maps through tracked resources; larger ones are left out."""
+
+
+def build_guide(
+    layers: MapLayers, plain: PricedRelaxation, priced: PricedRelaxation, resources: list[int], through: bool
+) -> Guide:
+    """Build the guide of a search that tracks some resources.
+
+    Parameters
+    ----------
+    through
+        Whether to look for labels to which a resource no longer matters: a table for each, worth it where a good map is known.
+    """
+    through = through and plain.togo.arrived.size * len(resources) <= MAX_GUIDE_CELLS
+    both = [
+        _through(layers, relaxation, resources) if through else _zeros(layers, len(resources)) for relaxation in (plain, priced)
+    ]
+    return Guide(plain.prices, plain.togo, priced.prices, priced.togo, both[0], both[1])
+
+
+def _zeros(layers: MapLayers, slots: int) -> ToGo:
+    arrived, leaving = layers.to_go()
+    return ToGo(np.zeros((*arrived.shape, slots)), np.zeros((*leaving.shape, slots)))
+
+
+def _through(layers: MapLayers, each: PricedRelaxation, resources: list[int]) -> ToGo:
+    """Compute the least further price of maps that take some of a resource, with a last axis of resources."""
+    through, togo = _zeros(layers, len(resources)), layers.to_go()
+    for slot, resource in enumerate(resources):
+        fill_to_go(layers, each.prices, togo, resource, each.togo)
+        through.arrived[..., slot], through.leaving[..., slot] = togo
+    return through
+
+
+def build_tracked(layers: MapLayers, resources: list[int]) -> Tracked:
+    """Build the tracked resources with the sums of amounts that can be taken of them."""
+    limit = layers.graph.limit
+    slot = np.full(limit.size, -1, np.int32)
+    slot[resources] = np.arange(len(resources))
+    sums = [layer_sums for resource in resources for layer_sums in _sums(_amounts(layers, resource), limit[resource])]
+    shape = (len(resources), layers.graph.rates.size)
+    ends = np.cumsum([layer_sums.size for layer_sums in sums], dtype=np.int64).reshape(shape)
+    start = np.zeros((shape[0], shape[1] + 1), np.int32)
+    start[:, 1:] = ends
+    start[1:, 0] = ends[:-1, -1]
+    scale = 1 / np.maximum(limit[resources], np.finfo(float).tiny)
+    return Tracked(slot, start, np.concatenate(sums) if sums else np.zeros(0), scale)
+
+
+def _amounts(layers: MapLayers, resource: int) -> Floats:
+    """Compute the amount of a resource that each component or hop would take, shape (m + 1,); 0 where it cannot be there."""
+    marks = np.zeros(layers.graph.limit.size)
+    marks[resource] = 1
+    for prices, mark, amounts in zip(
+        (layers.prices.host, layers.prices.arc, layers.prices.up, layers.prices.down),
+        layers.parts(marks),
+        (layers.graph.needs, *(layers.graph.rates,) * 3),
+        strict=True,
+    ):
+        if mark.any():
+            taken = np.where(prices[:, int(mark.argmax())] < np.inf, amounts, 0.0)
+            return np.append(taken, np.zeros(layers.graph.rates.size - taken.size))
+    raise IndexError(f"there are {marks.size} resources, not {resource + 1}")
+
+
+def _sums(amounts: Floats, limit: float) -> list[Floats]:
+    """Return for each layer the possible sums of further amounts up to the limit, ascending; empty where too many."""
+    by_layer, sums = [], np.zeros(1)
+    for amount in amounts[::-1]:
+        if amount > 0 and sums.size:
+            both = np.concatenate([sums, sums + amount])
+            both = np.sort(both[both <= limit])
+            sums = both[np.append(True, np.diff(both) > GUIDE_SUM_DIFFERENCE * limit)]
+            sums = sums if sums.size <= MAX_SUMS else sums[:0]
+        by_layer.append(sums)
+    return by_layer[::-1]
+
 
 LABEL_WORK = 7e-7
 """Units of work for a label that is made or examined."""
@@ -212,11 +391,11 @@ class MapLabelSearch:
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
     def diving(self, width: int) -> float:
-        """Units of work, at most, of a search among so many labels of each place."""
+        """Units of work, at most, of a search among `width` labels of each place."""
         return LABEL_WORK * width * self.layers.steps
 
     def _dive(self, width: int) -> None:
-        """Search for a map among so many labels of each place."""
+        """Search for a map among `width` labels of each place."""
         if self.open:
             expect(self.diving(width))
             guide = build_guide(self.layers, self.plain, self.priced, [], through=False)

@@ -22,8 +22,7 @@ from edrp.core.methods import alternative
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import MAP_LAYER_SLACK
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
-from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves
+from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, cost_and_use, map_to_moves, refusal
 from edrp.mapping.mapping_arrays import MappingArrays, path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap

@@ -200,7 +200,7 @@ def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> R
 
 
 def _gain(problem: LinkAllocationProblem, flow: Flow, servers: int) -> float:
-    """Return what a flow earns on a route over so many servers; 0: on the public network."""
+    """Return what a flow earns on a route over that number of servers; 0: on the public network."""
     if not servers:
         return problem.public_share * flow.price * flow.rate
     return flow.rate * (flow.price - problem.forwarding_price * (servers - 2))

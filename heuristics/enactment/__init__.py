@@ -39,11 +39,16 @@ start a container of ocr on host-2
 from typing import Any
 
 from edrp.enactment import Policy
+from edrp.heuristics.enactment.baselines import (
+    Ds2Policy,
+    Ds2PolicyParameters,
+    StaticPeakParameters,
+    StaticPeakPolicy,
+    ThresholdParameters,
+    ThresholdPolicy,
+)
 from edrp.heuristics.enactment.btu import BtuParameters, BtuPolicy
-from edrp.heuristics.enactment.ds2_policy import Ds2Policy, Ds2PolicyParameters
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
-from edrp.heuristics.enactment.static_peak import StaticPeakParameters, StaticPeakPolicy
-from edrp.heuristics.enactment.threshold import ThresholdParameters, ThresholdPolicy
 
 POLICIES: dict[str, tuple[type[Policy], type[Any]]] = {
     "btu": (BtuPolicy, BtuParameters),

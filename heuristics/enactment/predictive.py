@@ -3,18 +3,228 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
-from edrp.enactment import Action, EnactmentState, TentativeState
+from edrp.core.arrays import Floats
+from edrp.core.document import named_resources
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
+from edrp.enactment import Action, EnactmentState, OperatorState, TentativeState
 from edrp.enactment.containers import HostType, fits
-from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.demand_paths import DemandHistory, LoadPaths, PathSettings, paths
-from edrp.heuristics.enactment.predictive_filling import fill, supported, vacated
-from edrp.heuristics.enactment.predictive_hosts import HostCosts, expected_costs
-from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
-from edrp.heuristics.enactment.predictive_targets import SURGE_MULTIPLES, targets
+from edrp.heuristics.enactment.predictive_filling import (
+    DemandHistory,
+    HostCosts,
+    LoadPaths,
+    PathSettings,
+    expected_costs,
+    fill,
+    paths,
+    supported,
+    vacated,
+)
+from edrp.heuristics.enactment.predictive_targets import SURGE_MULTIPLES, OperatorFlow, targets
+
+STANDING_WORK = 2.0
+"""Queued work, in seconds of an operator's busy instances, above which a queue has to be drained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Load and hosts in one round.
+
+    Attributes
+    ----------
+    host_type : type in whose size all hosts are measured: the cheapest per second of those that can run the most operators.
+    flow : items to the operators as they come now, and queues to be drained.
+    busy : (operators,): instances that the load occupies; where there is none, those that the load of the past occupied on
+        average.
+    loads : (rounds,): hosts that the load occupied, the last is now.
+    load : hosts that `busy` occupies.
+    rate : items per second to all operators together, for `busy`.
+    backlog : hosts times rounds that queues will occupy.
+    left_over : share of a host that whole instances are expected to leave over.
+    """
+
+    host_type: HostType
+    flow: OperatorFlow
+    busy: Floats
+    loads: Floats
+    load: float
+    rate: float
+    backlog: float
+    left_over: float
+
+    def size(self, host_type: HostType) -> Floats:
+        """Size of a host in hosts of the reference type, shape (resources,)."""
+        capacity = host_type.capacity
+        return np.array(
+            [capacity.get(name, 0.0) / amount if amount > 0 else 1.0 for name, amount in self.host_type.capacity.items()]
+        )
+
+    def room(self, tentative: TentativeState, hosts: list[str]) -> Floats:
+        """Room that whole instances are expected to use on some hosts, shape (resources,)."""
+        sizes = [self.size(tentative.type(name)) for name in hosts]
+        total: Floats = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
+        return total * (1.0 - self.left_over)
+
+
+def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, utilisation: float, drain_time: float) -> Outlook:
+    """Compute the outlook of a round; utilisation and drain time are those of the policy."""
+    operators = [monitored.operator for monitored in state.operators.values()]
+    host_type = _measure(state)
+    need = _shares(state, host_type)
+    rows = history.rows if len(history.rows) else history.declared[None, :]
+    rates = rows[-1] if rows[-1].any() else rows.mean(axis=0)
+    busy = rates * occupied
+    tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
+    queues = np.array([monitored.queue for monitored in state.operators.values()], dtype=np.float64)
+    queues[queues * occupied <= STANDING_WORK * np.maximum(busy, 1.0)] = 0.0
+    flow = OperatorFlow(
+        outside=np.maximum(rates - rates @ history.step, 0.0),
+        step=history.step,
+        draining=queues / drain_time,
+        occupied=np.maximum(occupied, 1e-9),
+        order=history.order,
+        need=need,
+        min_instances=np.array([float(operator.min_instances) for operator in operators]),
+        max_instances=np.array([float(operator.max_instances or np.inf) for operator in operators]),
+        utilisation=utilisation,
+    )
+    return Outlook(
+        host_type=host_type,
+        flow=flow,
+        busy=busy,
+        loads=rows @ (occupied * tight),
+        load=max(float(busy @ tight), 1e-9),
+        rate=float(rates.sum()),
+        backlog=float((queues * occupied) @ tight / state.interval),
+        left_over=_left_over(busy, need),
+    )
+
+
+def _measure(state: EnactmentState) -> HostType:
+    operators = [monitored.operator for monitored in state.operators.values()]
+    return min(
+        state.host_types.values(),
+        key=lambda host_type: (
+            -sum(fits(operator, host_type) for operator in operators),
+            host_type.price / host_type.billing_time,
+        ),
+    )
+
+
+def _shares(state: EnactmentState, host_type: HostType) -> Floats:
+    """Share of a host that an instance takes, shape (operators, resources)."""
+    capacity = host_type.capacity
+    needs = [named_resources(monitored.operator.resources) for monitored in state.operators.values()]
+    rows = [[need.get(name, 0.0) / amount if amount > 0 else 0.0 for name, amount in capacity.items()] for need in needs]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(capacity))
+
+
+def _left_over(busy: Floats, need: Floats) -> float:
+    """Share of a host that whole instances leave over, as if every operator had its own hosts."""
+    largest = need.max(axis=1, initial=0.0)
+    taking = largest > 1e-12
+    size = np.minimum(largest[taking], 1.0)
+    weight = busy[taking] * size
+    over = 1.0 - size * np.floor(1.0 / size + WHOLE_NUMBER_SLACK)
+    return float(weight @ over / weight.sum()) if weight.sum() > 0 else 0.0
+
+
+STANDING_QUEUE = 2.0
+"""Waiting items per instance above which a queue counts as standing."""
+
+STANDING_ROUND_WEIGHT = 0.5
+"""Weight of the observation of a round in which a queue stood from beginning to end."""
+
+
+class CapacityEstimate(Protocol):
+    """Learns, round by round, the seconds for which an item occupies an instance of one operator."""
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Update the estimate by the observations of the last `interval` seconds."""
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+
+
+class BusyEstimate:
+    """Estimates the occupied instance-seconds per item, with forgetting, from a prior that weighs a few items.
+
+    The service level objective is the prior: the share of it that occupies an instance is not declared, and cannot exceed
+    1. With w items seen (forgotten ones weigh less), of which B instance-seconds are known, the estimate is
+    (B + prior_items * objective) / (w + prior_items).
+
+    Parameters
+    ----------
+    objective
+        Seconds: processing duration that the operator promises.
+    prior_items
+        Items that the prior weighs.
+    forgetting
+        Weight that a round keeps when the next is seen; 1 forgets nothing.
+    """
+
+    def __init__(self, objective: float, prior_items: float, forgetting: float) -> None:
+        self._prior_items = prior_items
+        self._prior = prior_items * objective
+        self._forgetting = forgetting
+        self._items = 0.0
+        self._busy = 0.0
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Update the estimate by the items begun and the instance-seconds occupied."""
+        self._items = self._forgetting * self._items + state.begun
+        self._busy = self._forgetting * self._busy + state.busy
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+        return (self._busy + self._prior) / (self._items + self._prior_items)
+
+
+class QueueEstimate:
+    """Estimates seconds per item from throughput under load, for systems that do not measure how busy instances are.
+
+    An item cannot occupy more than instance-seconds there were per item begun: a bound that falls with every round in which
+    the instances served more than was known. In rounds in which a queue stood from beginning to end that is the capacity
+    itself. Between them the estimate is eased, because a bound which is never met says nothing about the values below it: the
+    operator then holds fewer instances, round by round, until items wait again.
+
+    Parameters
+    ----------
+    objective
+        Seconds: processing duration that the operator promises, and first estimate.
+    ease
+        Share by which the estimate falls in a round without a queue.
+    """
+
+    def __init__(self, objective: float, ease: float) -> None:
+        self._occupied = objective
+        self._ease = ease
+        self._stood = False
+        self._running = 0
+
+    def learn(self, state: OperatorState, interval: float) -> None:
+        """Update the estimate by the items begun, the number of instances, and whether other items waited."""
+        stands = state.queue > STANDING_QUEUE * max(state.running, 1)
+        before, self._running = self._running, state.running
+        if state.begun and state.running:
+            bound = 0.5 * (before + state.running if before else 2 * state.running) * interval / state.begun
+            if stands and self._stood:
+                self._occupied += STANDING_ROUND_WEIGHT * (bound - self._occupied)
+            else:
+                eased = self._occupied * (1.0 if stands else 1.0 - self._ease)
+                self._occupied = min(eased, bound)
+        self._stood = stands
+
+    @property
+    def occupied(self) -> float:
+        """Seconds per item, as estimated now."""
+        return self._occupied
+
 
 MIN_ROUNDS = 10
 """Smallest number of rounds to look ahead."""
@@ -103,8 +313,8 @@ class PredictiveParameters:
 class PredictivePolicy:
     """Predicts load and capacity, and holds the number of hosts whose cost, late items included, is expected to be least.
 
-    Each round it learns how long an item occupies an instance and what comes from outside (`capacity`, `demand_paths`), compares
-    the cost of every number of hosts on paths like those that the load took after similar moments (`predictive_hosts`), and
+    Each round it learns how long an item occupies an instance and what comes from outside (`DemandHistory`), compares
+    the cost of every number of hosts on paths like those that the load took after similar moments (`expected_costs`), and
     fills all paid room with instances: they cost nothing, so that instances which are not needed stand by. Hosts are given back
     only at the end of their paid time. Where the load is more than the hosts bear, it lets items wait at the operators that
     need the most room per item (`predictive_targets`): then few items are late, but those for long, and items leave the

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edrp.core.methods import read_parameters
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.mapping.costs import CostName
+from edrp.mapping.mapping_arrays import CostName
 from edrp.mapping.path_tasks import PathTask
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Rules:
     ----------
     max_empty_hops, total_hops : servers that a map may pass without hosting a component, per hop or in total.
     cumulative : whether all uses of a link in one direction add up, or each must fit alone.
-    cost, public_cost : one of `edrp.mapping.costs.COSTS`, and the price of a hop over the public network.
+    cost, public_cost : one of `edrp.mapping.mapping_arrays.COSTS`, and the price of a hop over the public network.
     pruning : which maps a server sends on (section 4.1). "least-cost": those better than all before them with as many
         components mapped. "annealed": others too, with probability exp(-cooling (prefix + 1)). "random": all, to some of the
         neighbours, drawn at random. "none": all, which finds every map.

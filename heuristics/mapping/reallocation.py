@@ -147,9 +147,6 @@ def _note_free(arcs: FreeArcs, probe: RouteProbe, arc: int) -> None:
     probe.into[arcs.target[arc]] = max(probe.into[arcs.target[arc]], arcs.free[arc])
 
 
-__all__ = ["FlowArrays", "reallocate"]
-
-
 def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwarding_price: float = 0.0) -> int:
     """Give flows direct links, or shorter routes of dedicated ones, where bandwidth is free: Algorithm 4, repaired.
 

@@ -9,9 +9,15 @@ import numpy as np
 from edrp.core.methods import Method, Options
 from edrp.core.problem import RULES
 from edrp.core.solution import Answer
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
-from edrp.heuristics.migration.consistent_hashing import ring_assignment
-from edrp.heuristics.migration.node_change import NEW_NODE, NodeCountChange, Reassignment, ReassignmentRule
+from edrp.heuristics.migration.node_change import (
+    NEW_NODE,
+    BalancedPacking,
+    EvenSplit,
+    NodeCountChange,
+    Reassignment,
+    ReassignmentRule,
+    ring_assignment,
+)
 from edrp.heuristics.note_wording import listed
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem

@@ -1,4 +1,9 @@
-"""The migration transition matrix (MTM): how the number of nodes changes over time (state migration, section 4.2)."""
+"""The migration transition matrix (MTM): how the number of nodes or the load changes (state migration, section 4.2).
+
+Long-run behaviour of finite Markov chains: recurrent classes, periods, stationary distributions.
+
+A chain is its matrix of transition probabilities, shape (k, k), rows summing to 1; states are 0 … k − 1.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,79 @@ from numpy.typing import ArrayLike, NDArray
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError, first_faults
+from edrp.core.late_imports import csgraph
 from edrp.core.tolerances import UNIT_SUM_SLACK
-from edrp.mdp.chain import markov_chains
+from edrp.migration.rescale.documents import LoadScenario
+
+
+def recurrent_classes(probabilities: Floats) -> list[Ints]:
+    """Find the recurrent classes: sets of states that are never left once entered, and that are connected."""
+    linked = probabilities > 0
+    classes, label = csgraph.connected_components(linked, connection="strong")
+    source, target = np.nonzero(linked)
+    transient = set(label[source[label[source] != label[target]]].tolist())
+    members = [np.flatnonzero(label == component) for component in range(classes) if component not in transient]
+    return sorted(members, key=lambda states: int(states[0]))
+
+
+def period(probabilities: Floats, state: int) -> int:
+    """Period of a state: greatest common divisor of the numbers of steps after which it can recur; 0 if it never can."""
+    _, label = csgraph.connected_components(probabilities > 0, connection="strong")
+    members = np.flatnonzero(label == label[state])
+    linked = probabilities[np.ix_(members, members)] > 0
+    order, parent = csgraph.breadth_first_order(linked, 0)
+    depth = np.zeros(members.size, dtype=np.int64)
+    for state in order[1:]:
+        depth[state] = depth[parent[state]] + 1
+    source, target = np.nonzero(linked)
+    return int(np.gcd.reduce(depth[source] + 1 - depth[target])) if source.size else 0
+
+
+def stationary(probabilities: Floats) -> Floats:
+    """Stationary distribution of a chain in which every state leads to every other, shape (k,).
+
+    State after state is eliminated (Grassmann, Taksar, Heyman 1985), without subtractions: every entry is
+    accurate to rounding, however small.
+    """
+    reduced = probabilities.astype(np.float64)
+    size = len(reduced)
+    for last in range(size - 1, 0, -1):
+        reduced[:last, last] /= reduced[last, :last].sum()
+        reduced[:last, :last] += np.outer(reduced[:last, last], reduced[last, :last])
+    shares = np.ones(size)
+    for state in range(1, size):
+        shares[state] = shares[:state] @ reduced[:state, state]
+    return np.asarray(shares / shares.sum())
+
+
+def long_run_shares(probabilities: Floats, start: int) -> Floats:
+    """Compute the long-run share of steps that end in each state, from a start, shape (k,).
+
+    Exists for every chain: a periodic one is averaged over its period, and one with several recurrent
+    classes falls into each with the probability computed here.
+
+    Examples
+    --------
+    >>> long_run_shares(np.array([[0, 0.25, 0.75], [0, 1, 0], [0, 0, 1]]), 0).tolist()
+    [0.0, 0.25, 0.75]
+    """
+    shares = np.zeros(len(probabilities))
+    closed = recurrent_classes(probabilities)
+    for states, reached in zip(closed, _absorbed(probabilities, start, closed), strict=True):
+        shares[states] = reached * stationary(probabilities[np.ix_(states, states)])
+    return shares
+
+
+def _absorbed(probabilities: Floats, start: int, closed: list[Ints]) -> Floats:
+    """Compute the probabilities of ending in each recurrent class."""
+    inside = np.array([start in states for states in closed])
+    if inside.any():
+        return inside.astype(np.float64)
+    transient = np.setdiff1d(np.arange(len(probabilities)), np.concatenate(closed))
+    staying = probabilities[np.ix_(transient, transient)]
+    entering = np.stack([probabilities[np.ix_(transient, states)].sum(axis=1) for states in closed], axis=1)
+    reached = np.linalg.solve(np.eye(transient.size) - staying, entering)[transient == start][0]
+    return np.asarray(reached / reached.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -176,9 +252,7 @@ class TransitionMatrix:
         >>> TransitionMatrix([2, 3, 4], [[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]]).recurrent_classes
         ((3,), (4,))
         """
-        return tuple(
-            tuple(int(n) for n in self.node_counts[rows]) for rows in markov_chains.recurrent_classes(self.probabilities)
-        )
+        return tuple(tuple(int(n) for n in self.node_counts[rows]) for rows in recurrent_classes(self.probabilities))
 
     def period(self, nodes: int) -> int:
         """Greatest common divisor of the numbers of migrations after which a count can come again; 0 if it never does.
@@ -186,7 +260,7 @@ class TransitionMatrix:
         >>> TransitionMatrix([2, 3], [[0, 1], [1, 0]]).period(3)
         2
         """
-        return markov_chains.period(self.probabilities, self.row(nodes))
+        return period(self.probabilities, self.row(nodes))
 
     def stationary(self, start: int | None = None) -> Floats:
         """Share of migrations that end in each count in the long run, shape (k,).
@@ -210,7 +284,7 @@ class TransitionMatrix:
             among = ", ".join("{" + ", ".join(map(str, members)) + "}" for members in classes)
             why = f"the chain ends in one of {among}; name the number of nodes that it starts from"
             raise InvalidInstanceError([Fault("start", "", why)])
-        return markov_chains.long_run_shares(self.probabilities, self.row(classes[0][0] if start is None else start))
+        return long_run_shares(self.probabilities, self.row(classes[0][0] if start is None else start))
 
     def sequence_probability(self, sequence: Sequence[int] | Ints) -> float:
         """Probability that a chain which begins in the first count of the sequence goes on like the rest of it.
@@ -367,3 +441,118 @@ def faults_of_counts(array: NDArray[Any], place: str) -> list[Fault]:
     wrong = np.flatnonzero(~((array >= 1) & (array == np.floor(array)) & np.isfinite(array)))
     why = "must be a whole number of nodes, at least 1"
     return first_faults((Fault(f"{place}[{index}]", str(array[index].item()), why) for index in wrong), wrong.size)
+
+
+def load_scenarios(
+    observed: ArrayLike, load: float, steps: int, *, levels: int = 10, least: float = 0.01
+) -> tuple[LoadScenario, ...]:
+    """Derive scenarios of the load until the next decision, from a Markov chain over levels of the loads observed.
+
+    Loads are put into levels that were observed about equally often. The transition matrix of the levels is estimated from
+    one observation to the next, as that of node counts is; the probability of a level is its mean share of the next `steps`.
+
+    Parameters
+    ----------
+    observed : shape (n,)
+        Loads at equal distances of time, oldest first, in any unit.
+    load
+        The load now, in the same unit: that of the application, to which the factors of the scenarios are relative.
+    steps
+        Observations until the next decision.
+    levels
+        Number of levels.
+    least
+        Scenarios that are less probable are left out, and the others share their probability.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two loads, negative ones, and a load of 0 now.
+
+    Examples
+    --------
+    >>> [(s.factor, s.probability) for s in load_scenarios([10, 20, 10, 20, 10], 10, 2, levels=2)]
+    [(1.0, 0.5), (2.0, 0.5)]
+    """
+    if faults := _faults(observed, load, steps=steps, levels=levels):
+        raise InvalidInstanceError(faults)
+    loads, level = load_levels(observed, load, levels)
+    matrix = TransitionMatrix.estimate(level, migrations_only=False)
+    numbers = matrix.node_counts.tolist()
+    mean = np.array([loads[level == number].mean() for number in numbers])
+    present = numbers[int(np.argmin(np.abs(mean - load)))]
+    share = np.mean([matrix.after(present, step) for step in range(1, steps + 1)], axis=0)
+    probable = np.flatnonzero((share >= least) & (mean > 0))
+    if not probable.size:
+        raise InvalidInstanceError([Fault("least", f"{least:g}", "leaves no scenario; give a smaller probability")])
+    total = share[probable].sum()
+    return tuple(LoadScenario(factor=float(mean[k] / load), probability=float(share[k] / total)) for k in probable)
+
+
+def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, Ints]:
+    """Group observed loads into levels of about equal frequency, numbered from 1; return loads and levels.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two loads, negative ones, a load of 0 now and less than one level.
+
+    Examples
+    --------
+    >>> load_levels([10, 20, 10, 40, 30], 10, 2)[1].tolist()
+    [1, 1, 1, 2, 2]
+    """
+    if faults := _faults(observed, load, levels=levels):
+        raise InvalidInstanceError(faults)
+    loads = np.asarray(observed, dtype=np.float64)
+    bounds = np.unique(np.quantile(loads, np.arange(1, levels) / levels, method="higher"))
+    return loads, np.searchsorted(bounds, loads) + 1
+
+
+def rate_levels(rates: ArrayLike, source: str, levels: int = 5) -> dict[str, Any]:
+    """Group the rates of a source into levels that were observed about equally often, and count how these followed each other.
+
+    Parameters
+    ----------
+    rates : shape (periods,)
+        Tuples/s in periods of equal length, oldest first; the last one is the present.
+    source
+        Operator whose `external_rate` they are.
+    levels
+        Number of levels.
+
+    Returns
+    -------
+    dict
+        The fields `levels`, `transitions` and `level` of an `EdrpPolicyProblem`. The rate of a level is the largest one
+        observed in it, so that whatever is decided for it can be run.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two rates, negative ones, only zeros, and less than one level.
+
+    Examples
+    --------
+    >>> fields = rate_levels([10, 20, 12, 22, 10], "reader", levels=2)
+    >>> fields["levels"][1], fields["transitions"], fields["level"]
+    ({'name': 'level 2', 'external_rates': {'reader': 22.0}}, [[0.0, 1.0], [1.0, 0.0]], 'level 1')
+    """
+    loads, level = load_levels(rates, float(np.max(rates, initial=0.0)), levels)
+    matrix = TransitionMatrix.estimate(level, migrations_only=False)
+    largest = {number: float(loads[level == number].max()) for number in matrix.node_counts.tolist()}
+    return {
+        "levels": [{"name": f"level {number}", "external_rates": {source: rate}} for number, rate in largest.items()],
+        "transitions": matrix.probabilities.tolist(),
+        "level": f"level {level[-1]}",
+    }
+
+
+def _faults(observed: ArrayLike, load: float, **numbers: int) -> list[Fault]:
+    loads = np.asarray(observed, dtype=np.float64)
+    faults = []
+    if loads.ndim != 1 or loads.size < 2 or not np.isfinite(loads).all() or loads.min() < 0:
+        faults.append(Fault("observed", f"an array of shape {loads.shape}", "must be a list of at least two loads of at least 0"))
+    if not (np.isfinite(load) and load > 0):
+        faults.append(Fault("load", repr(load), "must be above 0: factors are relative to it"))
+    return faults + [Fault(name, str(value), "must be at least 1") for name, value in numbers.items() if value < 1]

@@ -15,10 +15,9 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options, alternative
 from edrp.core.solution import Answer, within_gap
 from edrp.core.tolerances import CLOSED_GAP, PROJECTED_COST_ACCURACY
-from edrp.mdp.fitted.cost_estimates import POLICY_TIME_SHARE, single_step_answer
-from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.fitted.method import POLICY_TIME_SHARE, single_step_answer
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
-from edrp.mdp.policy.process import PolicyModel, model_parameters
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 

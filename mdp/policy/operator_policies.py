@@ -9,13 +9,10 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.mdp.chain.load_scenarios import load_levels
-from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.mdp.chain.transition_matrix import TransitionMatrix, load_levels
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.migration.rescale.documents import KeyedOperator, KeyedTasks
+from edrp.migration.rescale.documents import KeyedOperator, KeyedTasks, multiplied, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.scenarios import multiplied
-from edrp.migration.rescale.splits import possible_replicas
 
 MAX_POLICY_TASKS = 32
 """Maximum number of groups of neighbouring tasks in a policy; partitions of more could not be enumerated."""

@@ -7,7 +7,7 @@ import pytest
 
 from edrp import BimodalScenario, EnactmentProblem, LatencyAwareProblem, LinkAllocationProblem, MappingProblem, MigrationProblem
 from edrp.enactment.containers import Host
-from edrp.mapping.bimodal_run import BimodalRun, TaskRecord
+from edrp.mapping.bimodal_scenario import BimodalRun, TaskRecord
 from edrp.mapping.link_allocation import FlowAllocation
 from edrp.mapping.path_tasks import PathMap
 from edrp.placement.deployment import Deployment

@@ -12,9 +12,9 @@ from edrp.check_problems.enactment.problems import (
 from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems, brute_force_link_allocation
 from edrp.check_problems.migration.problems import brute_force_migration
 from edrp.core.claims import contradiction
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem, random_leasing_problem
 from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.formulations.formulation import to_answer
 from edrp.formulations.methods import formulate, solve_formulation
 

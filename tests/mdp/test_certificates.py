@@ -3,7 +3,7 @@
 import pytest
 
 from edrp import solve
-from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem
+from edrp.datasets.families.migration.migration_families import random_migration, random_policy_problem
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.oracles.corruption import change_certified, check_documents
 

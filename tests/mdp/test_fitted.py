@@ -7,16 +7,21 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.mdp.fitted.guard import choose_policy
-from edrp.mdp.fitted.iteration import fit, restrict
-from edrp.mdp.fitted.policies import FittedPolicy, SingleStepPolicy
-from edrp.mdp.fitted.priced_class import PricedClass, arc_intervals
-from edrp.mdp.fitted.trajectories import draw_node_counts, follow, random_partitions, visit
+from edrp.mdp.fitted.method import choose_policy, fit, restrict
+from edrp.mdp.fitted.policies import (
+    FittedPolicy,
+    PricedClass,
+    SingleStepPolicy,
+    arc_intervals,
+    draw_node_counts,
+    follow,
+    random_partitions,
+    visit,
+)
 from edrp.mdp.partitions import Boundaries, Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.process import PolicyModel
-from edrp.migration.projected_costs import migration_costs
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
+from edrp.migration.policy import migration_costs
 
 
 @cache

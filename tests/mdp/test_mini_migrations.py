@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import InvalidInstanceError
-from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
-from edrp.mdp.transfer.roles import roles, traffic_between
+from edrp.mdp.transfer.migration_plan import mini_migrations, node_loads
+from edrp.mdp.transfer.schedules import roles, traffic_between
 
 
 def random_plan(seed: int) -> tuple[Ints, Ints, Floats, Floats, int]:

@@ -10,8 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.errors import ProblemTooLargeError
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, count_partitions, enumerate_partitions, sample_partitions
-from edrp.mdp.sequence.subtrie import count_paths, list_partitions, numbered_trie, without_arcs
-from edrp.mdp.trie import Trie, path_arcs, prepare_values
+from edrp.mdp.trie import Trie, count_paths, list_partitions, numbered_trie, path_arcs, prepare_values, without_arcs
 from edrp.migration.intervals import load_limit
 
 

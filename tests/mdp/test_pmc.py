@@ -12,14 +12,12 @@ import edrp
 from edrp.check_problems.migration.problems import PolicyBruteForce
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
-from edrp.mdp.fitted.cost_estimates import single_step_answer
+from edrp.mdp.fitted.method import single_step_answer
 from edrp.mdp.fitted.policies import SingleStepPolicy
-from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.partitions import Tasks, gain_between
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
-from edrp.mdp.policy.process import PolicyModel
-from edrp.migration.projected_costs import migration_costs
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
+from edrp.migration.policy import migration_costs
 
 
 def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:

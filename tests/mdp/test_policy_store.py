@@ -10,11 +10,9 @@ import edrp
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning, VerificationError
 from edrp.core.files import read_sealed, sealed
 from edrp.mdp.partitions import Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.policy_files import Checkpoints
-from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
+from edrp.mdp.policy.store import Checkpoints, load_policy, precompute_policy, save_policy
 
 TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
 

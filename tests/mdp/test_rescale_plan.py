@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.errors import InvalidInstanceError
 from edrp.mdp.transfer.rescale_plan import plan_rescale, schedule_on_cards
+from edrp.migration.rescale.documents import moved_bytes
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.shares import moved_bytes
 
 CARDS = {"equal": lambda _: (1e8, 1e8), "different": lambda u: (1e7 * (u + 1), 3e7 * (4 - u % 3)), "one without limit": None}
 

@@ -8,16 +8,20 @@ import pytest
 from edrp.check_problems.migration.problems import brute_force_sequence
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
-from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import Tasks, enumerate_partitions, sample_partitions
-from edrp.mdp.sequence import method, price_search
-from edrp.mdp.sequence.course import Course
-from edrp.mdp.sequence.dynamic_program import enumerate_path
-from edrp.mdp.sequence.method import Oms, OmsParameters
-from edrp.mdp.sequence.partition_pairs import PairChoices, PairSide, PlacePairs, arc_minima, least_pair, trace_pair
+from edrp.mdp.partitions import Tasks, enumerate_partitions, gain_between, sample_partitions
+from edrp.mdp.sequence import method
+from edrp.mdp.sequence.course import Course, enumerate_path
+from edrp.mdp.sequence.method import Oms, OmsParameters, search_by_prices
 from edrp.mdp.sequence.path_heuristic import PartitionPools, greedy_path, improved_path, search_path
-from edrp.mdp.sequence.price_relaxation import PriceRelaxation
-from edrp.mdp.sequence.price_search import search_by_prices
+from edrp.mdp.sequence.price_relaxation import (
+    PairChoices,
+    PairSide,
+    PlacePairs,
+    PriceRelaxation,
+    arc_minima,
+    least_pair,
+    trace_pair,
+)
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
@@ -176,7 +180,7 @@ def test_more_partitions_than_can_be_listed() -> None:
 
 def test_listing_what_is_left_finds_better_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """From a weak incumbent, without any search for better ones in between."""
-    monkeypatch.setattr(price_search, "_improve", lambda *arguments: None)
+    monkeypatch.setattr(method, "_improve", lambda *arguments: None)
     course = skewed_course(2, 32, (4, 7), 6, 0.3)
     weak = greedy_path(course)
     search = search_by_prices(course, float(course.costs(weak).sum()), weak)
@@ -238,7 +242,7 @@ def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -
             answer = Oms().run(problem, Options(parameters={"way": way}))
         assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
         assert problem.evaluate(answer.decision).feasible
-    monkeypatch.setattr(price_search, "PriceRelaxation", interrupt)
+    monkeypatch.setattr(method, "PriceRelaxation", interrupt)
     answer = Oms().run(problem, Options(parameters={"way": "prices"}))
     assert answer.stopped_because == "interrupted"
     assert answer.bound == 4.0

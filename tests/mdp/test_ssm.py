@@ -11,14 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from edrp.check_problems.migration.problems import brute_force_migration
 from edrp.core.kernels import interpreting
 from edrp.core.tolerances import EQUAL_GAINS
-from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.bands import room_for_bands, set_bands
-from edrp.mdp.single_step.layers import layer_workspace, order_tasks
-from edrp.mdp.single_step.partition import partition_into
-from edrp.mdp.single_step.ssm import ssm
-from edrp.mdp.single_step.tie_breaking import best_migration
-from edrp.mdp.single_step.two_sided import two_sided
+from edrp.mdp.partitions import OldNodes, Tasks, assign, gain_between, match
+from edrp.mdp.sequence.path_heuristic import two_sided
+from edrp.mdp.single_step.layers import layer_workspace, order_tasks, room_for_bands, set_bands
+from edrp.mdp.single_step.ssm import best_migration, partition_into, ssm
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
 

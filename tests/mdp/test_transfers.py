@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
-from edrp.mdp.transfer.roles import nodes_of_tasks, roles, traffic_between, traffic_of
-from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from edrp.mdp.transfer.schedules import TransferSchedule, nodes_of_tasks, roles, schedule_transfers, traffic_between, traffic_of
 from edrp.migration.intervals import moves_between
 
 

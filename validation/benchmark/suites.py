@@ -22,7 +22,7 @@ from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
 from edrp.datasets.enactment.arrival_patterns import PATTERNS
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-from edrp.datasets.families.enactment.containers import BILLING_TIMES
+from edrp.datasets.families.enactment.enactment_families import BILLING_TIMES
 from edrp.datasets.families.mapping.platforms import TASKS_PER_HOUR as TASK_RATE
 from edrp.datasets.families.mapping.platforms import Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem

@@ -13,7 +13,7 @@ import numpy as np
 from edrp.check_problems.placement.enumeration import deployments
 from edrp.core.instances import loads
 from edrp.core.kinds import get_kind
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.random_policy import random_policy

@@ -23,9 +23,8 @@ from edrp.core.errors import InvalidInstanceError, RecoveryWarning
 from edrp.core.files import SET_ASIDE
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.pmc import Iteration, Threads, iterate
-from edrp.mdp.policy.policy_files import Checkpoints
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
+from edrp.mdp.policy.store import Checkpoints, load_policy, precompute_policy, save_policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,202 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.datasets.families.family import Family, first_line
-from edrp.datasets.migration.flight_keys import airport_keys, carrier_keys, route_keys
-from edrp.datasets.migration.skew import WorkMaker, zipf_work
+from edrp.datasets.migration.skew import WorkMaker, departures_of_days, zipf_work
 from edrp.datasets.random_numbers import rounded
+from edrp.datasets.traces.flights import FlightKey
 from edrp.datasets.traces.trace import even_intervals
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
+
+CURVE_SHARE, TABLE_SHARE, POLYNOMIAL_SHARE = 0.1, 0.2, 0.3
+"""Cumulated probabilities of latency models other than a queue."""
+
+
+def random_rescale(
+    seed: int,
+    *,
+    keyed: tuple[int, int] = (1, 2),
+    tasks: tuple[int, int] = (3, 6),
+    nodes: tuple[int, int] = (2, 3),
+    scenarios: bool = False,
+) -> RescaleProblem:
+    """Draw a problem with any form of ranges, latencies and transfers, sometimes with tight slots and limits.
+
+    Parameters
+    ----------
+    keyed, tasks, nodes
+        Ranges of the numbers of operators with tasks, of tasks of each, and of nodes.
+    scenarios
+        Whether two or three load scenarios are drawn on top.
+    """
+    random = np.random.default_rng(np.random.SeedSequence([seed, 20]))
+    count = int(random.integers(keyed[0], keyed[1] + 1))
+    hosts = [f"n{u}" for u in range(int(random.integers(nodes[0], nodes[1] + 1)))]
+    shared = bool(random.random() < 0.25)
+    operators = [_operator(f"k{i}", tasks, count, shared, hosts, random) for i in range(count)]
+    if random.random() < 0.6:
+        operators.insert(0, _operator("plain", (0, 0), count, shared, hosts, random))
+    operators[0]["external_rate"] = 60.0
+    streams = _streams([operator["name"] for operator in operators], shared, random)
+    application = {"operators": operators, "streams": streams}
+    present = _current(operators, hosts, random) if random.random() < 0.75 else None
+    weights, limits = _objective(operators, shared, random)
+    return RescaleProblem(
+        **rounded(
+            {
+                "application": application,
+                "network": _network(hosts, operators, shared, random),
+                "synchronisation_time": float(random.choice([0.0, 0.3])),
+                "ranges": str(random.choice(["free", "even"], p=[0.8, 0.2])),
+                "operator_latency": str(random.choice(["slowest", "mean"])),
+                "transfer": str(random.choice(["store", "direct"])),
+                "tolerance": float(random.uniform(0.1, 1.0)) if random.random() < 0.25 else None,
+                "utilisation": 0.9 if random.random() < 0.3 else 1.0,
+                "weights": weights,
+                "limits": limits,
+                "scenarios": _scenarios(random) if scenarios else (),
+            }
+        ),
+        current=None if present is None else KeyedDeployment(present),
+    )
+
+
+def _operator(
+    name: str, tasks: tuple[int, int], keyed: int, shared: bool, hosts: list[str], random: np.random.Generator
+) -> Fields:
+    max_replicas = int(random.integers(1, 4 if keyed < 3 else 3))
+    fields: Fields = {
+        "name": name,
+        "latency": _latency(random),
+        "cost": float(random.uniform(0.2, 2.0)),
+        "max_replicas": max_replicas,
+        "min_replicas": int(random.integers(1, max_replicas + 1)) if random.random() < 0.15 else 1,
+        "code_size": float(random.choice([0.0, 2e5])),
+        "candidates": sorted(random.choice(hosts, len(hosts) - 1, replace=False)) if random.random() < 0.15 else None,
+    }
+    if shared:
+        fields["usage"] = {"cpu": {"per_replica": 0.1, "per_tuple": float(random.uniform(0.005, 0.02))}}
+    count = int(random.integers(tasks[0], tasks[1] + 1))
+    if not count:
+        return {**fields, "state_size": float(random.choice([0.0, 1e6]))}
+    shapes = (random.uniform(0.0, 1.0, count) ** 2, random.permutation(1.0 / np.arange(1, count + 1)), np.ones(count))
+    work = shapes[int(random.integers(len(shapes)))]
+    fields["min_replicas"] = min(fields["min_replicas"], count)
+    return {**fields, "tasks": {"work": 0.001 + work, "state_size": 1e6 * random.uniform(0.1, 1.0, count)}}
+
+
+def _latency(random: np.random.Generator) -> Fields | None:
+    speed, draw = float(random.uniform(35.0, 90.0)), random.random()
+    if draw < CURVE_SHARE:
+        return {"model": "capacity-curve", "replicas": [1, 3], "capacities": [speed, 2.4 * speed]}
+    if draw < TABLE_SHARE:
+        return {"model": "table", "rates": [0.0, speed / 2, speed], "latencies": [0.01, 0.015, 0.08]}
+    if draw < POLYNOMIAL_SHARE:
+        return {"model": "polynomial", "coefficients": [0.01, 0.0, 1e-5]}
+    return None if draw > 0.95 else {"model": "mm1", "service_rate": speed}
+
+
+def _streams(names: list[str], shared: bool, random: np.random.Generator) -> list[Fields]:
+    """Draw a tree of streams from the first operator, sometimes with a further stream."""
+    pairs = [(int(random.integers(target)), target) for target in range(1, len(names))]
+    if len(names) > 2 and (0, len(names) - 1) not in pairs and random.random() < 0.3:
+        pairs.append((0, len(names) - 1))
+    usage = {"usage": {"cpu": 0.004}} if shared and random.random() < 0.5 else {}
+    return [{"source": names[i], "target": names[j], **usage} for i, j in pairs]
+
+
+def _network(hosts: list[str], operators: list[Fields], shared: bool, random: np.random.Generator) -> Fields:
+    tight, equal = random.random() < 0.4, random.random() < 0.5
+    slots = [float(random.integers(1, 3)) + (0.0 if tight else len(operators)) for _ in hosts]
+    limited = random.random() < 0.7
+    nodes = [
+        {
+            "name": name,
+            "resources": room,
+            "speedup": 1.0 if equal else float(random.choice([0.8, 1.0, 1.5])),
+            "spawn_time": float(random.choice([0.0, 0.2])),
+            "up_rate": float(random.uniform(1e6, 4e6)) if limited else None,
+            "down_rate": float(random.uniform(1e6, 4e6)) if limited else None,
+            **({"capacity": {"cpu": float(random.uniform(1.0, 3.0))}} if shared else {}),
+        }
+        for name, room in zip(hosts, slots, strict=True)
+    ]
+    priced = random.random() < 0.6
+    links = [
+        {
+            "source": u,
+            "target": v,
+            "delay": float(random.uniform(0.0, 0.05)),
+            "cost": float(random.uniform(0.0, 0.02)) if priced else 0.0,
+        }
+        for position, u in enumerate(hosts)
+        for v in hosts[:position]
+    ]
+    return {"nodes": nodes, "links": links, "store": {"delay": 0.01, "bandwidth": 2e6}}
+
+
+def _current(operators: list[Fields], hosts: list[str], random: np.random.Generator) -> Fields:
+    """Draw a current deployment on random nodes, which may overload them or be unstable."""
+    present: Fields = {}
+    for operator in operators:
+        allowed = operator["candidates"] or hosts
+        count = int(random.integers(1, operator["max_replicas"] + 1))
+        if "tasks" not in operator:
+            present[operator["name"]] = [str(random.choice(allowed)) for _ in range(count)]
+            continue
+        total = len(operator["tasks"]["work"])
+        cuts = sorted(random.choice(np.arange(1, total), min(count, total) - 1, replace=False).tolist())
+        ends = [0, *cuts, total]
+        present[operator["name"]] = [{"node": str(random.choice(allowed)), "tasks": (a, b)} for a, b in pairwise(ends)]
+    return present
+
+
+def _scenarios(random: np.random.Generator) -> list[Fields]:
+    """Draw load scenarios around the load of the application, with probabilities in tenths."""
+    count = int(random.integers(2, 4))
+    factors = random.uniform(0.5, 1.25, count)
+    chances = 1 + random.multinomial(10 - count, np.full(count, 1 / count))
+    return [{"factor": float(factor), "probability": float(chance / 10)} for factor, chance in zip(factors, chances, strict=True)]
+
+
+def _objective(operators: list[Fields], shared: bool, random: np.random.Generator) -> tuple[Fields, Fields]:
+    names = ["response_time", "cost", "downtime", "moved_state", *(["peak_load"] if shared else [])]
+    drawn = random.dirichlet(np.ones(len(names))) * (random.random(len(names)) < 0.8)
+    drawn = np.round(drawn / drawn.sum(), 3) if drawn.sum() > 0.01 else np.eye(len(names))[1]
+    drawn[int(np.argmax(drawn))] += 1.0 - drawn.sum()
+    state = sum(float(np.sum(operator.get("tasks", {}).get("state_size", 0.0))) for operator in operators) + 1e6
+    loose = {"response_time": 0.6, "cost": 12.0, "downtime": 3.0, "moved_state": state, "peak_load": 1.5}
+    scale = random.uniform(0.2, 0.8) if random.random() < 0.35 else 1.0
+    limits = {name: loose[name] * (scale if random.random() < 0.5 else 1.0) for name in names}
+    return {name: float(weight) for name, weight in zip(names, drawn, strict=True)}, limits
+
+
+def route_keys(tasks: int, random: np.random.Generator) -> Floats:
+    """Departures from New York by route (224 keys), in 1 to 60 days of 2013, hashed to tasks."""
+    return _hashed("route", tasks, random)
+
+
+def airport_keys(tasks: int, random: np.random.Generator) -> Floats:
+    """Departures from New York by airport of destination (105 keys), in 1 to 60 days of 2013, hashed to tasks."""
+    return _hashed("airport", tasks, random)
+
+
+def carrier_keys(tasks: int, random: np.random.Generator) -> Floats:
+    """Departures from New York by carrier (16 keys), in 1 to 60 days of 2013, hashed to tasks."""
+    return _hashed("carrier", tasks, random)
+
+
+def _hashed(key: FlightKey, tasks: int, random: np.random.Generator) -> Floats:
+    counts = departures_of_days(key, random)
+    return np.bincount(random.integers(tasks, size=counts.size), weights=counts, minlength=tasks).astype(np.float64)
+
 
 Fields = dict[str, Any]
 

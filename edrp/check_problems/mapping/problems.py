@@ -22,8 +22,8 @@ from edrp.check_problems.base import CheckProblems, DrawnCheckProblems, Enumerat
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 from edrp.mapping.path_mapping import MappingProblem

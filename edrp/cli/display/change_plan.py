@@ -7,7 +7,7 @@ from typing import Any
 
 from edrp.cli.terminal import first_rows
 from edrp.core.errors import numbered
-from edrp.mdp.transfer.change_plan import ChangePlan
+from edrp.mdp.transfer.rescale_plan import ChangePlan
 from edrp.placement.deployment import counted
 from edrp.report.formatting import clock_text
 from edrp.report.tables import Table

@@ -8,9 +8,8 @@ from edrp.cli.display.migration import move_lines
 from edrp.cli.display.placement import UNCHANGED, metric_table
 from edrp.cli.terminal import first_rows, table
 from edrp.migration.intervals import task_numbers
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment, replica_loads
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
-from edrp.migration.rescale.shares import replica_loads
 from edrp.placement.deployment import counted
 from edrp.report.tables import Table
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from edrp.core.problem import RULES, SCENARIOS
 from edrp.core.program import Linear
-from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
+from edrp.migration.rescale.documents import is_unchanged, moved_bytes, node_shares, replica_loads
 from edrp.placement.metrics.base import PACKAGE_METRICS, PathPart, PlainMetric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Carrier, Downtime, transfer_time

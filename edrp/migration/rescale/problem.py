@@ -14,15 +14,61 @@ from edrp.core.errors import Fault, numbered
 from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
-from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, RescaleNetwork
+from edrp.migration.rescale.documents import (
+    NOW,
+    KeyedApplication,
+    KeyedDeployment,
+    KeyedOperator,
+    KeyMove,
+    LoadScenario,
+    ReplicaLoad,
+    RescaleNetwork,
+    even_boundaries,
+    moves_to,
+    multiplied,
+    note_replica_faults,
+    note_scenario_faults,
+    possible_replicas,
+    range_fits,
+    range_text,
+    replica_loads,
+)
 from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
-from edrp.migration.rescale.scenarios import NOW, LoadScenario, multiplied, note_scenario_faults
-from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_other_places, sum_needed
+from edrp.placement.shortage import homeless_operators, shortages
+
+
+def operator_clashes(problem: Any) -> tuple[str, ...]:
+    """Return the reasons why no number of replicas keeps an operator stable and within the tolerance or fits on its nodes."""
+    replicas = {operator.name: possible_replicas(problem, operator) for operator in problem.application.operators}
+    overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
+    if alone := (*overloaded, *homeless_operators(problem)):
+        return alone
+    return tuple(shortage.text for shortage in shortages(problem, {name: counts[0] for name, counts in replicas.items()}))
+
+
+def _overload(problem: Any, operator: KeyedOperator) -> str:
+    max_replicas, load = operator.most_replicas, problem.application.load(operator.name)
+    replicas = f"{max_replicas} replicas at most" if max_replicas > 1 else "a single replica"
+    below = f" below utilisation {problem.utilisation:g}" if problem.utilisation < 1 else ""
+    below += problem.heaviest_text
+    if operator.tasks is None or max_replicas == 1:
+        return f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{below}"
+    tolerated = "" if problem.tolerance is None else f" and within tolerance {problem.tolerance:g}"
+    alone = [task for task in range(operator.tasks.count) if not range_fits(problem, operator, task, task + 1, max_replicas)]
+    if alone:
+        heaviest = max(alone, key=operator.tasks.work.__getitem__)
+        rate = load * operator.tasks.share(heaviest, heaviest + 1)
+        return (
+            f"{operator.name}: task {heaviest} alone brings {rate:.6g} of {load:.6g} tuples/s, "
+            f"which one of {replicas} does not serve{below}{tolerated}; split the task or serve faster"
+        )
+    even = "even ranges" if problem.ranges == "even" else "ranges of neighbouring tasks"
+    return f"{operator.name}: with {replicas} no {even} keep all of them stable{below}{tolerated}"
+
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -213,7 +259,7 @@ class RescaleProblem(StreamPlacement):
         ]
 
     def is_stable(self, operator: KeyedOperator, rate: float, replicas: int) -> bool:
-        """Whether each of so many replicas stays stable below the utilisation at that rate, times the factor of each scenario."""
+        """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
         model = operator.latency
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
         return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)
@@ -254,8 +300,6 @@ class RescaleProblem(StreamPlacement):
 
     def clashes(self) -> tuple[str, ...]:
         """Return the reasons why no deployment is feasible, as far as operators show it one by one."""
-        from edrp.migration.rescale.clashes import operator_clashes
-
         return operator_clashes(self)
 
 

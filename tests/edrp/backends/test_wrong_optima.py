@@ -18,7 +18,7 @@ from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
 from edrp.formulations.methods import formulate
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
+from edrp.migration.rescale.documents import KeyedDeployment, KeyRange
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.mdp import nodes_of_tasks, plan_migration
-from edrp.mdp.transfer.change_plan import plan_changes
+from edrp.mdp.transfer.rescale_plan import plan_changes
 
 
 @given(st.integers(0, 500), st.sampled_from([None, 1, 2]))

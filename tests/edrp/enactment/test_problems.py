@@ -8,8 +8,15 @@ from edrp.core.errors import InvalidInstanceError, PolicyError
 from edrp.enactment import EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.run import LEVELS, EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord, units_paid
-from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.scenario import (
+    LEVELS,
+    EnactmentRun,
+    EnactmentScenario,
+    InstanceRecord,
+    LeaseRecord,
+    OperatorRecord,
+    units_paid,
+)
 from edrp.enactment.snapshot import EnactmentProblem
 
 FILTER = {

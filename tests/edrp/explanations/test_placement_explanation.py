@@ -13,7 +13,7 @@ import edrp
 from edrp.check_problems.placement.enumeration import brute_force, deployments
 from edrp.cli.display.explanation import explanation_parts
 from edrp.core.kinds import get_kind
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem

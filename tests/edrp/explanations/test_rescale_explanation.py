@@ -5,11 +5,10 @@ import pytest
 
 import edrp
 from edrp.cli.display.rescale_explanation import remedy_table
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.explanations.rescale import explain_rescale, heaviest_replica, longest_transfer
+from edrp.migration.rescale.documents import replica_loads
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.shares import replica_loads
 
 
 def one_operator(work, load, *, slots=4.0, most=2, weights=None, card=1e6):

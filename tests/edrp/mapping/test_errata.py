@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edrp.heuristics.mapping.map_rules import Rules, Specification
-from edrp.mapping.costs import SAME_LOAD, MapFacts
+from edrp.mapping.mapping_arrays import SAME_LOAD, MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import DataLink, Server

@@ -100,7 +100,7 @@ def test_fewer_public_hops_always_win_whatever_the_links():
     problem = public_mapping(cost="public-hops-links")
     longest, shortest = problem.max_links, 0
     assert longest == 9
-    from edrp.mapping.costs import MapFacts, objective
+    from edrp.mapping.mapping_arrays import MapFacts, objective
 
     over_links = objective("public-hops-links", MapFacts(0.0, longest, 0, 3, 1.0), problem.max_links)
     over_air = objective("public-hops-links", MapFacts(0.0, shortest, 1, 0, 0.0), problem.max_links)

@@ -4,7 +4,7 @@ import pytest
 
 from edrp import BimodalScenario
 from edrp.core.errors import InvalidInstanceError
-from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord
+from edrp.mapping.bimodal_scenario import AllocationChanges, BimodalRun, TaskRecord
 
 NODES = [
     {"name": "a", "capacity": 2.0, "uplink": 100.0},

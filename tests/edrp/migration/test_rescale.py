@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.errors import InvalidInstanceError
 from edrp.migration.rescale.problem import RescaleProblem

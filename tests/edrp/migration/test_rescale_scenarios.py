@@ -6,8 +6,8 @@ import pytest
 
 import edrp
 from edrp.errors import InvalidInstanceError, UnsupportedProblemError
-from edrp.mdp.chain.load_scenarios import load_scenarios
-from edrp.migration.rescale.scenarios import multiplied
+from edrp.mdp.chain.transition_matrix import load_scenarios
+from edrp.migration.rescale.documents import multiplied
 
 
 @pytest.fixture

@@ -9,15 +9,10 @@ import edrp
 from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
 from edrp.datasets.families.registry import generate
-from edrp.enactment.containers import ContainerOperator, HostType
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.containers import ContainerOperator, HostType, Sizes
 from edrp.formulations import methods
-from edrp.formulations.enactment.aggregate import best_counts, sharpened
-from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.full_hosts import filled_hosts
-from edrp.formulations.enactment.lattice import reduced
-from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
+from edrp.formulations.enactment.aggregate import best_counts, filled_hosts, reduced, sharpened
+from edrp.formulations.enactment.packing import compositions, enactment_arrays, pack_by_exchanges
 
 
 def sizes_of(needs: np.ndarray, capacity: list[float]) -> Sizes:

@@ -9,14 +9,11 @@ import pytest
 import edrp
 from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.kernels import interpreting
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import best_counts, sharpened
-from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.host_patterns import HostPatterns
-from edrp.formulations.enactment.pattern_kernel import best_pattern
-from edrp.formulations.enactment.pattern_packing import packed_by_patterns
-from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
+from edrp.formulations.enactment.host_patterns import HostPatterns, best_pattern, packed_by_patterns
+from edrp.formulations.enactment.packing import compositions, enactment_arrays
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,7 +7,7 @@ import edrp
 from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.methods import formulate

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from edrp.backends import solve_program
 from edrp.check_problems.enactment.problems import brute_force_leasing
 from edrp.core.program import Linear, Program
-from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
-from edrp.enactment.lease_plan import cheapest_units
+from edrp.datasets.families.enactment.enactment_families import random_leasing_problem
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.formulations.enactment.leasing import formulate_leasing
+from edrp.formulations.enactment.leasing import cheapest_units, formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
 from edrp.formulations.methods import solve_formulation
 

@@ -9,14 +9,11 @@ from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.formulations.enactment.compositions import compositions
-from edrp.formulations.enactment.exchanges import pack_by_exchanges
-from edrp.formulations.enactment.packing import pack
+from edrp.formulations.enactment.packing import compositions, enactment_arrays, pack, pack_by_exchanges
 from edrp.formulations.enactment.snapshot import formulate_enactment
-from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
 from edrp.formulations.methods import solve_formulation
 
 

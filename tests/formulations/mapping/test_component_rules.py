@@ -7,7 +7,7 @@ import edrp
 from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.formulations.methods import formulate
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap

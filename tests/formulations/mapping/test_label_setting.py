@@ -10,14 +10,13 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
 from edrp.core.solution import Answer
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.datasets.families.mapping.platforms import mapping_problem
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
 from edrp.formulations.mapping import label_setting
-from edrp.formulations.mapping.label_setting import METHODS
+from edrp.formulations.mapping.label_setting import METHODS, segment
 from edrp.formulations.mapping.lagrangian import relaxed_bound
-from edrp.formulations.mapping.map_moves import map_to_moves, moves_to_map
+from edrp.formulations.mapping.layered_graph import map_to_moves, moves_to_map
 from edrp.formulations.mapping.path_mapping import formulate_mapping
-from edrp.formulations.mapping.segments import segment
 from edrp.formulations.methods import solve_formulation
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap

@@ -6,7 +6,7 @@ import pytest
 
 from edrp import solve
 from edrp.certificates import checker
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.validation.oracles.corruption import change_certified, check_documents
 

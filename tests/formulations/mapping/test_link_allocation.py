@@ -20,9 +20,9 @@ from edrp.formulations.mapping import route_selection
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.formulations.mapping.route_selection import RouteSelection, route_choices
 from edrp.formulations.methods import solve_formulation
-from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
+from edrp.heuristics.mapping.reallocation import GreedyReallocation, reallocate
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
+from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, network_arrays
 from edrp.mapping.server_network import ServerNetwork
 
 SQUARE = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("a", "c")]

@@ -8,7 +8,7 @@ from edrp.core.program import Linear
 from edrp.formulations.methods import solve_formulation
 from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_migration
 from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.mdp.single_step.ssm import best_migration
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 

@@ -9,7 +9,7 @@ import edrp
 from edrp.check_problems.migration.problems import assignments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.formulations.methods import formulate
 from edrp.migration.single_step import MigrationProblem
 

@@ -9,17 +9,27 @@ from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.methods import Method, Options
 from edrp.core.problem import EVERYTHING, derived_once
 from edrp.core.solution import Answer
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
-from edrp.formulations.migration.rescale.decomposition import node_sets as states
+from edrp.formulations.migration.rescale.decomposition import model as states
 from edrp.formulations.migration.rescale.decomposition.combining import complete
-from edrp.formulations.migration.rescale.decomposition.join import least_states
-from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
-from edrp.formulations.migration.rescale.decomposition.model import build_bound_model
-from edrp.formulations.migration.rescale.decomposition.node_sets import SHARE_RANGES, node_sets
-from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
-from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, cheapest_flow, least_prices
+from edrp.formulations.migration.rescale.decomposition.model import (
+    SHARE_RANGES,
+    build_bound_model,
+    largest_rate,
+    least_seconds,
+    node_sets,
+)
+from edrp.formulations.migration.rescale.decomposition.relaxation import (
+    PriceBlocks,
+    PriceRelaxation,
+    allowed,
+    cheapest_flow,
+    even_flow,
+    least_prices,
+    least_states,
+    scales,
+)
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.placement.latency import PolynomialLatency, TableLatency
 

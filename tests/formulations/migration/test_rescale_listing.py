@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edrp.core.kernels import interpreting
-from edrp.formulations.migration.rescale.decomposition.listing_kernel import costs_to_go
+from edrp.formulations.migration.rescale.decomposition.alternatives import costs_to_go
 from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 
 

@@ -6,7 +6,7 @@ import edrp
 from edrp.auto.choices import choose_for_rescale
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.solve import find_clashes
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
 from edrp.migration.rescale.problem import RescaleProblem

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import random_leasing_problem
 from edrp.enactment.leasing import LeasingProblem
 
 

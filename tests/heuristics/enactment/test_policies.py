@@ -35,9 +35,8 @@ from edrp.heuristics.enactment import (
     ThresholdParameters,
     ThresholdPolicy,
 )
-from edrp.heuristics.enactment.host_selection import best_host, suitabilities
-from edrp.heuristics.enactment.operator_selection import OperatorSelection
-from edrp.heuristics.enactment.upscaling import needs_instance, predicted_duration
+from edrp.heuristics.enactment.btu import OperatorSelection, needs_instance, predicted_duration
+from edrp.heuristics.enactment.host_packing import best_host, suitabilities
 
 SMALL = HostType(name="small", resources={"cpu": 4, "memory": 8}, price=1.0, billing_time=600.0)
 LATE = (0.4, 0.9)  # seconds, against an objective of 0.5

@@ -13,10 +13,14 @@ from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorSta
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
-from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
-from edrp.heuristics.enactment.demand_paths import DemandHistory, PathSettings, paths
-from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
-from edrp.heuristics.enactment.predictive_hosts import HostCosts, expected_costs
+from edrp.heuristics.enactment.predictive import (
+    BusyEstimate,
+    CapacityEstimate,
+    PredictiveParameters,
+    PredictivePolicy,
+    QueueEstimate,
+)
+from edrp.heuristics.enactment.predictive_filling import DemandHistory, HostCosts, PathSettings, expected_costs, paths
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow, targets
 from edrp.validation.simulation.enactment.simulator import simulate
 

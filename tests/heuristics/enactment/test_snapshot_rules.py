@@ -9,7 +9,7 @@ import pytest
 from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes

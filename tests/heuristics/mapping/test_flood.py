@@ -9,13 +9,11 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
+from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.heuristics.mapping.flood import Flood, FloodResult
 from edrp.heuristics.mapping.map_rules import Rules
-from edrp.heuristics.mapping.methods import METHODS
-from edrp.mapping.costs import COSTS, CostName
-from edrp.mapping.mapping_arrays import MappingArrays
+from edrp.heuristics.mapping.methods import METHODS, Flood, FloodResult
+from edrp.mapping.mapping_arrays import COSTS, CostName, MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 BY_NAME = {method.name: method for method in METHODS}

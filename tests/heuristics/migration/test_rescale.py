@@ -9,16 +9,12 @@ from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import deadline, now
 from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
-from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
-from edrp.heuristics.migration.rescale.range_arrays import METRICS, range_arrays
-from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start
-from edrp.heuristics.migration.rescale.range_state import OBJECTIVE_VALUE
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
+from edrp.heuristics.migration.rescale.range_arrays import METRICS, OBJECTIVE_VALUE, range_arrays
+from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start, ranges_on, repaired_starts
 from edrp.migration.rescale.arrays import compile_rescale
 
 BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
@@ -94,7 +90,7 @@ def test_even_ranges_are_even_and_ds2_decides_how_many(scale_out):
 
 def test_the_fewest_bytes_are_those_of_ssm():
     """On distinct nodes with one range each, given nodes that all hold something now."""
-    from edrp.datasets.families.migration.random_migration import random_migration
+    from edrp.datasets.families.migration.migration_families import random_migration
 
     compared = 0
     for seed in range(60):

@@ -8,8 +8,7 @@ from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
-from edrp.heuristics.migration.rescale.range_starts import packed_start
-from edrp.heuristics.migration.rescale.ruled_starts import meet_rules
+from edrp.heuristics.migration.rescale.range_starts import meet_rules, packed_start
 from edrp.migration.rescale.arrays import compile_rescale
 
 BINDING, CLASHING = (10, 15, 30, 32, 39, 43, 48, 54, 67, 79, 99), (12, 17)

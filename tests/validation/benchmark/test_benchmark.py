@@ -24,7 +24,7 @@ from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, Prob
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
 from edrp.core.solution import Answer, relative_gap
-from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.migration_families import random_migration
 from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.greedy import Greedy
 from edrp.report import page

@@ -29,9 +29,8 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import EQUAL_TIMES, LIMIT_SLACK, WHOLE_NUMBER_SLACK
-from edrp.enactment.run import LEVELS
-from edrp.enactment.scenario import EnactmentScenario, Level
-from edrp.enactment.sizes import Sizes
+from edrp.enactment.containers import Sizes
+from edrp.enactment.scenario import LEVELS, EnactmentScenario, Level
 from edrp.formulations.enactment.leasing_area import covering
 
 LOADS = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.edrp import EdrpProblem

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
-from edrp.heuristics.migration.sticky import Sticky, StickyByWork
+from edrp.heuristics.migration.node_change import BalancedPacking, EvenSplit, Sticky, StickyByWork
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
 from edrp.report.progress import Tell

@@ -12,7 +12,7 @@ from edrp.core.arrays import AnyInts
 from edrp.core.solve import solve
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
-from edrp.migration.projected_costs import migration_costs
+from edrp.migration.policy import migration_costs
 from edrp.migration.sequence import MigrationSequence
 from edrp.report.tables import Table, print_tables
 

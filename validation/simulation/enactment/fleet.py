@@ -11,8 +11,7 @@ from typing import Literal
 from edrp.core.errors import Fault, InvalidInstanceError, PolicyError
 from edrp.enactment import Action, EnactmentState, HostState, Lease, Migrate, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import HostType
-from edrp.enactment.run import InstanceRecord, LeaseRecord, units_paid
-from edrp.enactment.scenario import EnactmentScenario
+from edrp.enactment.scenario import EnactmentScenario, InstanceRecord, LeaseRecord, units_paid
 from edrp.enactment.state import has_room
 from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams
 from edrp.validation.simulation.enactment.service_kernel import START, STOP

@@ -376,7 +376,7 @@ def simulate(
     Parameters
     ----------
     cost
-        Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
+        Which map a task takes, of those that are found: the name of one of `edrp.mapping.mapping_arrays.COSTS`.
     seed
         Seed of everything random; not negative. The same seed gives the same run. The draws for a hop of a task depend on
         no other task, so that runs of one seed meet the same network.

@@ -29,11 +29,11 @@ from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks, layers
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
-from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
 from edrp.mdp.sequence import course as oms_course
-from edrp.mdp.sequence.dynamic_program import enumerate_path
+from edrp.mdp.sequence.course import enumerate_path
 from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, search_path
-from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.mdp.single_step.ssm import best_migration
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 from edrp.migration.projected_costs import ProjectedCosts

@@ -23,8 +23,15 @@ from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
 from edrp.mdp.transfer.rescale_plan import RescalePlan, plan_rescale
 from edrp.migration.intervals import Assignment, Interval, tasks_text
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
-from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork, RescaleNode
+from edrp.migration.rescale.documents import (
+    KeyedApplication,
+    KeyedDeployment,
+    KeyedOperator,
+    KeyedTasks,
+    KeyRange,
+    RescaleNetwork,
+    RescaleNode,
+)
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem

@@ -12,8 +12,15 @@ from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import RESCALE_PRICE_PROGRESS
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel
-from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales, usable
-from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
+from edrp.formulations.migration.rescale.decomposition.relaxation import (
+    PriceBlocks,
+    PriceRelaxation,
+    Relaxed,
+    allowed,
+    even_flow,
+    scales,
+    usable,
+)
 
 OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 

@@ -21,7 +21,7 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRe
 from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import nothing_found, worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.metrics import RESCALE_PARTS
 from edrp.migration.rescale.problem import RescaleProblem
 

@@ -18,7 +18,7 @@ MAX_WAITING_RANGES = 64
 
 
 class SplitLayer(NamedTuple):
-    """Bounds on what replicas may hold when there are so many of them.
+    """Bounds on what replicas may hold when there are `exact` of them.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class SplitWork(NamedTuple):
 
     @classmethod
     def empty(cls, tasks: int, nodes: int, rounds: int) -> SplitWork:
-        """Memory for so many tasks, nodes and replicas that are counted."""
+        """Memory for `tasks` tasks and `nodes` nodes, and up to `rounds` replicas that are counted."""
         places = (rounds + 1, tasks + 1)
         deques = np.zeros((nodes, tasks + 1), np.int64)
         ends = (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))

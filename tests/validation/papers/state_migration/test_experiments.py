@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.heuristics.migration.balanced_packing import EvenSplit
-from edrp.heuristics.migration.sticky import Sticky
-from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.tie_breaking import best_migration
+from edrp.heuristics.migration.node_change import EvenSplit, Sticky
+from edrp.mdp.partitions import OldNodes, Tasks, gain_between
+from edrp.mdp.single_step.ssm import best_migration
 from edrp.report.estimates import Estimate
 from edrp.report.statements import claim
 from edrp.validation.papers.state_migration import experiments, task_loads

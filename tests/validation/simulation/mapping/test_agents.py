@@ -6,8 +6,8 @@ import pytest
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
-from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.map_rules import Rules
+from edrp.heuristics.mapping.methods import Flood
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathTask

@@ -8,8 +8,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from edrp.heuristics.mapping.map_rules import Rules, Specification
-from edrp.mapping.costs import MapFacts
-from edrp.mapping.counter_random import uniform
+from edrp.mapping.mapping_arrays import MapFacts, uniform
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
