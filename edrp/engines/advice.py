@@ -11,9 +11,17 @@ from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
-from edrp.engines.keyed_model import renamed, rescale_problem
-from edrp.engines.model import busy_share, cautious_replicas, placement_problem, replica_ceiling, shortages
-from edrp.engines.slots import slot_clashes, with_added_nodes
+from edrp.engines.model import (
+    busy_share,
+    cautious_replicas,
+    placement_problem,
+    renamed,
+    replica_ceiling,
+    rescale_problem,
+    shortages,
+    slot_clashes,
+    with_added_nodes,
+)
 from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.placement.deployment import Deployment

@@ -17,12 +17,11 @@ from edrp.core.arrays import Floats
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import RECENT, JobFit, OperatorFit
-from edrp.engines.forecast import forecast, forecast_remark
+from edrp.engines.forecast import RateHistory, forecast, forecast_remark
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.model import busy_share, replica_ceiling, replica_floor
 from edrp.engines.observation import BacklogSample, OperatorObservation
 from edrp.engines.predictions import throughput
-from edrp.engines.rate_history import RateHistory
 from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Outlook, RollingHorizon
 from edrp.engines.watch_journal import WatchState
 from edrp.placement.deployment import Deployment

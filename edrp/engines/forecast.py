@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.engines.rate_history import RateHistory, read_history
+from edrp.engines.forecast import RateHistory, read_history
 
 __all__ = ["RateHistory", "forecast", "forecast_remark", "read_history"]
 

@@ -11,8 +11,8 @@ from edrp.core.wording import suggestion
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
+from edrp.engines.model import slot_resources
 from edrp.engines.observation import OperatorObservation
-from edrp.engines.slots import slot_resources
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment

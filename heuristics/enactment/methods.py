@@ -13,6 +13,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, look, spend, units_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
+from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, fitting
@@ -137,6 +138,7 @@ class SnapshotRule(Method):
     """Base of methods for `enactment` that pack by a simple rule; no answer where that breaks a limit."""
 
     kinds = ("enactment",)
+    takes = frozenset({RULES})
 
     def run(self, problem: EnactmentProblem, options: Options) -> Answer:
         """Apply the rule once."""

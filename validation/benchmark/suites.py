@@ -34,7 +34,7 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, paper_problem
 from edrp.datasets.placement.production import production_instances
 from edrp.datasets.placement.topologies import ansnet
-from edrp.heuristics.migration.balanced_packing import BalancedPacking
+from edrp.heuristics.migration.node_change import BalancedPacking
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import MAX_REPLICAS, NODES, PROGRAM_RATE, TABLE_NETWORK_SEED

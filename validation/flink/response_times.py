@@ -26,16 +26,13 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog, Mode
-from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader, with_work_between
-from edrp.engines.flink.migrating.metrics import InstalledStep
+from edrp.engines.flink.migrating.discovery import InstalledStep, LiveJob, LiveReader, with_work_between
 from edrp.engines.flink.migrating.moves import TaskMove
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
-from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
-from edrp.heuristics.migration.node_change import NodeCountChange, matched
+from edrp.heuristics.migration.node_change import BalancedPacking, ConsistentHashing, EvenSplit, NodeCountChange, matched
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.partitions import Boundaries, Tasks
-from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.process import MigrationPolicy
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.flink.lab.job import LEAD_MS
 from edrp.validation.flink.lab.patterns import OPERATORS, PatternChange, PatternRun, PatternSettings

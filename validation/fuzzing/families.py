@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.budget import running
 from edrp.core.instances import loads
 from edrp.core.kinds import get_kind, kinds
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem

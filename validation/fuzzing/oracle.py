@@ -26,7 +26,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import PROVEN_OPTIMA_AGREEMENT, SAME_VALUE
-from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
+from edrp.mdp.fitted.method import ESTIMATE_NOTE
 from edrp.placement.problem import PENALTIES
 from edrp.validation.fuzzing.ways import ALLOWED, use
 

@@ -15,7 +15,7 @@ from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem, random_leasing_problem
 from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.scenario import EnactmentScenario

@@ -14,13 +14,12 @@ from edrp.check_problems.base import DrawnCheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.migration_families import random_migration, random_policy_problem, random_sequence
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.migration.intervals import Assignment
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
-from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem

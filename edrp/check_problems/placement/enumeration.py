@@ -17,10 +17,8 @@ from edrp.core.arrays import Bools, Floats, Ints, flattened
 from edrp.core.document import named_resources
 from edrp.core.problem import Evaluation
 from edrp.core.tolerances import BRUTE_FORCE_TIE, LIMIT_SLACK
-from edrp.migration.rescale.deployment import KeyRange, even_boundaries
+from edrp.migration.rescale.documents import NOW, KeyRange, ReplicaLoad, even_boundaries, replica_loads
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.scenarios import NOW
-from edrp.migration.rescale.shares import ReplicaLoad, replica_loads
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.metrics.separation import Separation

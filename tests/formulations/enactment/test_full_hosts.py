@@ -7,7 +7,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.enactment.problems import brute_force_enactment
-from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
+from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.datasets.families.registry import generate
 from edrp.enactment.containers import ContainerOperator, HostType, Sizes
 from edrp.formulations import methods

@@ -5,7 +5,7 @@ import pytest
 import edrp
 from edrp.backends import solve_program
 from edrp.check_problems.placement.enumeration import brute_force
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.errors import ProblemTooLargeError
 from edrp.formulations.formulation import to_answer
 from edrp.formulations.methods import formulate

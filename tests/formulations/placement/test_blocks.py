@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments, feasible_deployments
-from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
 

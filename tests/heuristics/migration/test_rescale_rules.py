@@ -5,8 +5,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.enumeration import brute_force
-from edrp.datasets.families.migration.random_rescale import random_rescale
-from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.migration.rescale.range_starts import meet_rules, packed_start
 from edrp.migration.rescale.arrays import compile_rescale

@@ -26,8 +26,15 @@ from edrp.enactment import (
     TentativeState,
 )
 from edrp.enactment.containers import ContainerOperator, HostType
-from edrp.enactment.run import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord, units_paid
-from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.enactment.scenario import (
+    LEVELS,
+    EnactmentRun,
+    EnactmentScenario,
+    InstanceRecord,
+    LeaseRecord,
+    OperatorRecord,
+    units_paid,
+)
 from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Stall, rounds
 
 Process = Iterator[tuple[float, bool]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.heuristics.mapping.map_rules import Rules
-from edrp.mapping.costs import COSTS
+from edrp.mapping.mapping_arrays import COSTS
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.simulation.mapping.agents.agent import Ack, Map, Resource, resource_text

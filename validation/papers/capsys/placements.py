@@ -21,8 +21,8 @@ from edrp.datasets.placement.capsys import RESOURCES, MeasuredPlan
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metric_values import Weights
 from edrp.placement.fixed_tasks import read_fixed_tasks
+from edrp.placement.metric_values import Weights
 from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.throughput import predict_throughput
 

@@ -23,8 +23,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment import Action, EnactmentState, OperatorState, Policy
 from edrp.enactment.containers import ContainerOperator
-from edrp.enactment.run import EnactmentRun, OperatorRecord, emitted
-from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.enactment.scenario import LEVELS, EnactmentRun, EnactmentScenario, OperatorRecord, emitted
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.fleet import Change, Fleet
 from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Round, rounds

@@ -25,15 +25,20 @@ from edrp.core.budget import look, now, spend, units_left
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.heuristics.mapping.map_rules import Rules
+from edrp.heuristics.mapping.methods import Flood, FoundMap
 from edrp.heuristics.mapping.reallocation import FlowArrays, reallocate
-from edrp.mapping.bimodal_run import AllocationChanges, BimodalRun, TaskRecord, admission_network, lost_revenue
-from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.mapping.costs import CostName
-from edrp.mapping.mapping_arrays import MappingArrays, NetworkArrays, TaskArrays, network_arrays, path_map, route_names
+from edrp.mapping.bimodal_scenario import (
+    AllocationChanges,
+    BimodalRun,
+    BimodalScenario,
+    TaskRecord,
+    admission_network,
+    lost_revenue,
+)
+from edrp.mapping.mapping_arrays import CostName, MappingArrays, NetworkArrays, TaskArrays, network_arrays, path_map, route_names
+from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
-from edrp.mapping.shortage import shortage
 from edrp.validation.simulation.mapping.public_network import expected_fractions, stream
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,

@@ -15,19 +15,18 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.heuristics.migration.balanced_packing import BalancedPacking, least_largest_load
-from edrp.heuristics.migration.consistent_hashing import ConsistentHashing
-from edrp.heuristics.migration.node_change import NodeCountChange, ReassignmentRule, reassignment_outcome
+from edrp.heuristics.migration.node_change import (
+    BalancedPacking,
+    ConsistentHashing,
+    NodeCountChange,
+    ReassignmentRule,
+    least_largest_load,
+    reassignment_outcome,
+)
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.guard import choose_policy
-from edrp.mdp.fitted.iteration import fit
-from edrp.mdp.fitted.method import recommend
-from edrp.mdp.fitted.policies import FittedPolicy, PartitionPolicy
-from edrp.mdp.fitted.priced_class import PricedClass
-from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import Boundaries, OldNodes, Tasks, layers
-from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.fitted.method import choose_policy, fit, recommend
+from edrp.mdp.fitted.policies import Features, FittedPolicy, PartitionPolicy, PricedClass
+from edrp.mdp.partitions import Boundaries, OldNodes, Tasks, gain_between, layers
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
 from edrp.mdp.sequence import course as oms_course
@@ -36,7 +35,7 @@ from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, sear
 from edrp.mdp.single_step.ssm import best_migration
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
-from edrp.migration.projected_costs import ProjectedCosts
+from edrp.migration.policy import ProjectedCosts
 from edrp.migration.single_step import migration_clashes
 
 

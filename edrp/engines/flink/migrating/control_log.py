@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.files import file_mode, naming_errors, read_regular
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.migrating.metrics import ControlState
+from edrp.engines.flink.migrating.discovery import ControlState
 from edrp.engines.flink.migrating.moves import Steps, TaskMove
 
 Mode = Literal["live", "pause"]

@@ -10,7 +10,7 @@ from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError, StoppedError
 from edrp.engines.flink.capturing import ENDED, check_job, find_job
 from edrp.engines.flink.client import FlinkClient
-from edrp.engines.flink.migrating.metrics import (
+from edrp.engines.flink.migrating.discovery import (
     ControlState,
     Metrics,
     TaskLoad,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from edrp.heuristics.mapping.map_rules import Specification, fits
-from edrp.mapping.costs import MapFacts, key, ranked
-from edrp.mapping.counter_random import uniform
+from edrp.mapping.mapping_arrays import MapFacts, key, ranked, uniform
 from edrp.mapping.path_tasks import PathMap
 from edrp.mapping.server_network import DataLink, Server
 
