@@ -36,7 +36,7 @@ MIN_FLOW = 1e-4
 
 
 @dataclass
-class PoolRelaxation:
+class PolicyRelaxation:
     """The relaxation over a pool.
 
     Attributes

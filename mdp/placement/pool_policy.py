@@ -20,7 +20,7 @@ from edrp.mdp.placement.intervals import SolvePriced
 from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
 from edrp.mdp.placement.period_values import PeriodValues
 from edrp.mdp.placement.policy_bounds import PolicyBounds
-from edrp.mdp.placement.policy_multipliers import PoolRelaxation
+from edrp.mdp.placement.policy_multipliers import PolicyRelaxation
 from edrp.mdp.placement.pool import DeploymentPool, neighbours
 from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
 from edrp.placement.compiled import Compiled
@@ -179,7 +179,7 @@ class _PoolRun:
             if self._proven or self.options.remaining <= 0:
                 break
             # Bounds are concave in the multipliers: on the way to those that suit a poor pool there are better ones.
-            relaxation = PoolRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
+            relaxation = PolicyRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
             climbed = relaxation.climb(multipliers, self.best.objective)
             tried, size, before = multipliers + share * (climbed - multipliers), len(self.decisions.pool), self.bound
             self._raise_bound(tried)

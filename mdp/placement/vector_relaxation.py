@@ -1,8 +1,9 @@
 """Bounds on courses of more vectors than can be listed: each operator by itself, joined by prices.
 
 Prices take apart what joins operators, and each operator's own course is a small dynamic program. The price of any change in a
-period is shared out among the operators, Σ_i μ_it ≤ F_t; the longest path is at least the
-mean of paths with any shares; limits and room have multipliers. Subgradient steps raise the bound (Held, Wolfe & Crowder,
+period is shared out among the operators, Σ_i μ_it ≤ F_t; the longest path is at least the mean of paths with any shares; room
+and limits have multipliers, and numbers of replicas that break a limit on response time whatever the others do are left out.
+Subgradient steps raise the bound (Held, Wolfe & Crowder,
 "Validation of Subgradient Optimization", 1974, with the step of Polyak). Where costs are sums over operators, the best prices
 usually close the gap.
 """
@@ -15,6 +16,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.core.budget import spend
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.price_kernels import OperatorTables, following_costs, operator_courses, raise_prices
 from edrp.mdp.placement.vector_costs import VectorCosts
 from edrp.mdp.placement.vector_course import VectorProgram
@@ -47,23 +49,38 @@ class CourseRelaxation:
         self.tables = OperatorTables(first, replicas, program.started, entry, enters)
         self.change, self.initial = change, program.initial
         self.latency = latency = np.hstack(costs.latency)
+        self._leave_out_slow()
         self.stable: Bools = np.isfinite(latency)
         self.prices = np.repeat(change[:, None] / self.operators, self.operators, axis=1)
         self.path_share = np.full((self.periods, len(costs.paths)), 1 / len(costs.paths))
-        self.room_price = np.zeros((self.periods, costs.room.size))
-        self.money_price = np.zeros(self.periods)
+        rooms = np.tile(costs.room, (self.periods, 1))
+        limits = np.hstack([rooms, costs.money_limit[:, None], costs.response_limit[:, None]])
+        self.limits, self.limited = np.where(np.isfinite(limits), limits, 0.0), np.isfinite(limits)
+        self.limit_prices = np.zeros(limits.shape)  # of each resource, money and response time
         self._values, self._order = np.empty(latency.shape), np.empty(max(self.operators, len(costs.paths)))
         self._slopes, self.mean_cost = (np.zeros_like(self.prices), np.zeros_like(self.path_share)), 0.0
 
+    def _leave_out_slow(self) -> None:
+        """Count replicas as overloaded that are too slow on a path even where its other operators are as fast as can be."""
+        costs = self.costs
+        fastest = np.minimum.reduceat(self.latency, self.tables.first[:-1], axis=1)
+        spare = costs.response_limit[:, None] * (1 + LIMIT_SLACK) - fastest @ costs.paths.T
+        spare = np.where(costs.paths > 0, spare[:, :, None], inf).min(axis=1)
+        self.latency[self.latency > (fastest + spare)[:, self.owner]] = inf
+
     @property
-    def state(self) -> tuple[Floats, ...]:
+    def state(self) -> tuple[Floats, Floats, Floats]:
         """All prices and the shares of paths, for the bound to return to."""
-        return self.prices.copy(), self.path_share.copy(), self.room_price, self.money_price
+        return self.prices.copy(), self.path_share.copy(), self.limit_prices
 
     @state.setter
-    def state(self, state: tuple[Floats, ...]) -> None:
-        self.prices, self.path_share = state[0].copy(), state[1].copy()
-        self.room_price, self.money_price = state[2:]
+    def state(self, state: tuple[Floats, Floats, Floats]) -> None:
+        self.prices, self.path_share, self.limit_prices = state[0].copy(), state[1].copy(), state[2]
+
+    @property
+    def _response_weight(self) -> Floats:
+        """Seconds of the objective per second of response time, with the price of its limit, shape (periods, 1)."""
+        return (self.costs.response_weight + self.limit_prices[:, -1])[:, None]
 
     @property
     def units(self) -> float:
@@ -72,8 +89,9 @@ class CourseRelaxation:
 
     def table(self) -> Floats:
         """Costs of the numbers of replicas of each operator under the prices, shape (periods, columns)."""
-        each = (self.costs.money_weight + self.money_price)[:, None] * self.costs.money + self.room_price @ self.costs.need.T
-        slowness = self.costs.response_weight[:, None] * (self.path_share @ self.costs.paths)
+        costs, prices = self.costs, self.limit_prices
+        each = (costs.money_weight + prices[:, -2])[:, None] * costs.money + prices[:, :-2] @ costs.need.T
+        slowness = self._response_weight * (self.path_share @ costs.paths)
         waiting = np.multiply(slowness[:, self.owner], self.latency, out=np.full(self.latency.shape, inf), where=self.stable)
         return np.asarray(each[:, self.owner] * self.tables.replicas + waiting)
 
@@ -85,10 +103,7 @@ class CourseRelaxation:
     @property
     def constant(self) -> float:
         """Parts of the bound besides the operators' courses: constant costs, less what limits are worth under the prices."""
-        costs = self.costs
-        rooms, moneys = np.isfinite(costs.room), np.isfinite(costs.money_limit)
-        paid = (self.room_price[:, rooms] * costs.room[rooms]).sum() + self.money_price[moneys] @ costs.money_limit[moneys]
-        return float(costs.constant.sum() - paid)
+        return float(self.costs.constant.sum() - (self.limit_prices * self.limits).sum())
 
     def bound(self) -> tuple[float, Ints32]:
         """The lower bound by the prices, and the operators' courses."""
@@ -110,8 +125,9 @@ class CourseRelaxation:
             Of the step, relative to that of Polyak.
         """
         shared = np.where(np.isfinite(self.change), self.change, 0.0)[:, None]
-        changed, paths = self._new_slopes(course, shared)
-        limited, excess, scale = self._excess(course)
+        times = self.latencies(course) @ self.costs.paths.T
+        changed, paths = self._new_slopes(course, shared, times)
+        excess, scale = self._excess(course, times)
         spread = paths - paths.mean(axis=1, keepdims=True)
         norm = float((changed**2).sum() + (spread**2).sum() + ((excess * scale) ** 2).sum())
         if norm == 0:
@@ -119,15 +135,13 @@ class CourseRelaxation:
         stride = length * missing / norm
         raise_prices(self.prices, self.change, shared * changed, stride, self._order)
         raise_prices(self.path_share, np.ones(self.periods), paths, stride, self._order)
-        raised = np.hstack([self.room_price, self.money_price[:, None]])
-        raised[:, limited] = np.maximum(raised[:, limited] + stride * scale**2 * excess, 0.0)
-        self.room_price, self.money_price = raised[:, :-1], raised[:, -1]
+        self.limit_prices = np.maximum(self.limit_prices + stride * scale**2 * excess, 0.0)
 
-    def _new_slopes(self, course: Ints32, shared: Floats) -> tuple[Floats, Floats]:
+    def _new_slopes(self, course: Ints32, shared: Floats, times: Floats) -> tuple[Floats, Floats]:
         """By what the bound rises with shares of the price of any change, and with the shares of paths."""
         changed = self.changes_of_operators(course).astype(float)
         slope = np.where(changed.any(axis=1, keepdims=True), changed - changed.mean(axis=1, keepdims=True), 0.0) * shared
-        paths = self.costs.response_weight[:, None] * (self.latencies(course) @ self.costs.paths.T)
+        paths = self._response_weight * times
         old_slope, old_paths = self._slopes
         self._slopes = MOMENTUM * old_slope + (1 - MOMENTUM) * slope, MOMENTUM * old_paths + (1 - MOMENTUM) * paths
         return self._slopes
@@ -136,19 +150,14 @@ class CourseRelaxation:
         """Seconds of each operator in a course, shape (periods, operators)."""
         return np.take_along_axis(self.latency, course.astype(np.int64), axis=1)
 
-    def _excess(self, course: Ints32) -> tuple[Bools, Floats, Floats]:
-        """Which resources, money being the last, are limited in all periods; what exceeds the limits; the scale of its price.
-
-        Excess counts as 0 where it is negative and has no price. Scales are such that prices of all kinds move alike.
-        """
+    def _excess(self, course: Ints32, times: Floats) -> tuple[Floats, Floats]:
+        """What exceeds the limits, 0 where it is negative and has no price; the scale of its prices, so that all move alike."""
         costs, replicas = self.costs, self.tables.replicas[course]
-        used = np.hstack([replicas @ costs.need, (replicas @ costs.money)[:, None]])
-        limit = np.hstack([np.tile(costs.room, (self.periods, 1)), costs.money_limit[:, None]])
-        limited: Bools = np.asarray(np.isfinite(limit).all(axis=0))
-        excess = (used - limit)[:, limited]
-        prices = np.hstack([self.room_price, self.money_price[:, None]])[:, limited]
-        excess[(excess < 0) & (prices == 0)] = 0.0
-        return limited, excess, self.mean_cost / np.maximum(limit[:, limited].mean(axis=0), np.finfo(float).tiny)
+        response = (self.path_share * times).sum(axis=1)
+        used = np.hstack([replicas @ costs.need, (replicas @ costs.money)[:, None], response[:, None]])
+        excess = np.where(self.limited & ((used > self.limits) | (self.limit_prices > 0)), used - self.limits, 0.0)
+        mean = self.limits.sum(axis=0) / np.maximum(self.limited.sum(axis=0), 1)
+        return excess, np.divide(self.mean_cost, mean, out=np.zeros_like(mean), where=mean > 0)
 
     def changes_of_operators(self, course: Ints32) -> Bools:
         """In which periods each operator changes, shape (periods, operators)."""
@@ -157,20 +166,16 @@ class CourseRelaxation:
         changed[0] = self.tables.enters[course[0]] > 0
         return changed
 
-    def response_times(self, course: Ints32) -> Floats:
-        """Seconds of each period of a course, shape (periods,)."""
-        ends = np.cumsum([len(chain) for chain in self.costs.chains])
-        return self.costs.longest(list(np.add.reduceat(self.latencies(course), np.append(0, ends[:-1]), axis=1).T))
-
-    def reduced(self, room: float, table: Floats) -> list[Bools]:
-        """Which numbers of replicas of each operator may be in a course that costs no more than the bound plus so much."""
+    def reduced(self, gap: float) -> list[Bools]:
+        """Which numbers of replicas of each operator may be in a course that costs no more than the bound plus `gap`."""
         spend(self.units)
+        table = self.table()
         after, work = np.empty_like(table), np.empty((2, table.shape[1]))
         self.courses(table, self.prices)
         following_costs(self.tables, table, self.prices, after, work[0], work[1])
         through = (self._values + after).min(axis=0)
         parts = [through[self.owner == i] for i in range(self.operators)]
-        return [part <= part.min() + room for part in parts]
+        return [part <= part.min() + gap for part in parts]
 
 
 def cheapest_courses(tables: OperatorTables, table: Floats, prices: Floats, values: Floats) -> tuple[float, Ints32]:

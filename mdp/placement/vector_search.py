@@ -13,7 +13,6 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.mdp.placement.vector_branches import LONGEST, BranchRelaxation, trees_of_branches
 from edrp.mdp.placement.vector_costs import VectorCosts
 from edrp.mdp.placement.vector_course import VectorCourse, VectorProgram
 from edrp.mdp.placement.vector_relaxation import CourseRelaxation
@@ -42,12 +41,6 @@ CELL_UNITS = 3e-9
 PROGRESS, UNKNOWN_GAP = 1e-3, 0.01
 """Share of the gap by which a better bound must narrow it to count as progress; gap that is assumed before there is a course."""
 
-SWEEPS, SWEEPS_SEARCHED, IDLE_SWEEPS = 60, 10, 3
-"""Maximum number of sweeps over branches, sweeps between two courses, and sweeps without progress after which they end."""
-
-SHORTEST_OF_BRANCHES = 0.1
-"""Length of the steps at which they end where sweeps over branches follow."""
-
 EXCESS_PRICE = 1e3
 """Mean costs of a period that exceeding a limit by all of it costs while a course is improved."""
 
@@ -68,7 +61,7 @@ class BoundedCourse(NamedTuple):
     steps: int
 
 
-class CourseSearch:
+class VectorSearch:
     """Courses and their true costs."""
 
     def __init__(self, relaxation: CourseRelaxation) -> None:
@@ -223,10 +216,9 @@ def bounded_course(
         Number of vectors up to which those that are left are listed where the gap stays open.
     """
     relaxation = CourseRelaxation(costs, program)
-    search = CourseSearch(relaxation)
+    search = VectorSearch(relaxation)
     if costs.impossible:
         return BoundedCourse(inf, inf, np.empty((0, relaxation.operators), np.int64), 0)
-    shortest = SHORTEST if len(costs.paths) == 1 else SHORTEST_OF_BRANCHES
     best, length, stalled, searches, step = -inf, 1.0, 0, 0, 0
     state, suggested = relaxation.state, np.zeros(relaxation.periods, bool)
     for step in range(1, ROUNDS + 1):
@@ -248,18 +240,17 @@ def bounded_course(
                     search.search_times(suggested, out_of_time)
                     search.offer(search.improve(search.course, 1, out_of_time))
             progress(search.value, best)
-        if search.value - best <= gap * abs(search.value) or length < shortest or out_of_time():
+        if best + gap * abs(search.value) >= search.value < inf or length < SHORTEST or out_of_time():
             break
         if stalled > PATIENCE:
             stalled, length, relaxation.state = 0, length * SHORTER, state
         relaxation.step(course, missing, length)
     relaxation.state = state
-    best, table = _raised_over_branches(search, gap, best, out_of_time, progress)
     for together in (2, 3):
         if best + gap * abs(search.value) < search.value < inf:
             search.offer(search.improve(search.course, together, out_of_time))
     if search.value - best > gap * abs(search.value) and search.value < inf:
-        listed = _listed(relaxation, program, search.value - best, max_vectors, table)
+        listed = _listed(relaxation, program, search.value - best, max_vectors)
         if listed is not None and listed.value <= search.value:
             return BoundedCourse(listed.value, listed.value, listed.vectors, step)
         if listed is not None:  # the search had the best course, but for rounding
@@ -268,37 +259,9 @@ def bounded_course(
     return BoundedCourse(search.value, min(best, search.value), vectors, step)
 
 
-def _raised_over_branches(
-    search: CourseSearch, gap: float, bound: float, out_of_time: Callable[[], bool], progress: Callable[[float, float], None]
-) -> tuple[float, Floats]:
-    """A better bound where branches leave a gap, and the costs of numbers of replicas under its prices."""
-    relaxation, table = search.relaxation, search.relaxation.table()
-    if not bound + gap * abs(search.value) < search.value < inf:
-        return bound, table
-    limited = (LONGEST * relaxation.response_times(search.course) > relaxation.costs.response_limit).any()
-    trees = trees_of_branches(relaxation.costs.paths, whole=bool(limited))
-    if not trees:
-        return bound, table
-    branches, stalled, before = BranchRelaxation(relaxation, trees, search.course), 0, -inf
-    for sweep in range(SWEEPS):
-        raised = branches.raised()
-        stalled = 0 if raised > before + PROGRESS * abs(search.value - raised) else stalled + 1
-        bound, before = max(bound, raised), raised
-        if sweep % SWEEPS_SEARCHED == 0 or stalled == IDLE_SWEEPS:
-            _, course = relaxation.courses(branches.costs, relaxation.prices)
-            times = np.asarray(relaxation.changes_of_operators(course).any(axis=1))
-            search.offer(search.improve(search.at_times(times, branches.costs), 1, out_of_time))
-            progress(search.value, bound)
-        if stalled == IDLE_SWEEPS or search.value - bound <= gap * abs(search.value) or out_of_time():
-            break
-    return bound, branches.costs
-
-
-def _listed(
-    relaxation: CourseRelaxation, program: VectorProgram, room: float, max_vectors: float, table: Floats
-) -> VectorCourse | None:
+def _listed(relaxation: CourseRelaxation, program: VectorProgram, gap: float, max_vectors: float) -> VectorCourse | None:
     """The best course of the vectors that the bound leaves, where they are few enough; None otherwise."""
-    keep = relaxation.reduced(room * (1 + PROGRESS), table)
+    keep = relaxation.reduced(gap * (1 + PROGRESS))
     if prod(int(kept.sum()) for kept in keep) > max_vectors:
         return None
     costs = relaxation.costs.narrowed(keep)
