@@ -18,8 +18,7 @@ from edrp.backends.highs import PASSED_WORK, new_solver
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.pool import DeploymentPool
-from edrp.mdp.placement.relaxation import Interval, Origin
+from edrp.mdp.placement.pool import DeploymentPool, Interval, Origin
 
 STEP_WORK = 5e-9
 """Units of work of a step of the simplex method per column, row and nonzero, which warm starts keep cheap."""

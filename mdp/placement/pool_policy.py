@@ -15,14 +15,11 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, relative_gap, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced
-from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
 from edrp.mdp.placement.period_values import PeriodValues
-from edrp.mdp.placement.policy_bounds import PolicyBounds
-from edrp.mdp.placement.policy_multipliers import PolicyRelaxation
-from edrp.mdp.placement.pool import DeploymentPool, neighbours
-from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
+from edrp.mdp.placement.policy_bounds import PolicyBounds, PolicyRelaxation
+from edrp.mdp.placement.pool import DeploymentPool, all_deployments, count_deployments, neighbours
+from edrp.mdp.placement.pool_decisions import NO_DECISION, LevelArrays, PoolDecision, PoolDecisions, compile_levels
 from edrp.placement.compiled import Compiled
 from edrp.placement.counts_objective import counts_objective
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
