@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import highspy
 import numpy as np
 
-from edrp.backends.base import in_fresh_thread
-from edrp.backends.highs import PASSED_WORK, new_solver
+from edrp.backends.growing import GrowingProgram
 from edrp.core.arrays import Floats
-from edrp.core.budget import look, spend
+from edrp.core.budget import look
 from edrp.mdp.placement.coordinates import ChangeCoordinates
 from edrp.mdp.placement.pool import DeploymentPool, Interval, Origin
 
 STEP_WORK = 5e-9
 """Units of work of a step of the simplex method per column, row and nonzero, which warm starts keep cheap."""
-
-_Status: Any = highspy.HighsModelStatus
 
 
 class MultiplierProgram:
@@ -38,16 +34,15 @@ class MultiplierProgram:
     def __init__(self, pool: DeploymentPool, coordinates: ChangeCoordinates, origin: Origin) -> None:
         self.pool, self.coordinates, self.origin = pool, coordinates, origin
         self.periods, self.width = pool.values.shape[1], coordinates.upper.size
-        self._solver = new_solver(presolve="off")
+        self._program = GrowingProgram(STEP_WORK, presolve="off")
         # Multipliers of borders 0 … periods − 1, then potentials of borders 1 … periods.
         self._multipliers = self.periods * self.width
         columns = self._multipliers + self.periods
         objective = np.zeros(columns)
         objective[-1] = -1.0
-        nothing = np.zeros(0, np.int32)
         lower, upper = np.zeros(columns), np.concatenate([self._upper.ravel(), np.full(self.periods, np.inf)])
         lower[self._multipliers :] = -np.inf
-        self._solver.addCols(columns, objective, lower, upper, 0, np.zeros(columns, np.int32), nothing, np.zeros(0))
+        self._program.add_columns(objective, (), lower, upper)
         self._known: set[Interval] = set()
 
     @property
@@ -75,36 +70,22 @@ class MultiplierProgram:
         """
         room = radius * self._upper
         lower, upper = np.maximum(center[:-1] - room, 0.0), np.minimum(center[:-1] + room, self._upper)
-        columns = np.arange(self._multipliers, dtype=np.int32)
-        self._solver.changeColsBounds(columns.size, columns, lower.ravel(), upper.ravel())
+        self._program.bound_columns(np.arange(self._multipliers), lower.ravel(), upper.ravel())
         look("multipliers")
-        self._run()
-        if self._solver.getModelStatus() != _Status.kOptimal:
+        value, point, _, optimal = self._program.solve()
+        if not optimal:
             return center, np.inf
-        point = np.array(self._solver.getSolution().col_value)
         multipliers = np.zeros_like(center)
         multipliers[:-1] = np.clip(point[: self._multipliers].reshape(len(center) - 1, self.width), 0.0, self._upper)
-        return multipliers, -float(self._solver.getObjectiveValue())
-
-    def _run(self) -> None:
-        before = self._solver.getInfo().simplex_iteration_count
-        in_fresh_thread(self._solver.run, self._solver.cancelSolve)
-        size = self._solver.getNumNz() + self._solver.getNumRow() + self._solver.getNumCol()
-        done = self._solver.getInfo().simplex_iteration_count
-        spend(PASSED_WORK * size + STEP_WORK * size * max(0, done - before if done > before else done))
+        return multipliers, -value
 
     def add(self, tree: tuple[Interval, ...]) -> int:
         """Add the cuts of intervals that have none yet; return how many."""
         fresh = [interval for interval in dict.fromkeys(tree) if interval not in self._known and interval.member >= 0]
         self._known.update(fresh)
         rows = [row for row in map(self._cut, fresh) if np.isfinite(row[0])]
-        if not rows:
-            return 0
-        starts = np.cumsum([0, *[columns.size for _, columns, _ in rows[:-1]]]).astype(np.int32)
-        columns = np.concatenate([columns for _, columns, _ in rows]).astype(np.int32)
-        entries = np.concatenate([entries for _, _, entries in rows])
-        limits = np.array([limit for limit, _, _ in rows])
-        self._solver.addRows(len(rows), np.full(len(rows), -np.inf), limits, entries.size, starts, columns, entries)
+        if rows:
+            self._program.add_rows(-np.inf, [limit for limit, *_ in rows], [(columns, entries) for _, columns, entries in rows])
         return len(rows)
 
     def _cut(self, interval: Interval) -> tuple[float, Any, Floats]:

@@ -11,13 +11,11 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
-import highspy
 import numpy as np
 
-from edrp.backends.highs import new_solver, run_counted
-from edrp.core.arrays import Floats, Ints, Ints32, entries
+from edrp.backends.growing import GrowingProgram
+from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.budget import spend
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE, MIN_REDUCED_COST, UNCOVERED_OPERATORS
 from edrp.formulations.placement.column_generation.choices import list_choices
@@ -119,9 +117,6 @@ def _twins(delay: Floats, members: list[Ints]) -> Ints:
     return twin
 
 
-_Status: Any = highspy.HighsModelStatus
-
-
 @dataclass(frozen=True, slots=True)
 class MasterRelaxation:
     """An optimum of the linear program: its value, prices of instances and of supervisors, use of patterns.
@@ -176,73 +171,43 @@ class Master:
         self.operators, self.classes = model.instances.size, len(model.classes)
         self.penalty = 10.0 * (1.0 + model.largest_score)
         self.columns = 0
-        self.solver = new_solver(
+        self.program = GrowingProgram(
             presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
         )
-        rows = self.operators + self.classes + 1
-        covered = np.concatenate([model.instances, np.zeros(self.classes + 1)]).astype(float)
-        nothing = np.zeros(0, np.int32)
-        self.solver.addRows(rows, covered, covered, 0, np.zeros(rows, np.int32), nothing, np.zeros(0))
+        self.artificial = rows = self.operators + self.classes + 1
+        covered = np.concatenate([model.instances, np.zeros(self.classes + 1)])
+        self.program.add_rows(covered, covered, [((), ())] * rows)
         # One artificial column per row, which only ever adds: too few instances, too few supervisors.
-        self._add(np.full(rows, self.penalty), [np.array([row], np.int32) for row in range(rows)], [np.ones(1)] * rows)
-        self.artificial = rows
+        self.program.add_columns(np.full(rows, self.penalty), [([row], [1.0]) for row in range(rows)])
 
     def restrict(self, window: Window) -> None:
         """Restrict the master program to another window."""
-        min_counts = np.array([*window.class_min, window.min_supervisors], float)
-        max_counts = np.array([*window.class_max, window.max_supervisors], float)
-        rows = np.arange(self.operators, self.operators + self.classes + 1, dtype=np.int32)
-        self.solver.changeRowsBounds(rows.size, rows, min_counts, max_counts)
+        lower, upper = (*window.class_min, window.min_supervisors), (*window.class_max, window.max_supervisors)
+        self.program.bound_rows(np.arange(self.operators, self.artificial), lower, upper)
 
     def raise_penalty(self) -> None:
         """Make artificial columns ten times more expensive."""
         self.penalty *= 10.0
-        columns = np.arange(self.artificial, dtype=np.int32)
-        self.solver.changeColsCost(columns.size, columns, np.full(columns.size, self.penalty))
+        self.program.price(np.arange(self.artificial), self.penalty)
 
     def solve(self) -> MasterRelaxation:
         """Solve over all patterns of the pool."""
         self._take_new()
-        run_counted(self.solver)
-        if self.solver.getModelStatus() != _Status.kOptimal:  # a warm start that failed
-            self.solver.clearSolver()
-            run_counted(self.solver)
-        solution = self.solver.getSolution()
-        dual, value = np.array(solution.row_dual), np.array(solution.col_value)
-        fee = -(dual[self.operators : self.operators + self.classes] + dual[-1])
-        use = value[self.artificial :]
-        return MasterRelaxation(
-            float(self.solver.getObjectiveValue()) + self.model.apart,
-            dual[: self.operators],
-            fee,
-            use,
-            float(value[: self.artificial].sum()),
-        )
+        value, columns, dual, _ = self.program.solve()
+        fee = -(dual[self.operators : -1] + dual[-1])
+        uncovered = float(columns[: self.artificial].sum())
+        return MasterRelaxation(value + self.model.apart, dual[: self.operators], fee, columns[self.artificial :], uncovered)
 
     def _take_new(self) -> None:
         pool = self.pool
-        rows, entries = [], []
+        entries = []
         for owner, pattern in zip(pool.owner[self.columns :], pool.pattern[self.columns :], strict=True):
             used = np.flatnonzero(pattern)
-            rows.append(np.array([*used, self.operators + owner, self.operators + self.classes], np.int32))
-            entries.append(np.array([*pattern[used], 1, 1], float))
-        if rows:
-            self._add(np.array(pool.cost[self.columns :]), rows, entries)
+            rows = [*used, self.operators + owner, self.operators + self.classes]
+            entries.append((rows, [*pattern[used], 1, 1]))
+        if entries:
+            self.program.add_columns(pool.cost[self.columns :], entries)
         self.columns = len(pool.cost)
-
-    def _add(self, cost: Floats, rows: list[Ints32], entries: list[Floats]) -> None:
-        starts = np.cumsum([0, *(entries.size for entries in rows)])[:-1].astype(np.int32)
-        count = len(rows)
-        self.solver.addCols(
-            count,
-            cost,
-            np.zeros(count),
-            np.full(count, np.inf),
-            sum(entries.size for entries in rows),
-            starts,
-            np.concatenate(rows),
-            np.concatenate(entries),
-        )
 
 
 Report = Callable[[float | None, float], None]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import highspy
 import numpy as np
 
-from edrp.backends.highs import new_solver
+from edrp.backends.growing import GrowingProgram, LinearOptimum
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_NODES_PRICE_PROGRESS
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
@@ -41,9 +39,6 @@ class BoundAscent:
     downtimes: tuple[Floats, Floats]
 
 
-OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
-
-
 class FlowCuttingPlanes:
     """A linear program over flows and prices that grows by a row for each relaxed optimum.
 
@@ -61,18 +56,15 @@ class FlowCuttingPlanes:
         self.shared = self.total + 2
         self.moves = self.shared + quotient.shared_capacity.size
         self.columns = self.moves + model.operators + 1
-        self.solver = new_solver()
-        upper = self._upper_bounds()
-        cost = np.zeros(self.columns)
-        cost[-1] = -1.0
+        self.program = GrowingProgram(None)
         lower = np.zeros(self.columns)
         lower[self.total], lower[-1] = model.response, -1e6
-        none = np.zeros(0)
-        self.solver.addCols(self.columns, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
+        self.program.add_columns(np.append(np.zeros(self.columns - 1), -1.0), (), lower, self._upper_bounds())
         self._conserve()
-        self._add_row(0.0, model.downtime, np.arange(self.moves, self.columns - 1), np.ones(model.operators))
-        self.first_cut = int(self.solver.getNumRow())
+        self.program.add_rows(0.0, model.downtime, [(np.arange(self.moves, self.columns - 1), np.ones(model.operators))])
+        self.first_cut = self.program.rows
         self.placements: list[Ints] = []
+        self.optimum = LinearOptimum(-np.inf, np.zeros(0), np.zeros(0), optimal=False)
 
     def _upper_bounds(self) -> Floats:
         quotient, model = self.quotient, self.quotient.model
@@ -92,12 +84,8 @@ class FlowCuttingPlanes:
         for i in range(model.operators):
             ins = [*model.incoming[i], *([into[i]] if i in into else [])]
             outs = [*model.outgoing[i], *([out[i]] if i in out else [])]
-            self._add_row(0.0, 0.0, np.array([*ins, *outs]), np.array([1.0] * len(ins) + [-1.0] * len(outs)))
-        columns = np.array([*into.values(), self.total])
-        self._add_row(0.0, 0.0, columns, np.array([1.0] * len(into) + [-1.0]))
-
-    def _add_row(self, lower: float, upper: float, columns: Any, values: Floats) -> None:
-        self.solver.addRow(lower, upper, len(columns), np.asarray(columns, np.int32), values)
+            self.program.add_rows(0.0, 0.0, [([*ins, *outs], [1.0] * len(ins) + [-1.0] * len(outs))])
+        self.program.add_rows(0.0, 0.0, [([*into.values(), self.total], [1.0] * len(into) + [-1.0])])
 
     def cut(self, rows: Ints, delays: Floats, use: Floats) -> None:
         """Add what a placement would cost under any prices; `use` is that of its streams (`Quotient.stream_use`)."""
@@ -117,15 +105,12 @@ class FlowCuttingPlanes:
         slope[-1] = -1.0
         self.placements.append(rows)
         used = np.flatnonzero(slope)
-        self._add_row(-fixed, highspy.kHighsInf, used, slope[used])
+        self.program.add_rows(-fixed, np.inf, [(used, slope[used])])
 
     def solve(self) -> tuple[float, Floats] | None:
         """The highest bound that the rows allow, and where; None when the linear program fails."""
-        self.solver.run()
-        if self.solver.getModelStatus() != OPTIMAL:
-            return None
-        values = np.array(self.solver.getSolution().col_value)
-        return float(values[-1]), values
+        self.optimum = self.program.solve()
+        return (float(self.optimum.columns[-1]), self.optimum.columns) if self.optimum.optimal else None
 
     def mixture(self) -> Floats:
         """Share of each row of the choices in the placements of the last linear program, by their dual values."""
@@ -142,7 +127,7 @@ class FlowCuttingPlanes:
 
     def _weights(self) -> Floats:
         """Dual values of all placements in the last linear program."""
-        return np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
+        return np.abs(self.optimum.prices)[self.first_cut :]
 
     def prices(self, values: Floats) -> BoundPrices:
         """Prices from columns; rounding below 0 is taken away."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edrp.backends.base import NodeBrake, seconds_for_solver
-from edrp.backends.highs import new_solver, run_counted
+from edrp.backends.growing import GrowingProgram
 from edrp.backends.scipy_milp import run_milp
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, now, passed
@@ -71,20 +71,16 @@ class _Program:
     def __init__(self, tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int) -> None:
         self.tasks, self.pool, self.limits, self.shared = tasks, pool, limits, shared
         self.pricing = Pricing(tasks, limits)
-        self.solver = new_solver(presolve="off")
+        self.program = GrowingProgram(presolve="off")
         arrays = tasks.arrays
         loads = arrays.use[:, shared] * arrays.totals + np.bincount(arrays.source, arrays.sent[:, shared], tasks.operators)
         self.scale = float(loads.sum()) / tasks.nodes or 1.0
         self.threshold = float(limits[shared]) if np.isfinite(limits[shared]) else np.inf
         self.needed = np.append(arrays.totals, tasks.nodes).astype(float)
         rows = self.needed.size
-        self.solver.addRows(rows, self.needed, self.needed, 0, np.zeros(rows, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        self.program.add_rows(self.needed, self.needed, [((), ())] * rows)
         self.artificial = 2 * rows
-        for sign in (1.0, -1.0):
-            starts, index = np.arange(rows, dtype=np.int32), np.arange(rows, dtype=np.int32)
-            self.solver.addCols(
-                rows, np.ones(rows), np.zeros(rows), np.full(rows, np.inf), rows, starts, index, np.full(rows, sign)
-            )
+        self.program.add_columns(np.ones(2 * rows), [([row], [sign]) for sign in (1.0, -1.0) for row in range(rows)])
         self.stalled = False
         self._take(pool.within(limits).tolist())
 
@@ -92,17 +88,16 @@ class _Program:
         """The least mean load, or the bound on it that was reached by then; infinite if no placement keeps the limits."""
         penalty, best = self.scale, 0.0
         for _ in range(4):
-            columns = np.arange(self.artificial, dtype=np.int32)
-            self.solver.changeColsCost(columns.size, columns, np.full(columns.size, penalty))
+            self.program.price(np.arange(self.artificial), penalty)
             while True:
                 look("a bound")
-                value, duals = self._solve()
+                value, columns, duals, _ = self.program.solve()
                 best = max(best, self._bound(duals, PATTERN_VALUE_GAP * value))
                 if best > self.tasks.nodes * self.threshold:
                     return np.inf
                 if value - best <= 2 * PATTERN_VALUE_GAP * value or self.stalled or passed(end):
                     break
-            if self.stalled or passed(end) or np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
+            if self.stalled or passed(end) or columns[: self.artificial].sum() < 1e-9:
                 break
             penalty *= 10
         return best / self.tasks.nodes
@@ -122,17 +117,10 @@ class _Program:
         self.stalled = not new
         return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least_reduced_cost)
 
-    def _solve(self) -> tuple[float, Floats]:
-        run_counted(self.solver)
-        return float(self.solver.getObjectiveValue()), np.array(self.solver.getSolution().row_dual)
-
     def _take(self, places: list[int]) -> None:
-        last = self.needed.size - 1
-        for p in places:
-            used = np.flatnonzero(self.pool.patterns[p])
-            index = np.append(used, last).astype(np.int32)
-            entries = np.append(self.pool.patterns[p][used], 1).astype(float)
-            self.solver.addCol(self.pool.loads[p][self.shared], 0.0, np.inf, index.size, index, entries)
+        rows = np.arange(self.needed.size)
+        entries = [(rows, np.append(self.pool.patterns[p], 1)) for p in places]
+        self.program.add_columns([self.pool.loads[p][self.shared] for p in places], entries)
 
 
 def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | None, bool]:
