@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.formulations.placement.elimination.beam import (
@@ -24,6 +24,7 @@ from edrp.formulations.placement.elimination.beam import (
     AllConfigurations,
     BeamLabels,
     Comparison,
+    Configurations,
     Extensions,
     OperatorStage,
     Scratch,
@@ -39,30 +40,6 @@ from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.formulations.placement.elimination.rules import RuleStage
 from edrp.placement.compiled import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
-
-
-class Configurations(NamedTuple):
-    """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
-
-    `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
-    replicas (cost, prices, ties, penalties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail`
-    (configurations, arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through
-    instances, for each member; `places` (configurations, replicas) the candidate of the plan that each member, as
-    representative, stands for (-1 if none is left), `anchor` that of the most telling one, which is member `anchor_member`.
-    """
-
-    start: Ints
-    members: Ints32
-    degree: Ints
-    latency: Floats
-    fixed: Floats
-    cost: Floats
-    rent: Floats
-    downtime: Floats
-    tail: Floats
-    places: Ints32
-    anchor: Ints
-    anchor_member: Ints
 
 
 def too_many(model: EliminationModel, box: Box, limit: int) -> bool:
@@ -244,17 +221,7 @@ class BoxLabelSearch:
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
         model, choices = self.model, self.choices
-        configurations = AllConfigurations(
-            choices.start,
-            choices.members,
-            choices.degree,
-            choices.tail,
-            choices.anchor,
-            choices.anchor_member,
-            model.delay,
-            model.price,
-            model.demand,
-        )
+        configurations = AllConfigurations(choices, model.delay, model.price, model.demand)
         arrivals = choices.tail.shape[1]
         starts = choices.start
         rules = model.rules.stages([choices.members[starts[i] : starts[i + 1]] for i in range(model.operators)])
@@ -301,15 +268,7 @@ class BoxLabelSearch:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
         return OperatorStage(
             operator=i,
-            members=choices.members[cut],
-            degree=choices.degree[cut],
-            latency=choices.latency[cut],
-            fixed=choices.fixed[cut],
-            cost=choices.cost[cut],
-            rent=choices.rent[cut],
-            downtime=choices.downtime[cut],
-            tail=choices.tail[cut],
-            places=choices.places[cut],
+            own=Configurations(np.zeros(1, np.int64), *(values[cut] for values in choices[1:])),
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
             open_operator=np.array(open_now, np.int64),
@@ -360,15 +319,15 @@ class BoxLabelSearch:
     ) -> Extensions:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
-        room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
+        room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.own.degree)), count * len(stage.own.degree) + len(stage.own.degree))
         arrivals = self.choices.tail.shape[1]
         extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
-            last = min(count, row + max(1, BATCH // len(stage.degree)))
+            last = min(count, row + max(1, BATCH // len(stage.own.degree)))
             begun = row
             filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
-            spend(EXTENSION_WORK * (row - begun) * len(stage.degree) * (len(self.views) + stage.rules.row.size))
+            spend(EXTENSION_WORK * (row - begun) * len(stage.own.degree) * (len(self.views) + stage.rules.row.size))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
