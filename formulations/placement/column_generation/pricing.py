@@ -474,7 +474,6 @@ class Pricer:
             capacity=np.ascontiguousarray(supervisors.capacity),
             correction=_correction(model, order),
         )  # fmt: skip
-        self.nodes = 0
         self.fineness = (2 * COARSEST, 2 * COARSEST)
         while not self._grid((self.fineness[0] // 2, self.fineness[1] // 2)):
             self.fineness = (max(2, self.fineness[0] // 2), max(2, self.fineness[1] // 2))
@@ -547,7 +546,6 @@ class Pricer:
         values = np.zeros(max_patterns)
         pattern_list = PatternList(by_step, values)
         met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, pattern_list)
-        self.nodes += nodes
         spend(NODE_WORK * nodes)
         stored = min(met, max_patterns)
         patterns = np.empty((stored, operators.size), np.int64)

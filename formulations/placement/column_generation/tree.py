@@ -119,18 +119,16 @@ def _twins(delay: Floats, members: list[Ints]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class MasterRelaxation:
-    """An optimum of the linear program: its value, prices of instances and of supervisors, use of patterns.
+    """An optimum of the linear program: prices of instances and of supervisors, use of patterns.
 
     Attributes
     ----------
-    value : float
     worth : shape (operators,), worth of covering an instance.
     fee : shape (classes,), cost of using a supervisor of the class besides its price.
     use : shape (patterns,)
     uncovered : float, total use of artificial columns; above 0 where the patterns at hand cannot cover all.
     """
 
-    value: float
     worth: Floats
     fee: Floats
     use: Floats
@@ -193,10 +191,10 @@ class Master:
     def solve(self) -> MasterRelaxation:
         """Solve over all patterns of the pool."""
         self._take_new()
-        value, columns, dual, _ = self.program.solve()
+        _, columns, dual, _ = self.program.solve()
         fee = -(dual[self.operators : -1] + dual[-1])
         uncovered = float(columns[: self.artificial].sum())
-        return MasterRelaxation(value + self.model.apart, dual[: self.operators], fee, columns[self.artificial :], uncovered)
+        return MasterRelaxation(dual[: self.operators], fee, columns[self.artificial :], uncovered)
 
     def _take_new(self) -> None:
         pool = self.pool

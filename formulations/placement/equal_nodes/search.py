@@ -419,7 +419,7 @@ class CaseSearch:
         self._alive = np.ones(len(remaining.choices.operator), bool)
         graph = self._built(transitions)
         self._graph, self._bounds = graph, GraphRelaxations(remaining, graph)
-        self.states = max(self.states, int(graph.first_state[-1]))
+        self.states = max(self.states, int(graph.arcs.first_state[-1]))
         ascent = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
         self._centre, self._share, self._downtimes = ascent.centre, ascent.share, ascent.downtimes
         self.bound = max(self.bound, ascent.relaxations[0].bound)
