@@ -35,10 +35,11 @@ class DeploymentPool:
     counts : shape (deployments, operators, nodes), replicas.
     values : shape (deployments, periods), cost in seconds, infinite where infeasible.
     coordinates : shape (deployments, coordinates), what changes are priced by.
+    coordinates_of : computes them, and knows the prices.
     """
 
     def __init__(self, evaluate: PeriodValues, coordinates_of: ChangeCoordinates) -> None:
-        self._evaluate, self._coordinates_of = evaluate, coordinates_of
+        self._evaluate, self.coordinates_of = evaluate, coordinates_of
         shape = evaluate.first.candidate.shape
         self.counts: Ints = np.zeros((0, *shape), np.int64)
         self.values: Floats = np.zeros((0, evaluate.count))
@@ -82,7 +83,7 @@ class DeploymentPool:
         self._index.update(zip(fresh, np.where(feasible, place, -1).tolist(), strict=True))
         self.counts = np.concatenate([self.counts, new[feasible]])
         self.values = np.concatenate([self.values, values[feasible]])
-        self.coordinates = np.concatenate([self.coordinates, self._coordinates_of(new[feasible])])
+        self.coordinates = np.concatenate([self.coordinates, self.coordinates_of(new[feasible])])
         return int(feasible.sum())
 
     def expand(self, members: Iterable[int]) -> int:

@@ -47,11 +47,6 @@ class LevelArrays:
         """Number of levels."""
         return len(self.transitions)
 
-    @property
-    def least_change(self) -> float:
-        """Least cost of a change, in seconds."""
-        return self.sequence.change + self.sequence.downtime * self.sequence.periods[0].synchronisation_time
-
 
 @derived
 def compile_levels(problem: EdrpPolicyProblem) -> LevelArrays:
@@ -374,7 +369,7 @@ class PoolDecisions:
 
     def _excess(self) -> Floats:
         """How much more it costs to come by each deployment where it suits best, if changes only had their least price."""
-        values, fixed = self.pool.values.T, self.levels.least_change
+        values, fixed = self.pool.values.T, self.pool.coordinates_of.fixed
         staying = np.zeros(values.shape)
         for _ in range(RANKING_PASSES):
             spend(CELL_UNITS * values.size * self.levels.count)
