@@ -305,13 +305,6 @@ def _configure(solver: Any, options: SolverOptions) -> None:
             raise ValueError(f"HiGHS refuses {name} = {value!r}")
 
 
-def run_counted(solver: Any) -> None:
-    """Let HiGHS solve a linear program that has been built row by row, and count its work."""
-    in_fresh_thread(solver.run, solver.cancelSolve)
-    size = solver.getNumNz() + solver.getNumRow() + solver.getNumCol()
-    spend(PASSED_WORK * size + ITERATION_WORK * size * max(0, solver.getInfo().simplex_iteration_count))
-
-
 def hand_over(solver: Any, arrays: Arrays) -> bool:
     """Give HiGHS a program, all arrays at once; false where a number is too large for it."""
     matrix = arrays.matrix

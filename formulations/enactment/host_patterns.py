@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import highspy
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.backends.highs import new_solver, run_counted
+from edrp.backends.growing import GrowingProgram
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.kernels import inner_loop
@@ -106,8 +105,6 @@ def best_pattern(
     return found, nodes, False
 
 
-_OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
-
 MAX_NODES = 200_000
 """Nodes of a search for a pattern, which then counts as worth what it could be."""
 
@@ -151,7 +148,7 @@ class HostPatterns:
         self.patterns: list[Ints] = []
         self.owners: list[int] = []
         self.bound = -np.inf
-        self._solver = new_solver(
+        self._program = GrowingProgram(
             presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
         )
         self._add_counts()
@@ -187,9 +184,8 @@ class HostPatterns:
             fixed = whole
             if fixed.sum() >= self.hosts.sum():
                 return
-            columns = np.flatnonzero(fixed).astype(np.int32)
-            lower, upper = fixed[columns].astype(float), np.full(columns.size, np.inf)
-            self._solver.changeColsBounds(columns.size, columns + np.int32(3 * self.reward.size), lower, upper)
+            columns = np.flatnonzero(fixed)
+            self._program.bound_columns(columns + 3 * self.reward.size, fixed[columns], np.full(columns.size, np.inf))
             chosen = np.repeat(np.arange(fixed.size), fixed)
             yield [self.owners[index] for index in chosen], np.array([self.patterns[index] for index in chosen])
 
@@ -229,36 +225,30 @@ class HostPatterns:
         cost = np.concatenate([np.zeros(operators), np.full(operators, arrays.late), np.full(operators, missing)])
         lower = np.concatenate([arrays.min_counts, np.zeros(2 * operators)])
         upper = np.concatenate([self.most, np.full(2 * operators, np.inf)])
-        nothing = np.zeros(0, np.int32)
-        self._solver.addCols(cost.size, cost, lower, upper, 0, np.zeros(cost.size, np.int32), nothing, np.zeros(0))
+        self._program.add_columns(cost, (), lower, upper)
         rows = np.vstack([np.hstack([-eye, none, eye]), np.hstack([np.diag(arrays.served), eye, none])])
         rows = np.vstack([rows, np.zeros((self.kinds.size, cost.size))])
         row_lower = np.concatenate([np.zeros(operators), arrays.arriving, self.hosts[self.kinds]])
         row_upper = np.concatenate([np.zeros(operators), np.full(operators, np.inf), self.hosts[self.kinds]])
-        row, column = np.nonzero(rows)
-        starts = np.searchsorted(row, np.arange(len(rows))).astype(np.int32)
-        self._solver.addRows(len(rows), row_lower, row_upper, row.size, starts, column.astype(np.int32), rows[row, column])
+        used = [np.flatnonzero(row) for row in rows]
+        entries = [(columns, row[columns]) for row, columns in zip(rows, used, strict=True)]
+        self._program.add_rows(row_lower, row_upper, entries)
 
     def _add(self, kind: int, pattern: Ints) -> None:
         used, operators = np.flatnonzero(pattern), self.reward.size
-        rows = np.array([*used, 2 * operators + int(np.searchsorted(self.kinds, kind))], np.int32)
-        self._solver.addCol(-float(self.reward @ pattern), 0.0, np.inf, rows.size, rows, np.array([*pattern[used], 1.0], float))
+        rows = [*used, 2 * operators + int(np.searchsorted(self.kinds, kind))]
+        self._program.add_columns([-float(self.reward @ pattern)], [(rows, [*pattern[used], 1.0])])
         self.patterns.append(pattern)
         self.owners.append(int(kind))
 
     def _solve(self) -> _Point | None:
         """Solve the linear program; None where hosts are fixed that hold more instances than are allowed."""
-        run_counted(self._solver)
-        if self._solver.getModelStatus() != _OPTIMAL:  # a warm start that failed
-            self._solver.clearSolver()
-            run_counted(self._solver)
-            if self._solver.getModelStatus() != _OPTIMAL:
-                return None
-        solution: Any = self._solver.getSolution()
-        dual, values, operators = np.array(solution.row_dual), np.array(solution.col_value), self.reward.size
-        value = float(self._solver.getObjectiveValue()) + self.constant
-        uncovered = float(values[2 * operators : 3 * operators].sum())
-        return _Point(value, dual[:operators], -dual[2 * operators :], values[3 * operators :], uncovered)
+        value, columns, dual, optimal = self._program.solve()
+        if not optimal:
+            return None
+        operators = self.reward.size
+        uncovered = float(columns[2 * operators : 3 * operators].sum())
+        return _Point(value + self.constant, dual[:operators], -dual[2 * operators :], columns[3 * operators :], uncovered)
 
     def _price(self, point: _Point) -> int:
         """Add the best pattern of every host type that improves the value, and raise the bound; the number of new ones."""

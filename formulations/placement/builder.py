@@ -12,9 +12,8 @@ from edrp.core.budget import amount
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.formulations.placement.blocks import PlacementBlocks
+from edrp.formulations.placement.blocks import PlacementBlocks, add_rule_rows, metric_value
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
-from edrp.formulations.placement.rule_rows import add_rule_rows, metric_value
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import Expressions
 from edrp.placement.metrics.own import WrittenMetric

@@ -19,10 +19,9 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.formulations.placement.compact import build_compact
-from edrp.formulations.placement.elimination.incumbents import best_known, counts_of
 from edrp.formulations.placement.elimination.method import MAX_CONFIGURATIONS, roots
 from edrp.formulations.placement.elimination.model import build_model
-from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
+from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters, best_known, counts_of
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.counted_values import counts_objective
 from edrp.placement.metrics import NetworkUsage

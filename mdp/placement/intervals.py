@@ -18,8 +18,7 @@ from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.pool import DeploymentPool
-from edrp.mdp.placement.relaxation import Origin
+from edrp.mdp.placement.pool import DeploymentPool, Origin
 from edrp.placement.compiled import Compiled
 from edrp.placement.counted_values import CELL_WORK
 from edrp.placement.sequence_arrays import SequenceArrays

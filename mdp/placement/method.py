@@ -16,8 +16,8 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, Status, StoppedBecause, within_gap
 from edrp.mdp.placement.course_search import BorderMultipliers, CourseSearch
-from edrp.mdp.placement.enumeration import count_deployments
 from edrp.mdp.placement.intervals import SolvePriced, SolveUnderLoads, differing_rows
+from edrp.mdp.placement.pool import count_deployments
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import PEAKS, SEARCHED
 from edrp.placement.sequence import EdrpSequence

@@ -14,13 +14,10 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, relative_gap, within_gap
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import SolvePriced, differing_rows
-from edrp.mdp.placement.level_arrays import LevelArrays, compile_levels
-from edrp.mdp.placement.policy_bounds import PolicyBounds
-from edrp.mdp.placement.policy_multipliers import PoolRelaxation
-from edrp.mdp.placement.pool import DeploymentPool, neighbours
-from edrp.mdp.placement.pool_decisions import NO_DECISION, PoolDecision, PoolDecisions
+from edrp.mdp.placement.policy_bounds import PolicyBounds, PolicyRelaxation
+from edrp.mdp.placement.pool import DeploymentPool, all_deployments, count_deployments, neighbours
+from edrp.mdp.placement.pool_decisions import NO_DECISION, LevelArrays, PoolDecision, PoolDecisions, compile_levels
 from edrp.placement.counted_values import PeriodValues
 from edrp.placement.metrics.base import SEARCHED
 from edrp.placement.policy import DeploymentPolicy, EdrpPolicyProblem, PolicyState
@@ -164,7 +161,7 @@ class _PoolRun:
             if self._proven or self.options.remaining <= 0:
                 break
             # Bounds are concave in the multipliers: on the way to those that suit a poor pool there are better ones.
-            relaxation = PoolRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
+            relaxation = PolicyRelaxation(bounds.levels, bounds.coordinates, bounds.pool, bounds.fixed)
             climbed = relaxation.climb(multipliers, self.best.objective)
             tried, size, before = multipliers + share * (climbed - multipliers), len(self.decisions.pool), self.bound
             self._raise_bound(tried)

@@ -15,8 +15,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.column_generation.model import ScoreModel, build_model
 from edrp.formulations.placement.column_generation.tree import BestPlacement, BranchAndPrice
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.formulations.placement.handover import finish_by_program, leaving_out_rules
-from edrp.formulations.placement.proof import answer_with_bound, nothing_found
+from edrp.formulations.placement.handover import answer_with_bound, finish_by_program, leaving_out_rules, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem

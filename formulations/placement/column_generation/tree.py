@@ -1,24 +1,212 @@
-"""Branch and bound on how many supervisors are used, in all and of each class."""
+"""Branch and bound on how many supervisors are used, in all and of each class.
+
+The master program: patterns that cover all instances, as a linear program that grows by columns.
+
+The second phase: which supervisor of each class takes which pattern, so that paths are short.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
-from edrp.core.tolerances import MIN_REDUCED_COST, UNCOVERED_OPERATORS
+from edrp.backends.growing import GrowingProgram
+from edrp.core.arrays import Floats, Ints, entries
+from edrp.core.budget import spend
+from edrp.core.tolerances import FEASIBILITY_TOLERANCE, MIN_REDUCED_COST, UNCOVERED_OPERATORS
 from edrp.formulations.placement.column_generation.choices import list_choices
-from edrp.formulations.placement.column_generation.master import Master, MasterRelaxation, Pool
 from edrp.formulations.placement.column_generation.model import ScoreModel
-from edrp.formulations.placement.column_generation.order import decision_order
-from edrp.formulations.placement.column_generation.pricing import Pricer
-from edrp.formulations.placement.column_generation.relabel import Relabelling
+from edrp.formulations.placement.column_generation.pricing import Pricer, decision_order
+from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 from edrp.formulations.placement.column_generation.selection import PatternPool, Selected, Selection
 from edrp.formulations.placement.column_generation.windows import Certificate, Window, certificate, fewest_supervisors, split
+
+LABEL_WORK = 1e-7
+"""Units of work for a node of a search, per supervisor."""
+
+MAX_RELABELLING_NODES = 150_000
+"""Nodes of one search; some tenths of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The node of each pattern (None where no path is shorter than the cutoff), its longest path, and a bound on that."""
+
+    node: Ints | None
+    seconds: float
+    bound: float
+
+
+class Relabelling:
+    """Shortest longest paths over the exchangeable supervisors of each class; exact unless a search is given up."""
+
+    def __init__(self, model: ScoreModel) -> None:
+        self.model = model
+        delay = model.compiled.delay
+        self.delay = delay
+        members = [supervisors.members for supervisors in model.classes]
+        apart = np.where(np.eye(len(delay), dtype=bool), np.inf, delay)  # patterns are on different nodes
+        nodes, classes = len(delay), len(members)
+        self.from_class = np.array([apart[nodes_of_class].min(axis=0) for nodes_of_class in members]).reshape(classes, nodes)
+        self.to_class = np.array([apart[:, nodes_of_class].min(axis=1) for nodes_of_class in members]).reshape(classes, nodes)
+        self.between = np.array([[apart[np.ix_(a, b)].min() for b in members] for a in members]).reshape(classes, classes)
+        member = np.concatenate(members) if members else np.zeros(0, np.int64)
+        self.members = ClassMembers(member, np.cumsum([0, *(nodes.size for nodes in members)]), _twins(delay, members))
+
+    def shortest(self, owner: Ints, patterns: Ints, cutoff: float = np.inf) -> Labelled:
+        """The best labels with a path below the cutoff.
+
+        Parameters
+        ----------
+        owner
+            Class of each supervisor in use, shape (supervisors,).
+        patterns
+            Its pattern, shape (supervisors, operators).
+        cutoff
+            Seconds.
+        """
+        rank = np.lexsort((*patterns.T, owner))
+        owner, patterns = owner[rank], patterns[rank]
+        alike = np.zeros(owner.size, bool)
+        alike[1:] = (owner[1:] == owner[:-1]) & (patterns[1:] == patterns[:-1]).all(axis=1)
+        operator, holders = entries(patterns.T)
+        start = np.searchsorted(operator, np.arange(patterns.shape[1] + 1))
+        model = self.model
+        chosen = ChosenPatterns(
+            owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
+        )
+        unplaced = np.full(owner.size, -1, np.int64)
+        bound = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
+        if not bound < cutoff:
+            return Labelled(None, cutoff, bound)
+        best = unplaced.copy()
+        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
+        spend(LABEL_WORK * searched * owner.size)
+        node = None
+        if best[0] >= 0:
+            node = np.empty_like(best)
+            node[rank] = best
+        return Labelled(node, seconds, bound if searched > MAX_RELABELLING_NODES else seconds)
+
+    def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
+        """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
+        core_nodes = np.arange(owner.size)
+        for position in range(owner.size):
+            fewer = core_nodes[core_nodes != position]
+            if fewer.size and self.shortest(owner[fewer], patterns[fewer], seconds).bound >= seconds:
+                core_nodes = fewer
+        return core_nodes
+
+
+def _twins(delay: Floats, members: list[Ints]) -> Ints:
+    """Index of the previous node of the same class with equal delays to and from all nodes, or -1; shape (nodes,)."""
+    twin = np.full(len(delay), -1, np.int64)
+    for nodes in members:
+        for i, v in enumerate(nodes):
+            for u in nodes[:i][::-1]:
+                others = np.ones(len(delay), bool)
+                others[[u, v]] = False
+                same = delay[u, v] == delay[v, u] and (delay[u, others] == delay[v, others]).all()
+                if same and (delay[others, u] == delay[others, v]).all():
+                    twin[v] = u
+                    break
+    return twin
+
+
+@dataclass(frozen=True, slots=True)
+class MasterRelaxation:
+    """An optimum of the linear program: prices of instances and of supervisors, use of patterns.
+
+    Attributes
+    ----------
+    worth : shape (operators,), worth of covering an instance.
+    fee : shape (classes,), cost of using a supervisor of the class besides its price.
+    use : shape (patterns,)
+    uncovered : float, total use of artificial columns; above 0 where the patterns at hand cannot cover all.
+    """
+
+    worth: Floats
+    fee: Floats
+    use: Floats
+    uncovered: float
+
+
+@dataclass
+class Pool:
+    """Patterns known so far: class, counts, and cost without prices of instances."""
+
+    model: ScoreModel
+    owner: list[int] = field(default_factory=list)
+    pattern: list[Ints] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    _known: set[tuple[int, bytes]] = field(default_factory=set)
+
+    def add(self, owner: int, patterns: Ints) -> None:
+        """Add patterns of a class, shape (patterns, operators), but for those already there."""
+        saved = self.model.saved(patterns)
+        for pattern, gain in zip(patterns, saved, strict=True):
+            key = (owner, pattern.tobytes())
+            if key not in self._known:
+                self._known.add(key)
+                self.owner.append(owner)
+                self.pattern.append(pattern)
+                self.cost.append(self.model.price - float(gain))
+
+
+class Master:
+    """The linear program over a pool, warm-started after each new column and each change of the window.
+
+    Rows: each operator's instances are covered exactly; supervisors of each class within the window; supervisors in all.
+    Artificial columns of a high price keep it feasible.
+    """
+
+    def __init__(self, model: ScoreModel, pool: Pool) -> None:
+        self.model, self.pool = model, pool
+        self.operators, self.classes = model.instances.size, len(model.classes)
+        self.penalty = 10.0 * (1.0 + model.largest_score)
+        self.columns = 0
+        self.program = GrowingProgram(
+            presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
+        )
+        self.artificial = rows = self.operators + self.classes + 1
+        covered = np.concatenate([model.instances, np.zeros(self.classes + 1)])
+        self.program.add_rows(covered, covered, [((), ())] * rows)
+        # One artificial column per row, which only ever adds: too few instances, too few supervisors.
+        self.program.add_columns(np.full(rows, self.penalty), [([row], [1.0]) for row in range(rows)])
+
+    def restrict(self, window: Window) -> None:
+        """Restrict the master program to another window."""
+        lower, upper = (*window.class_min, window.min_supervisors), (*window.class_max, window.max_supervisors)
+        self.program.bound_rows(np.arange(self.operators, self.artificial), lower, upper)
+
+    def raise_penalty(self) -> None:
+        """Make artificial columns ten times more expensive."""
+        self.penalty *= 10.0
+        self.program.price(np.arange(self.artificial), self.penalty)
+
+    def solve(self) -> MasterRelaxation:
+        """Solve over all patterns of the pool."""
+        self._take_new()
+        _, columns, dual, _ = self.program.solve()
+        fee = -(dual[self.operators : -1] + dual[-1])
+        uncovered = float(columns[: self.artificial].sum())
+        return MasterRelaxation(dual[: self.operators], fee, columns[self.artificial :], uncovered)
+
+    def _take_new(self) -> None:
+        pool = self.pool
+        entries = []
+        for owner, pattern in zip(pool.owner[self.columns :], pool.pattern[self.columns :], strict=True):
+            used = np.flatnonzero(pattern)
+            rows = [*used, self.operators + owner, self.operators + self.classes]
+            entries.append((rows, [*pattern[used], 1, 1]))
+        if entries:
+            self.program.add_columns(pool.cost[self.columns :], entries)
+        self.columns = len(pool.cost)
+
 
 Report = Callable[[float | None, float], None]
 """Called with the incumbent's score, where there is one, and the bound, which is infinite where nothing is proven."""

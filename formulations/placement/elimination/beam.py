@@ -2,6 +2,11 @@
 
 A label is a choice of configurations for the first operators, with its exact arrival times and costs. What it takes of the
 nodes follows from its configurations; it is counted where a label is looked at, not kept with it.
+
+Dominance between labels: those that another one is nowhere worse than are removed.
+
+Labels are compared where the operators with open streams have the same configurations. Of two of them, the better one must
+leave later operators as much room: it takes no more of a node, or so little that whatever they may need still fits.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import EQUAL_AMOUNTS, LIMIT_SLACK
 from edrp.formulations.placement.elimination.rules import RuleStage
 
 
@@ -48,10 +53,34 @@ class BeamLabels(NamedTuple):
 FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 
 
+class Configurations(NamedTuple):
+    """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
+
+    `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
+    replicas (cost, prices, ties, penalties); `cost` money/h; `rent` price of the resources; `downtime` seconds; `tail`
+    (configurations, arrivals) minimum of seconds behind the operator, one for all replicas or, where paths run through
+    instances, for each member; `places` (configurations, replicas) the candidate of the plan that each member, as
+    representative, stands for (-1 if none is left), `anchor` that of the most telling one, which is member `anchor_member`.
+    """
+
+    start: Ints
+    members: Ints32
+    degree: Ints
+    latency: Floats
+    fixed: Floats
+    cost: Floats
+    rent: Floats
+    downtime: Floats
+    tail: Floats
+    places: Ints32
+    anchor: Ints
+    anchor_member: Ints
+
+
 class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
-    Configuration arrays are those of `Configurations`, cut to the operator. `tail_*` describe the streams into it:
+    `own` are the configurations of the operator alone. `tail_*` describe the streams into it:
     source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
     flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
     are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
@@ -62,15 +91,7 @@ class OperatorStage(NamedTuple):
     """
 
     operator: int
-    members: Ints32
-    degree: Ints
-    latency: Floats
-    fixed: Floats
-    cost: Floats
-    rent: Floats
-    downtime: Floats
-    tail: Floats
-    places: Ints32
+    own: Configurations
     tail_source: Ints
     tail_rate: Floats
     open_operator: Ints
@@ -104,14 +125,9 @@ class OperatorStage(NamedTuple):
 
 
 class AllConfigurations(NamedTuple):
-    """Configurations of all operators (global numbering), the network, and what a replica takes, (operators, resources)."""
+    """Configurations of all operators, the network, and what a replica takes, (operators, resources)."""
 
-    start: Ints
-    members: Ints32
-    degree: Ints
-    tail: Floats
-    anchor: Ints
-    anchor_member: Ints
+    choices: Configurations
     delay: Floats
     price: Floats
     demand: Floats
@@ -172,14 +188,14 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: B
         latest, money, usage = 0.0, 0.0, 0.0
         for k in range(stage.tail_source.size):
             i = stage.tail_source[k]
-            c = configurations.start[i] + labels.chosen[row, i]
+            c = configurations.choices.start[i] + labels.chosen[row, i]
             price, delay = 0.0, 0.0
-            for p in range(configurations.degree[c]):
-                u = configurations.members[c, p]
+            for p in range(configurations.choices.degree[c]):
+                u = configurations.choices.members[c, p]
                 latest = max(latest, labels.finish[row, i, p if own_arrivals else 0] + configurations.delay[u, v])
                 price += configurations.price[u, v]
                 delay += configurations.delay[u, v]
-            share = stage.tail_rate[k] / configurations.degree[c]
+            share = stage.tail_rate[k] / configurations.choices.degree[c]
             money += share * price
             usage += share * delay
         scratch.ready[v], scratch.pay[v], scratch.use[v] = latest, money, usage
@@ -190,19 +206,19 @@ def count_taken(configurations: AllConfigurations, labels: BeamLabels, row: int,
     """What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`."""
     taken[:] = 0.0
     for i in range(operators):
-        c = configurations.start[i] + labels.chosen[row, i]
-        for p in range(configurations.degree[c]):
+        c = configurations.choices.start[i] + labels.chosen[row, i]
+        for p in range(configurations.choices.degree[c]):
             for m in range(taken.shape[1]):
-                taken[configurations.members[c, p], m] += configurations.demand[i, m]
+                taken[configurations.choices.members[c, p], m] += configurations.demand[i, m]
 
 
 @inlined
 def _has_room(stage: OperatorStage, taken: np.ndarray, c: int) -> bool:
     resources = stage.demand.size
     run = 0
-    for p in range(stage.degree[c]):
-        u = stage.members[c, p]
-        run = run + 1 if p > 0 and stage.members[c, p - 1] == u else 1
+    for p in range(stage.own.degree[c]):
+        u = stage.own.members[c, p]
+        run = run + 1 if p > 0 and stage.own.members[c, p - 1] == u else 1
         for m in range(resources):
             if taken[u, m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + LIMIT_SLACK):
                 return False
@@ -239,8 +255,8 @@ def _cost_to_go(stage: OperatorStage, k: int, base: int, c: int, scratch: Scratc
     if not stage.goes_on:
         return pace * last + stage.tables[k, base]
     best = -np.inf
-    for p in range(stage.degree[c]):
-        candidate = stage.places[c, p]
+    for p in range(stage.own.degree[c]):
+        candidate = stage.own.places[c, p]
         if candidate >= 0:
             finish = last if stage.is_sink or scratch.late.size == 1 else scratch.late[p]
             onward = stage.tables[k, base + candidate * stage.own_stride] + stage.own_early[k, candidate]
@@ -252,18 +268,18 @@ def _cost_to_go(stage: OperatorStage, k: int, base: int, c: int, scratch: Scratc
 def _extend(stage: OperatorStage, c: int, scratch: Scratch) -> None:
     """Last finish, money and usage that configuration c adds, into `scratch.added`, and finish times into `scratch.late`."""
     latest, money, usage = 0.0, 0.0, 0.0
-    for p in range(stage.degree[c]):
-        v = stage.members[c, p]
+    for p in range(stage.own.degree[c]):
+        v = stage.own.members[c, p]
         latest = max(latest, scratch.ready[v])
         money += scratch.pay[v]
         usage += scratch.use[v]
         if p < scratch.late.size:
-            scratch.late[p] = scratch.ready[v] + stage.latency[c]
-    scratch.added[0] = latest + stage.latency[c]
+            scratch.late[p] = scratch.ready[v] + stage.own.latency[c]
+    scratch.added[0] = latest + stage.own.latency[c]
     if scratch.late.size == 1:
         scratch.late[0] = scratch.added[0]
-    scratch.added[1] = money / stage.degree[c]
-    scratch.added[2] = usage / stage.degree[c]
+    scratch.added[1] = money / stage.own.degree[c]
+    scratch.added[2] = usage / stage.own.degree[c]
 
 
 @inner_loop
@@ -284,30 +300,30 @@ def expand(
     """
     flowing = scratch.flowing
     row, last = rows
-    while row < last and filled + stage.degree.size <= extensions.parent.size:
+    while row < last and filled + stage.own.degree.size <= extensions.parent.size:
         _arrivals(stage, configurations, labels, row, scratch)
         count_taken(configurations, labels, row, stage.operator, scratch.taken)
         base = 0
         for k in range(stage.remembered.size):
             i = stage.remembered[k]
-            base += configurations.anchor[configurations.start[i] + labels.chosen[row, i]] * stage.stride[k]
+            base += configurations.choices.anchor[configurations.choices.start[i] + labels.chosen[row, i]] * stage.stride[k]
         latest = labels.sums[row, SINK]
         for f in range(flowing.size):
             flowing[f] = labels.sums[row, SINK_FLOW + f]
         for k in range(stage.open_operator.size):
             i = stage.open_operator[k]
-            chosen = configurations.start[i] + labels.chosen[row, i]
-            for p in range(_arrival_count(labels, configurations.degree[chosen])):
-                latest = max(latest, labels.finish[row, i, p] + configurations.tail[chosen, p])
+            chosen = configurations.choices.start[i] + labels.chosen[row, i]
+            for p in range(_arrival_count(labels, configurations.choices.degree[chosen])):
+                latest = max(latest, labels.finish[row, i, p] + configurations.choices.tail[chosen, p])
             for f in range(flowing.size):
-                flowing[f] += stage.open_flow[f, k] * labels.finish[row, i, configurations.anchor_member[chosen]]
+                flowing[f] += stage.open_flow[f, k] * labels.finish[row, i, configurations.choices.anchor_member[chosen]]
         for f in range(flowing.size):
             flowing[f] *= stage.alpha
             for k in range(stage.early_operator.size):
                 i = stage.early_operator[k]
-                candidate = configurations.anchor[configurations.start[i] + labels.chosen[row, i]]
+                candidate = configurations.choices.anchor[configurations.choices.start[i] + labels.chosen[row, i]]
                 flowing[f] += stage.early[f, stage.early_start[k] + candidate]
-        for c in range(stage.degree.size):
+        for c in range(stage.own.degree.size):
             _extend(stage, c, scratch)
             bound = _bound(stage, labels, row, c, scratch, base, latest, cutoff)
             if bound <= cutoff and _has_room(stage, scratch.taken, c):
@@ -325,24 +341,24 @@ def _bound(
 ) -> float:
     """Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks."""
     added, flowing = scratch.added, scratch.flowing
-    money, usage = labels.sums[row, MONEY] + added[1] + stage.cost[c], labels.sums[row, USAGE] + added[2]
+    money, usage = labels.sums[row, MONEY] + added[1] + stage.own.cost[c], labels.sums[row, USAGE] + added[2]
     slowest = latest
-    for p in range(_arrival_count(labels, stage.degree[c])):
-        slowest = max(slowest, scratch.late[p] + stage.tail[c, p])
+    for p in range(_arrival_count(labels, stage.own.degree[c])):
+        slowest = max(slowest, scratch.late[p] + stage.own.tail[c, p])
     if (
         slowest > stage.limits[0] * (1 + LIMIT_SLACK)
         or money + stage.rest_cost > stage.limits[1] * (1 + LIMIT_SLACK)
         or usage > stage.limits[2] * (1 + LIMIT_SLACK)
     ):
         return np.inf
-    fixed = labels.sums[row, FIXED] + stage.fixed[c] + stage.price_cost * added[1] + stage.price_usage * added[2]
+    fixed = labels.sums[row, FIXED] + stage.own.fixed[c] + stage.price_cost * added[1] + stage.price_usage * added[2]
     fixed += _rule_price(stage, labels, row, c)
-    downtime = max(labels.sums[row, DOWNTIME], stage.downtime[c])
+    downtime = max(labels.sums[row, DOWNTIME], stage.own.downtime[c])
     late = max(downtime, stage.least_downtime)
     simple = fixed + stage.rest_fixed + stage.response * slowest + stage.weight_downtime * late
     if simple > cutoff:
         return simple
-    common = fixed + (stage.money_price - stage.price_cost) * money + labels.sums[row, RENT] + stage.rent[c]
+    common = fixed + (stage.money_price - stage.price_cost) * money + labels.sums[row, RENT] + stage.own.rent[c]
     common += stage.weight_downtime * (late - stage.least_downtime)
     best = simple
     for k in range(flowing.size):
@@ -377,15 +393,118 @@ def gather(
             target.sums[k, a] = labels.sums[row, a]
         _extend(stage, c, scratch)
         target.chosen[k, stage.operator] = c
-        for p in range(_arrival_count(labels, stage.degree[c])):
+        for p in range(_arrival_count(labels, stage.own.degree[c])):
             target.finish[k, stage.operator, p] = scratch.late[p]
-        target.sums[k, FIXED] += stage.fixed[c] + stage.price_cost * out[1] + stage.price_usage * out[2]
+        target.sums[k, FIXED] += stage.own.fixed[c] + stage.price_cost * out[1] + stage.price_usage * out[2]
         target.sums[k, FIXED] += _rule_price(stage, labels, row, c)
-        target.sums[k, MONEY] += stage.cost[c] + out[1]
+        target.sums[k, MONEY] += stage.own.cost[c] + out[1]
         target.sums[k, USAGE] += out[2]
-        target.sums[k, RENT] += stage.rent[c]
-        target.sums[k, DOWNTIME] = max(target.sums[k, DOWNTIME], stage.downtime[c])
+        target.sums[k, RENT] += stage.own.rent[c]
+        target.sums[k, DOWNTIME] = max(target.sums[k, DOWNTIME], stage.own.downtime[c])
         if stage.is_sink:
             target.sums[k, SINK] = max(target.sums[k, SINK], out[0])
             for f in range(stage.own_flow.size):
                 target.sums[k, SINK_FLOW + f] += stage.own_flow[f] * out[0]
+
+
+MAX_COMPARED = 100
+"""Labels that each label is compared with: marking fewer is slower later, never wrong."""
+
+
+class Comparison(NamedTuple):
+    """What matters of labels after an operator, and room for the kernel.
+
+    `frontier`: operators with open streams. `pending`: sums of rules that still matter. `nodes`: those that later operators may
+    use, `free` (nodes, resources) how much may be taken there without being in their way. `taken`: what one label takes, shape
+    (all nodes, resources). `recent` (`MAX_COMPARED`,), `recent_taken` (`MAX_COMPARED`, nodes, resources): labels that others
+    are compared with, and what they take of `nodes`.
+    """
+
+    operators: int
+    frontier: Ints
+    pending: Ints
+    nodes: Ints
+    free: Floats
+    taken: Floats
+    recent: Ints
+    recent_taken: Floats
+
+    @classmethod
+    def after(cls, operators: int, frontier: Ints, pending: Ints, capacity: Floats, later: Floats) -> Comparison:
+        """Comparison of labels of so many operators; `later` (nodes, resources) is the most that others may add."""
+        nodes = np.flatnonzero((later > 0).any(axis=1))
+        recent_taken = np.zeros((MAX_COMPARED, nodes.size, capacity.shape[1]))
+        free = (capacity - later)[nodes]
+        return cls(
+            operators, frontier, pending, nodes, free, np.zeros_like(capacity), np.zeros(MAX_COMPARED, np.int64), recent_taken
+        )
+
+
+@inner_loop
+def hash_labels(labels: BeamLabels, comparison: Comparison, keys: np.ndarray) -> None:
+    """One number per label from its frontier configurations and its sums of rules that still matter."""
+    for row in range(keys.size):
+        key = np.uint64(1469598103934665603)
+        for k in range(comparison.frontier.size):
+            key = (key ^ np.uint64(labels.chosen[row, comparison.frontier[k]] + 1)) * np.uint64(1099511628211)
+        for k in range(comparison.pending.size):
+            key = (key ^ np.uint64(np.int64(labels.rules[row, comparison.pending[k]] * 1e6 + 0.5))) * np.uint64(1099511628211)
+        keys[row] = key
+
+
+@inlined
+def _dominates(labels: BeamLabels, comparison: Comparison, a: int, b: int, slot: int, own: int) -> bool:
+    """Whether label a, whose use stands at `slot`, is nowhere worse than label b, whose use stands at `own`."""
+    for k in (FIXED, MONEY, USAGE, DOWNTIME, SINK):
+        if labels.sums[a, k] > labels.sums[b, k]:
+            return False
+    for k in range(comparison.frontier.size):
+        i = comparison.frontier[k]
+        if labels.chosen[a, i] != labels.chosen[b, i]:
+            return False
+        for p in range(labels.finish.shape[2]):
+            if labels.finish[a, i, p] > labels.finish[b, i, p]:
+                return False
+    for k in range(comparison.nodes.size):
+        for m in range(comparison.free.shape[1]):
+            mine, other = comparison.recent_taken[slot, k, m], comparison.recent_taken[own, k, m]
+            if mine > other * (1 + EQUAL_AMOUNTS) and mine > comparison.free[k, m]:
+                return False
+    for k in range(comparison.pending.size):
+        mine, other = labels.rules[a, comparison.pending[k]], labels.rules[b, comparison.pending[k]]
+        if abs(mine - other) > EQUAL_AMOUNTS * abs(other):
+            return False
+    return True
+
+
+@inner_loop
+def mark_dominated(
+    configurations: AllConfigurations,
+    labels: BeamLabels,
+    order: np.ndarray,
+    keys: np.ndarray,
+    comparison: Comparison,
+    dominated: np.ndarray,
+) -> None:
+    """Mark labels that another of equal key is nowhere worse than; `order` sorts by key, then objective.
+
+    Each is compared with the last that were not dominated.
+    """
+    recent, room = comparison.recent, comparison.recent.size
+    begin = count = 0
+    for k in range(order.size):
+        row = order[k]
+        if keys[row] != keys[order[begin]]:
+            begin, count = k, 0
+        count_taken(configurations, labels, row, comparison.operators, comparison.taken)
+        own = count % room
+        for a in range(comparison.nodes.size):
+            for m in range(comparison.free.shape[1]):
+                comparison.recent_taken[own, a, m] = comparison.taken[comparison.nodes[a], m]
+        for slot in range(min(count, room)):
+            if slot != own and _dominates(labels, comparison, recent[slot], row, slot, own):
+                dominated[row] = True
+                break
+        if not dominated[row]:
+            recent[own] = row
+            count += 1

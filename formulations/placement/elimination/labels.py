@@ -2,36 +2,173 @@
 
 The smallest bound among labels that the beam drops is a proven bound for everything it did not look at, so
 that a gap is known at any width.
+
+The configurations that survive in a box, with everything the label search adds up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints32
+from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.core.budget import spend
+from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
     FIXED,
     SINK,
     AllConfigurations,
     BeamLabels,
+    Comparison,
+    Configurations,
     Extensions,
     OperatorStage,
     Scratch,
     expand,
     gather,
+    hash_labels,
+    mark_dominated,
 )
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
-from edrp.formulations.placement.elimination.choices import Configurations
-from edrp.formulations.placement.elimination.dominance import Comparison, hash_labels, mark_dominated
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.formulations.placement.elimination.rules import RuleStage
+from edrp.placement.compiled import NO_NODE, count_configurations, multisets
+from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
+
+
+def too_many(model: EliminationModel, box: Box, limit: int) -> bool:
+    """Whether some operator has more than `limit` configurations left."""
+    return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > limit for i in range(model.operators))
+
+
+def surviving_choices(
+    model: EliminationModel,
+    box: Box,
+    plan: MemoryPlan,
+    relaxation: BoxRelaxation,
+    marginals: Floats,
+    tail: Floats,
+    incumbent: float,
+) -> Configurations | None:
+    """Enumerate multisets over the surviving nodes and keep those that can still beat the incumbent.
+
+    A configuration's bound is the min-marginal of any of its members' seats, with the operator's own term made exact.
+    Returns None when some operator has none left.
+    """
+    flow = operator_flow(model, relaxation.prices.flow)
+    parts = []
+    for i in range(model.operators):
+        bounds = _OperatorBounds(float(flow[i]), marginals[i], tail[i], incumbent)
+        part = _operator_choices(model, box, plan, relaxation, i, bounds)
+        if not len(part.degree):
+            return None
+        parts.append(part)
+    start = np.cumsum([0] + [len(part.degree) for part in parts])
+    width = max(part.members.shape[1] for part in parts)
+    stacked = {}
+    for name in Configurations._fields[1:]:
+        values = [getattr(part, name) for part in parts]
+        if name in ("members", "places") or (name == "tail" and model.instance_paths):
+            padding = 0 if name == "tail" else NO_NODE
+            values = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=padding) for value in values]
+        stacked[name] = np.concatenate(values)
+    return Configurations(start=start.astype(np.int64), **stacked)
+
+
+class _OperatorBounds(NamedTuple):
+    """Bounds that the configurations of one operator must meet.
+
+    `flow` through the operator, min-marginals of its seats (nodes, seats), minimum of seconds behind it on each node, and the
+    objective of the incumbent.
+    """
+
+    flow: float
+    marginal: Floats
+    tail: Floats
+    incumbent: float
+
+
+def _operator_choices(
+    model: EliminationModel, box: Box, plan: MemoryPlan, relaxation: BoxRelaxation, i: int, bounds: _OperatorBounds
+) -> Configurations:
+    """Surviving configurations of one operator."""
+    flow, marginal, tail, incumbent = bounds
+    members, penalty = model.rules.allowed(i, multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i])))
+    penalty = penalty + model.priced(i, members)
+    used = members != NO_NODE
+    degree = used.sum(axis=1)
+    reference = model.latency[i, degree]
+    slowest = np.where(used, model.speedup[members], np.inf).min(axis=1)
+    latency = np.where(np.isfinite(reference), reference, 0.0) / slowest
+    downtime, moved = _reconfiguration(model, i, members)
+    cost = model.replica_cost[i] * degree
+    rent = np.where(used, relaxation.rent[members, i], 0.0).sum(axis=1)
+    together = ((members == members[:, :1]) | ~used).all(axis=1)
+    seat = np.where(together, degree - 1, model.latency.shape[1] - 1)
+    # Members without a seat left are no representatives; any other is, and the one that says most is taken.
+    others = np.full(marginal.shape, -np.inf)
+    np.subtract(marginal, relaxation.unary[i], out=others, where=box.anchor[i])
+    best_other = np.where(used, others[members, seat[:, None]], -np.inf)
+    number = np.full((model.nodes, int(plan.groups[i].max()) + 1), NO_NODE, np.int32)
+    candidates = plan.candidates[i]
+    number[candidates.node, candidates.group] = np.arange(candidates.node.size)
+    places = np.where(np.isfinite(best_other), number[members, plan.groups[i][seat][:, None]], NO_NODE)
+    telling, behind = best_other.argmax(axis=1), np.where(used, tail[members], 0.0)
+    part = Configurations(
+        start=np.zeros(1, np.int64),
+        members=members,
+        degree=degree,
+        latency=latency,
+        fixed=model.cost * cost + TIE_MOVE * moved + np.where(used, model.tie_order(i)[members], 0.0).sum(axis=1) + penalty,
+        cost=cost,
+        rent=rent,
+        downtime=downtime,
+        tail=behind if model.instance_paths else behind.max(axis=1, keepdims=True),
+        places=places,
+        anchor=places[np.arange(len(members)), telling].astype(np.int64),
+        anchor_member=telling if model.instance_paths else np.zeros_like(telling),
+    )
+    own_cost = relaxation.alpha * flow * latency + relaxation.money * cost + rent + penalty
+    own_cost += model.downtime * np.maximum(downtime - box.least, 0.0)
+    hopeless = best_other.max(axis=1) + own_cost > incumbent
+    fitting = _fits(model, i, members)
+    survives = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(best_other.max(axis=1))
+    return Configurations(part.start, *(values[survives] for values in part[1:]))
+
+
+def _reconfiguration(model: EliminationModel, i: int, members: Ints32) -> tuple[Floats, Floats]:
+    """Downtime and moved replicas of each configuration."""
+    compiled = model.compiled
+    if compiled.current is None:
+        return np.zeros(len(members)), np.zeros(len(members))
+    operator = int(model.order[i])
+    downtime = operator_downtimes(compiled, operator, members)
+    before = compiled.current[operator]
+    used = members != NO_NODE
+    multiplicity = (members[:, :, None] == members[:, None, :]) & used[:, :, None] & used[:, None, :]
+    rank = np.tril(multiplicity, -1).sum(axis=2)  # how many equal members come earlier
+    staying = (used & (before[members] > rank)).sum(axis=1)
+    moved = np.maximum(used.sum(axis=1), before.sum()) - staying
+    floor = downtime_floor(compiled)
+    return np.where(moved > 0, np.maximum(downtime, floor), 0.0), moved.astype(float)
+
+
+def _fits(model: EliminationModel, i: int, members: Ints32) -> Bools:
+    """Whether a configuration alone stays within every node's capacity."""
+    fitting = np.ones(len(members), bool)
+    for replica in range(members.shape[1]):
+        node = members[:, replica]
+        count = (members == node[:, None]).sum(axis=1)
+        need = count[:, None] * model.demand[i][None]
+        fitting &= (node == NO_NODE) | (need <= model.capacity[node] * (1 + LIMIT_SLACK)).all(axis=1)
+    return fitting
+
 
 EXTENSION_WORK, KEPT_LABEL_WORK = 3e-9, 1e-6
 """Units of work for an extension that is tried, per view, and for one that is compared with others."""
@@ -84,17 +221,7 @@ class BoxLabelSearch:
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
         model, choices = self.model, self.choices
-        configurations = AllConfigurations(
-            choices.start,
-            choices.members,
-            choices.degree,
-            choices.tail,
-            choices.anchor,
-            choices.anchor_member,
-            model.delay,
-            model.price,
-            model.demand,
-        )
+        configurations = AllConfigurations(choices, model.delay, model.price, model.demand)
         arrivals = choices.tail.shape[1]
         starts = choices.start
         rules = model.rules.stages([choices.members[starts[i] : starts[i + 1]] for i in range(model.operators)])
@@ -141,15 +268,7 @@ class BoxLabelSearch:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
         return OperatorStage(
             operator=i,
-            members=choices.members[cut],
-            degree=choices.degree[cut],
-            latency=choices.latency[cut],
-            fixed=choices.fixed[cut],
-            cost=choices.cost[cut],
-            rent=choices.rent[cut],
-            downtime=choices.downtime[cut],
-            tail=choices.tail[cut],
-            places=choices.places[cut],
+            own=Configurations(np.zeros(1, np.int64), *(values[cut] for values in choices[1:])),
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
             open_operator=np.array(open_now, np.int64),
@@ -200,15 +319,15 @@ class BoxLabelSearch:
     ) -> Extensions:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
-        room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
+        room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.own.degree)), count * len(stage.own.degree) + len(stage.own.degree))
         arrivals = self.choices.tail.shape[1]
         extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
-            last = min(count, row + max(1, BATCH // len(stage.degree)))
+            last = min(count, row + max(1, BATCH // len(stage.own.degree)))
             begun = row
             filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
-            spend(EXTENSION_WORK * (row - begun) * len(stage.degree) * (len(self.views) + stage.rules.row.size))
+            spend(EXTENSION_WORK * (row - begun) * len(stage.own.degree) * (len(self.views) + stage.rules.row.size))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))

@@ -12,12 +12,10 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.formulations.placement.elimination.box import Box, BoxPrices
-from edrp.formulations.placement.elimination.incumbents import best_known, counts_of, improve
 from edrp.formulations.placement.elimination.model import EliminationModel, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
-from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters
-from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import answer_with_bound, nothing_found
+from edrp.formulations.placement.elimination.tree import BoxTree, EliminationParameters, best_known, counts_of, improve
+from edrp.formulations.placement.handover import answer_with_bound, finish_by_program, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.deployment import Deployment

@@ -104,7 +104,7 @@ class StateLabelSearch:
     def _ahead(self, j: int, views: list[PricedGraph]) -> Ahead:
         graph, model = self.graph, self.quotient.model
         opened = np.array(list_steps(model)[1][j + 1], np.int64)
-        states = slice(graph.first_state[j + 1], graph.first_state[j + 2])
+        states = slice(graph.arcs.first_state[j + 1], graph.arcs.first_state[j + 2])
         later = model.target > j
         cut = np.array([[view.prices.flow[later & (model.source == i)].sum() for i in opened] for view in views])
         sources = self._sources_after(j)

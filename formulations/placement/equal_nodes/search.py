@@ -1,4 +1,9 @@
-"""The search for one choice of classes that are in use: bound, beam, elimination, labels under rising cutoffs."""
+"""The search for one choice of classes that are in use: bound, beam, elimination, labels under rising cutoffs.
+
+Branches of a case: one operator's choices are split by where it runs, else by whether it is on one node, else by replicas.
+
+The best prices by cutting planes: every relaxed optimum bounds the dual function from above (Kelley, 1960).
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,248 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats
+from edrp.backends.growing import GrowingProgram, LinearOptimum
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
-from edrp.core.tolerances import DOWNTIME_SLACK
+from edrp.core.tolerances import DOWNTIME_SLACK, EQUAL_NODES_PRICE_PROGRESS
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
-from edrp.formulations.placement.equal_nodes.ascent import raise_bound
-from edrp.formulations.placement.equal_nodes.branching import branch, split_downtime
 from edrp.formulations.placement.equal_nodes.labels import Pattern, StateLabelSearch
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
 from edrp.formulations.placement.equal_nodes.staying_replicas import rows_told_apart, soonest, with_stays
-from edrp.formulations.placement.equal_nodes.values import GraphRelaxations, PricedGraph
+from edrp.formulations.placement.equal_nodes.values import BoundPrices, GraphRelaxations, PricedGraph
+
+MAX_PRICE = 20.0
+"""Maximum price of a limit or shared resource, in units of the price at which all of it costs the maximum objective."""
+
+SMOOTHING = 0.5
+"""Position of the next prices between the best ones so far (0) and those of the linear program (1)."""
+
+
+@dataclass(frozen=True)
+class BoundAscent:
+    """The outcome of raising a bound.
+
+    Attributes
+    ----------
+    relaxations : all that were computed, the best first.
+    centre : columns at which the bound is best.
+    share : of each row of the choices in the mixture of placements whose average keeps all limits, shape (rows,).
+    downtimes : longest downtime of each of these placements, and its share.
+    """
+
+    relaxations: list[PricedGraph]
+    centre: Floats
+    share: Floats
+    downtimes: tuple[Floats, Floats]
+
+
+class FlowCuttingPlanes:
+    """A linear program over flows and prices that grows by a row for each relaxed optimum.
+
+    Columns: flow of each stream, into each source, out of each sink, the total flow, the price of the limit on cost, the
+    prices of what is shared and of each operator's downtime, and the bound.
+    """
+
+    def __init__(self, quotient: Quotient) -> None:
+        self.quotient = quotient
+        model = quotient.model
+        self.streams = model.source.size
+        self.sources = np.flatnonzero([not len(streams) for streams in model.incoming])
+        self.sinks = np.flatnonzero([not len(streams) for streams in model.outgoing])
+        self.total = self.streams + self.sources.size + self.sinks.size
+        self.shared = self.total + 2
+        self.moves = self.shared + quotient.shared_capacity.size
+        self.columns = self.moves + model.operators + 1
+        self.program = GrowingProgram(None)
+        lower = np.zeros(self.columns)
+        lower[self.total], lower[-1] = model.response, -1e6
+        self.program.add_columns(np.append(np.zeros(self.columns - 1), -1.0), (), lower, self._upper_bounds())
+        self._conserve()
+        self.program.add_rows(0.0, model.downtime, [(np.arange(self.moves, self.columns - 1), np.ones(model.operators))])
+        self.first_cut = self.program.rows
+        self.placements: list[Ints] = []
+        self.optimum = LinearOptimum(-np.inf, np.zeros(0), np.zeros(0), optimal=False)
+
+    def _upper_bounds(self) -> Floats:
+        quotient, model = self.quotient, self.quotient.model
+        upper = np.full(self.columns, np.inf)
+        limited = np.isfinite(quotient.max_response)
+        upper[self.total] = model.response + (MAX_PRICE / quotient.max_response if limited else 0.0)
+        upper[self.total + 1] = MAX_PRICE / quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
+        upper[self.shared : self.moves] = MAX_PRICE / np.maximum(quotient.shared_capacity, 1e-9)
+        upper[self.moves : -1] = model.downtime if quotient.least_downtime else 0.0
+        upper[-1] = 1e6
+        return upper
+
+    def _conserve(self) -> None:
+        model = self.quotient.model
+        into = {int(i): self.streams + n for n, i in enumerate(self.sources)}
+        out = {int(i): self.streams + self.sources.size + n for n, i in enumerate(self.sinks)}
+        for i in range(model.operators):
+            ins = [*model.incoming[i], *([into[i]] if i in into else [])]
+            outs = [*model.outgoing[i], *([out[i]] if i in out else [])]
+            self.program.add_rows(0.0, 0.0, [([*ins, *outs], [1.0] * len(ins) + [-1.0] * len(outs))])
+        self.program.add_rows(0.0, 0.0, [([*into.values(), self.total], [1.0] * len(into) + [-1.0])])
+
+    def cut(self, rows: Ints, delays: Floats, use: Floats) -> None:
+        """Add what a placement would cost under any prices; `use` is that of its streams (`Quotient.stream_use`)."""
+        quotient, choices, model = self.quotient, self.quotient.choices, self.quotient.model
+        slope = np.zeros(self.columns)
+        slope[: self.streams] = delays
+        np.add.at(slope, np.arange(self.streams), choices.latency[rows][model.target])
+        slope[self.streams : self.streams + self.sources.size] = choices.latency[rows][self.sources]
+        cost = float(choices.cost[rows].sum() + use[0])
+        fixed = model.cost * cost + (model.downtime * quotient.least_downtime if quotient.least_downtime else 0.0)
+        if np.isfinite(quotient.max_response):
+            slope[self.total] -= quotient.max_response
+            fixed += model.response * quotient.max_response
+        slope[self.total + 1] = cost - quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
+        slope[self.shared : self.moves] = choices.usage[rows].sum(axis=0) + use[1:] - quotient.shared_capacity
+        slope[self.moves : -1] = choices.downtime[rows] - quotient.least_downtime
+        slope[-1] = -1.0
+        self.placements.append(rows)
+        used = np.flatnonzero(slope)
+        self.program.add_rows(-fixed, np.inf, [(used, slope[used])])
+
+    def solve(self) -> tuple[float, Floats] | None:
+        """The highest bound that the rows allow, and where; None when the linear program fails."""
+        self.optimum = self.program.solve()
+        return (float(self.optimum.columns[-1]), self.optimum.columns) if self.optimum.optimal else None
+
+    def mixture(self) -> Floats:
+        """Share of each row of the choices in the placements of the last linear program, by their dual values."""
+        share = np.zeros(len(self.quotient.choices.operator))
+        for rows, weight in zip(self.placements, self._weights(), strict=False):
+            share[rows] += weight
+        return share / max(float(share.sum()) / self.quotient.operators, 1e-12)
+
+    def downtimes(self) -> tuple[Floats, Floats]:
+        """The longest downtime of each placement of that mixture, and its share."""
+        weights, choices, least_downtime = self._weights(), self.quotient.choices, self.quotient.least_downtime
+        longest = np.array([max(least_downtime, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
+        return longest, weights[: longest.size] / max(float(weights.sum()), 1e-12)
+
+    def _weights(self) -> Floats:
+        """Dual values of all placements in the last linear program."""
+        return np.abs(self.optimum.prices)[self.first_cut :]
+
+    def prices(self, values: Floats) -> BoundPrices:
+        """Prices from columns; rounding below 0 is taken away."""
+        values = np.maximum(values, 0.0)
+        model = self.quotient.model
+        flow = values[: self.streams]
+        through = operator_flow(model, flow)
+        through[self.sources] = values[self.streams : self.streams + self.sources.size]
+        return BoundPrices(
+            flow=flow,
+            through=through,
+            total=float(values[self.total]),
+            money=model.cost + float(values[self.total + 1]),
+            shared=values[self.shared : self.moves],
+            moves=values[self.moves : -1],
+        )
+
+    def even(self) -> Floats:
+        """Columns for equal flows along paths that cover all operators, and no other prices."""
+        model = self.quotient.model
+        lone = np.intersect1d(self.sources, self.sinks)
+        paths = [path for path in covering_paths(model) if path]
+        share = model.response / (len(paths) + lone.size)
+        values = np.zeros(self.columns)
+        values[: self.streams] = share * sum((path_flow(model, path) for path in paths), np.zeros(self.streams))
+        through = operator_flow(model, values[: self.streams])
+        through[lone] = share
+        values[self.streams : self.total] = through[np.concatenate([self.sources, self.sinks])]
+        values[self.total] = model.response
+        return values
+
+
+def raise_bound(
+    bounds: GraphRelaxations, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]
+) -> BoundAscent:
+    """Raise the bound."""
+    planes = FlowCuttingPlanes(bounds.quotient)
+    centre = planes.even() if start is None else start
+    point, points = centre, []
+    best = -np.inf
+    for _ in range(rounds):
+        relaxation = bounds.relax(planes.prices(point))
+        points.append(relaxation)
+        if relaxation.bound > best:
+            best, centre = relaxation.bound, point
+        if not np.isfinite(relaxation.bound) or best >= enough or out_of_time():
+            break
+        planes.cut(*bounds.optimum(relaxation))
+        highest = planes.solve()
+        if highest is None or highest[0] - best <= EQUAL_NODES_PRICE_PROGRESS * abs(best):
+            break
+        point = centre + SMOOTHING * (highest[1] - centre)
+    return BoundAscent(sorted(points, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())
+
+
+UNDECIDED = 0.02
+"""Share of choices other than the main one above which an operator counts as undecided."""
+
+
+def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> list[Bools]:
+    """Rows of the choices in each branch; none where every operator has one choice left.
+
+    Parameters
+    ----------
+    share
+        Share of each row in the mixture of placements that makes up the bound.
+    mirrored
+        Whether all classes may be exchanged for one another. An operator on the second or third class alone then is one on the
+        first.
+    """
+    choices = quotient.choices
+    if mirrored:
+        sets = [np.unique(choices.classes[alive & (choices.operator == j)]) for j in range(quotient.operators)]
+        undecided = [_undecided(choices.classes, share, choices.operator == j) for j in range(quotient.operators)]
+        j = int(np.argmax([len(own) + part for own, part in zip(sets, undecided, strict=True)]))
+        parts = _split(choices.classes, share, alive, choices.operator == j, most=len(sets[j]))
+        return [rows for value, rows in zip(sets[j], parts, strict=True) if value not in (2, 4)]
+    for key in (choices.classes, choices.single, choices.replicas):
+        undecided = [_undecided(key, share, choices.operator == j) for j in range(quotient.operators)]
+        j = int(np.argmax(undecided))
+        if undecided[j] > UNDECIDED:
+            return _split(key, share, alive, choices.operator == j)
+    for key in (choices.classes, choices.single, choices.replicas):
+        choices_left = [np.unique(key[alive & (choices.operator == j)]).size for j in range(quotient.operators)]
+        if max(choices_left) > 1:
+            return _split(key, share, alive, choices.operator == int(np.argmax(choices_left)))
+    return []
+
+
+def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float | None:
+    """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree."""
+    seconds, share = mixture
+    # Something runs that may move, and downtime is part of the objective.
+    counts = quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
+    if not counts or not share.sum() > 0:
+        return None
+    mean = float(seconds @ share) / float(share.sum())
+    short = float(share[seconds <= mean].sum()) / float(share.sum())
+    if UNDECIDED < short < 1 - UNDECIDED and quotient.least_downtime < mean < quotient.longest_downtime:
+        return mean
+    return None
+
+
+def _undecided(key: Ints, share: Floats, alive: Bools) -> float:
+    """Share of an operator's choices that differ from the main one in `key`."""
+    return 1.0 - float(np.bincount(key[alive], share[alive]).max())
+
+
+def _split(key: Ints, share: Floats, alive: Bools, own: Bools, most: int = 3) -> list[Bools]:
+    """One branch for each of a few values, two for many: up to their mean, and above."""
+    values = np.unique(key[own & alive])
+    if values.size <= most:
+        return [alive & (~own | (key == value)) for value in values]
+    mean = float(key[own] @ share[own]) / max(float(share[own].sum()), 1e-12)
+    middle = np.clip(np.floor(mean), values[0], values[-1] - 1)
+    return [alive & (~own | (key <= middle)), alive & (~own | (key > middle))]
+
 
 FIRST_CUTOFF = 2e-5
 """Distance of the first cutoff above the bound, relative to the bound; each further one is `RISE` times as large."""
@@ -183,7 +419,7 @@ class CaseSearch:
         self._alive = np.ones(len(remaining.choices.operator), bool)
         graph = self._built(transitions)
         self._graph, self._bounds = graph, GraphRelaxations(remaining, graph)
-        self.states = max(self.states, int(graph.first_state[-1]))
+        self.states = max(self.states, int(graph.arcs.first_state[-1]))
         ascent = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
         self._centre, self._share, self._downtimes = ascent.centre, ascent.share, ascent.downtimes
         self.bound = max(self.bound, ascent.relaxations[0].bound)

@@ -61,6 +61,25 @@ class Found(NamedTuple):
     counts: Ints
 
 
+class StateArcs(NamedTuple):
+    """The transitions of a graph.
+
+    Attributes
+    ----------
+    first_state, first_transition, first_pattern : where those of each layer begin.
+    source, target : states of each transition, numbered in their layers.
+    slot, pattern : kind of choice and pattern of delays of each transition, the latter numbered in its layer.
+    """
+
+    first_state: Ints
+    first_transition: Ints
+    first_pattern: Ints
+    source: Ints32
+    target: Ints32
+    slot: Ints32
+    pattern: Ints32
+
+
 @dataclass(frozen=True)
 class StateGraph:
     """States and transitions.
@@ -70,9 +89,6 @@ class StateGraph:
     steps : one per operator.
     codes : of the states of each layer, of which there is one more than operators.
     table : of each layer, by which the number of a code is found.
-    first_state, first_transition, first_pattern : where those of each layer begin.
-    source, target : states of each transition, numbered in their layers.
-    slot, pattern : kind of choice and pattern of delays of each transition, the latter numbered in its layer.
     patterns : what each pattern is.
     level : shape (choice rows,), that a block grows by.
     levels : by which the room of a node is told apart.
@@ -82,13 +98,7 @@ class StateGraph:
     steps: tuple[OperatorTurn, ...]
     codes: tuple[Ints, ...]
     table: tuple[Ints32, ...]
-    first_state: Ints
-    first_transition: Ints
-    first_pattern: Ints
-    source: Ints32
-    target: Ints32
-    slot: Ints32
-    pattern: Ints32
+    arcs: StateArcs
     patterns: Ints
     level: Ints
     levels: int
@@ -162,18 +172,12 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         patterns.append(steps_found.patterns[: steps_found.counts[2]].copy())
         transitions.append(buffer[:, : steps_found.counts[1]].copy())
         ends.append(used)
-    source, target, slot, pattern = np.concatenate(transitions, axis=1)
+    first_state, first_pattern = (np.cumsum([0, *(layer.size for layer in layers)]) for layers in (codes, patterns))
     return StateGraph(
         steps=steps,
         codes=tuple(codes),
         table=tuple(tables),
-        first_state=np.cumsum([0, *(layer.size for layer in codes)]),
-        first_transition=np.array(ends, np.int64),
-        first_pattern=np.cumsum([0, *(layer.size for layer in patterns)]),
-        source=source,
-        target=target,
-        slot=slot,
-        pattern=pattern,
+        arcs=StateArcs(first_state, np.array(ends, np.int64), first_pattern, *np.concatenate(transitions, axis=1)),
         patterns=np.concatenate(patterns),
         level=level,
         levels=levels,

@@ -12,16 +12,15 @@ since a maximum over paths, and over operators, is at least an average. The sum 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints, Ints32, flattened
+from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.codes import MASKS, USED
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
+from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateArcs, StateGraph
 from edrp.placement.node_classes import MAX_CLASSES
 
 TRANSITION_WORK = 4e-9
@@ -85,18 +84,6 @@ class PricedGraph:
         return float(self.value[0]) + self.constant
 
 
-class StateArcs(NamedTuple):
-    """The transitions of a graph of states; attributes as in `StateGraph`."""
-
-    first_state: Ints
-    first_transition: Ints
-    first_pattern: Ints
-    source: Ints32
-    target: Ints32
-    slot: Ints32
-    pattern: Ints32
-
-
 class GraphRelaxations:
     """Computes relaxations of one graph."""
 
@@ -109,7 +96,6 @@ class GraphRelaxations:
         self.order = np.argsort(self.slot, kind="stable")
         self.groups, self.starts = np.unique(self.slot[self.order], return_index=True)
         last = graph.codes[-1] >> USED
-        self.arcs = StateArcs(*(getattr(graph, name) for name in StateArcs._fields))
         self.end = np.where((last == graph.full) | (graph.full == 0), 0.0, np.inf)
 
     def relax(self, prices: BoundPrices) -> PricedGraph:
@@ -121,13 +107,13 @@ class GraphRelaxations:
         patterns = np.zeros(graph.patterns.size)
         priced = np.tensordot(np.concatenate([[prices.money], prices.shared]), self.quotient.stream_use, axes=1)
         for j, step in enumerate(graph.steps):
-            own = slice(graph.first_pattern[j], graph.first_pattern[j + 1])
+            own = slice(graph.arcs.first_pattern[j], graph.arcs.first_pattern[j + 1])
             sets = graph.patterns[own, None] >> (3 * np.arange(step.streams.size + 1)) & 7
             patterns[own] = self.quotient.delay[sets[:, 1:], sets[:, :1]] @ prices.flow[step.streams]
             if self.quotient.traffic is not None:
                 patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
-        spend(TRANSITION_WORK * self.arcs.source.size)
-        value, best = _backward(self.arcs, unary, patterns, self.end)
+        spend(TRANSITION_WORK * self.graph.arcs.source.size)
+        value, best = _backward(self.graph.arcs, unary, patterns, self.end)
         return PricedGraph(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
     def _unary(self, row_cost: Floats) -> Floats:
@@ -139,8 +125,8 @@ class GraphRelaxations:
 
     def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
-        spend(TRANSITION_WORK * self.arcs.source.size)
-        least_through = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
+        spend(TRANSITION_WORK * self.graph.arcs.source.size)
+        least_through = _through(self.graph.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
         least_other = np.full(least_through.shape, np.inf)
         np.subtract(least_through, relaxation.unary, out=least_other, where=np.isfinite(least_through))
         # A choice for a node that nobody will join any more is also one with less room than there is.
@@ -154,8 +140,8 @@ class GraphRelaxations:
         rows, delays = [], np.zeros(self.quotient.model.source.size)
         use = np.zeros(1 + self.quotient.shared_capacity.size)
         for j, step in enumerate(graph.steps):
-            transition = graph.first_transition[j] + relaxation.best[graph.first_state[j] + state]
-            slot = int(graph.slot[transition])
+            transition = graph.arcs.first_transition[j] + relaxation.best[graph.arcs.first_state[j] + state]
+            slot = int(graph.arcs.slot[transition])
             if slot >= UP_TO:
                 k, room = divmod(slot - UP_TO, LEVELS)
                 fitting = (self.slot >= j * SLOTS + EXACT + k * LEVELS) & (self.slot <= j * SLOTS + EXACT + k * LEVELS + room)
@@ -163,13 +149,13 @@ class GraphRelaxations:
                 fitting = self.slot == j * SLOTS + slot
             candidates = np.flatnonzero(fitting)
             rows.append(int(candidates[np.argmin(relaxation.row_cost[candidates])]))
-            code = int(graph.patterns[graph.first_pattern[j] + graph.pattern[transition]])
+            code = int(graph.patterns[graph.arcs.first_pattern[j] + graph.arcs.pattern[transition]])
             for number, stream in enumerate(step.streams):
                 sets = (code >> (3 * (number + 1)) & (MASKS - 1), code & (MASKS - 1))
                 delays[stream] = self.quotient.delay[sets]
                 if self.quotient.traffic is not None:
                     use += self.quotient.stream_use[:, stream, *sets]
-            state = int(graph.target[transition])
+            state = int(graph.arcs.target[transition])
         return np.array(rows), delays, use
 
 

@@ -11,12 +11,10 @@ from edrp.core.methods import Options, methods
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
-from edrp.formulations.placement.column_generation import order as ordering
+from edrp.formulations.placement.column_generation import pricing as ordering
 from edrp.formulations.placement.column_generation.model import build_model
-from edrp.formulations.placement.column_generation.order import decision_order
-from edrp.formulations.placement.column_generation.pricing import Pricer, common_divisor, resource_grid
-from edrp.formulations.placement.column_generation.relabel import Relabelling
-from edrp.formulations.placement.column_generation.tree import BranchAndPrice
+from edrp.formulations.placement.column_generation.pricing import Pricer, common_divisor, decision_order, resource_grid
+from edrp.formulations.placement.column_generation.tree import BranchAndPrice, Relabelling
 from edrp.formulations.placement.column_generation.windows import Window, certificate
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem

@@ -11,11 +11,10 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import backward, memory_plan
-from edrp.formulations.placement.elimination.incumbents import best_known
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, operator_flow, path_flow
-from edrp.formulations.placement.elimination.tree import eliminate_by_response
+from edrp.formulations.placement.elimination.tree import best_known, eliminate_by_response
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import multisets
 from edrp.placement.deployment import Deployment

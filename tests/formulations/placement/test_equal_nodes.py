@@ -19,9 +19,8 @@ from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
-from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.placing import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place
-from edrp.formulations.placement.equal_nodes.realisation import realise_moves
+from edrp.formulations.placement.equal_nodes.method import PeakRangeSearch
+from edrp.formulations.placement.equal_nodes.realisation import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place, realise_moves
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime, soonest, with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together

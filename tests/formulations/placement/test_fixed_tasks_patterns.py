@@ -8,8 +8,7 @@ from given_tasks import tasks
 
 from edrp.core.tolerances import PATTERN_LOAD_SLACK
 from edrp.formulations.placement.fixed_tasks import patterns as listing
-from edrp.formulations.placement.fixed_tasks.pattern_pairs import best_of_patterns, max_patterns
-from edrp.formulations.placement.fixed_tasks.pattern_sums import first_sum
+from edrp.formulations.placement.fixed_tasks.pattern_pairs import best_of_patterns, first_sum, max_patterns
 from edrp.placement.fixed_tasks import FixedTasks, read_fixed_tasks
 
 

@@ -8,10 +8,9 @@ import pytest
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
-from edrp.formulations.placement.fixed_tasks import pricing
-from edrp.formulations.placement.fixed_tasks.exchange import first_counts
-from edrp.formulations.placement.fixed_tasks.pricing import Pricing
-from edrp.formulations.placement.fixed_tasks.search import PeakInterval
+from edrp.formulations.placement.fixed_tasks import pattern_program as pricing
+from edrp.formulations.placement.fixed_tasks.method import PeakInterval, first_counts
+from edrp.formulations.placement.fixed_tasks.pattern_program import Pricing
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
 WIDE = 100_000

@@ -13,10 +13,8 @@ from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.formulations.placement.priced import PricedAnswer, solve_priced, solve_under_loads
 from edrp.mdp.placement.coordinates import ChangeCoordinates
-from edrp.mdp.placement.enumeration import all_deployments, count_deployments
 from edrp.mdp.placement.intervals import IntervalBounds, averaged
-from edrp.mdp.placement.pool import DeploymentPool
-from edrp.mdp.placement.relaxation import Origin, relax_over_pool
+from edrp.mdp.placement.pool import DeploymentPool, Origin, all_deployments, count_deployments, relax_over_pool
 from edrp.placement.counted_values import PeriodValues, counts_objective
 from edrp.placement.sequence import EdrpSequence
 from edrp.placement.sequence_arrays import compile_sequence

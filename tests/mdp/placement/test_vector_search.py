@@ -46,6 +46,12 @@ def both(problem, max_vectors=0.0):
     return program.best_course(), bounded_course(costs, program, 1e-9, lambda: False, max_vectors)
 
 
+def limited(problem, factor=1.2):
+    """The problem with a limit on response time of `factor` times what the fastest vectors take in the worst period."""
+    hastiest = vector_costs(problem).response_times(0, len(problem.periods)).min(axis=1).max()
+    return problem.model_copy(update={"limits": problem.limits.model_copy(update={"response_time": factor * hastiest})})
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_on_a_chain_prices_prove_the_optimum(seed):
     initial = {f"o{i}": ["a"] * 7 for i in range(4)} if seed % 2 else None
@@ -73,9 +79,7 @@ SLOW = pytest.param(JOINED, 1, marks=pytest.mark.slow)
 def test_branches_leave_a_small_gap(streams, seed):
     """Where branches join within others, operators have several nodes, and a limit may bind."""
     problem = day(streams, seed, operators=5 if streams is JOINED else 4, change=2.0 + 8.0 * seed)
-    hastiest = vector_costs(problem).response_times(0, 8).min(axis=1).max()
-    limited = problem.model_copy(update={"limits": problem.limits.model_copy(update={"response_time": 1.2 * hastiest})})
-    for each, gap in ((problem, 0.005), (limited, 0.06)):
+    for each, gap in ((problem, 0.005), (limited(problem), 0.06)):
         exact, found = both(each)
         assert found.bound <= exact.value * (1 + 1e-9)
         assert found.value >= exact.value * (1 - 1e-9)
@@ -106,3 +110,8 @@ def test_more_vectors_than_can_be_listed():
         stopped = run_method(method, problem, Options(work_limit=0.02))
     assert run.work < 0.2
     assert stopped.bound <= answer.objective * (1 + 1e-9)
+
+
+def test_a_first_course_that_breaks_a_limit_does_not_end_the_search():
+    exact, found = both(limited(day(DIAMOND, 0, periods=48, change=2.0)))
+    assert exact.value * (1 - 1e-9) <= found.value <= 1.01 * exact.value

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import highspy
 import numpy as np
 
-from edrp.backends.highs import new_solver
+from edrp.backends.growing import GrowingProgram
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import RESCALE_PRICE_PROGRESS
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel
@@ -21,8 +19,6 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import (
     scales,
     usable,
 )
-
-OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 
 MAX_BOUND = 1e6
 """Bound that no relaxation exceeds, on the scale of the objective."""
@@ -40,13 +36,12 @@ class PriceCuttingPlanes:
     def __init__(self, model: BoundModel, blocks: PriceBlocks, scale: Floats) -> None:
         self.blocks, self.scale = blocks, scale
         self.use = np.flatnonzero(usable(model, blocks) & (scale > 0))
-        self.solver = new_solver(presolve="off")
+        self.program = GrowingProgram(None, presolve="off")
         count = self.use.size
         self.signed = (self.use >= blocks.signed.start) & (self.use < blocks.signed.stop)
-        cost, none = np.zeros(count + 1), np.zeros(0)
-        cost[-1] = -1.0
+        cost = np.append(np.zeros(count), -1.0)
         lower, upper = np.append(np.where(self.signed, -1e3, 0.0), -MAX_BOUND), np.append(np.full(count, 1e3), MAX_BOUND)
-        self.solver.addCols(count + 1, cost, lower, upper, 0, none.astype(np.int32), none.astype(np.int32), none)
+        self.program.add_columns(cost, (), lower, upper)
         for part, metric_index in blocks.budgets:
             row = np.zeros(blocks.size)
             row[part] = 1.0
@@ -68,8 +63,8 @@ class PriceCuttingPlanes:
         largest = float(np.abs(values).max(initial=0.0))
         if largest > 0:
             values, lower, upper = values / largest, lower / largest, upper / largest
-            used = np.flatnonzero(values).astype(np.int32)
-            self.solver.addRow(lower, upper, used.size, used, values[used])
+            used = np.flatnonzero(values)
+            self.program.add_rows(lower, upper, [(used, values[used])])
 
     def cut(self, prices: Floats, value: float, slope: Floats) -> None:
         """Add that the bound is at most value + slope · (other prices − prices)."""
@@ -79,12 +74,10 @@ class PriceCuttingPlanes:
         """The highest bound that cuts allow near some prices, and where; None where the linear program fails."""
         middle = centre[self.use] / self.scale[self.use]
         lower = np.where(self.signed, middle - radius, np.maximum(middle - radius, 0.0))
-        columns = np.arange(self.use.size, dtype=np.int32)
-        self.solver.changeColsBounds(columns.size, columns, lower, middle + radius)
-        self.solver.run()
-        if self.solver.getModelStatus() != OPTIMAL:
+        self.program.bound_columns(np.arange(self.use.size), lower, middle + radius)
+        _, values, _, optimal = self.program.solve()
+        if not optimal:
             return None
-        values = np.array(self.solver.getSolution().col_value)
         prices = np.zeros(self.blocks.size)
         prices[self.use] = values[:-1] * self.scale[self.use]
         return float(values[-1]), prices

@@ -18,8 +18,7 @@ from edrp.formulations.migration.rescale.decomposition.ascent import PriceAscent
 from edrp.formulations.migration.rescale.decomposition.combining import complete
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
-from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import nothing_found, worked_until_limit
+from edrp.formulations.placement.handover import finish_by_program, nothing_found, worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.documents import KeyedDeployment
 from edrp.migration.rescale.metrics import RESCALE_PARTS
