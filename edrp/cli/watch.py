@@ -19,9 +19,9 @@ from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.day_control import DaySettings
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import is_loopback, read_address
+from edrp.engines.forecast import DAY, read_history
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.protocol import get_engine
-from edrp.engines.rate_history import DAY, read_history
 from edrp.engines.watch_journal import WatchJournal
 from edrp.engines.watching import Limits, Mode, WatchAims, Watcher
 

@@ -11,9 +11,18 @@ from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
-from edrp.engines.keyed_model import renamed, rescale_problem
-from edrp.engines.model import busy_share, cautious_replicas, placement_problem, replica_ceiling, shortages
-from edrp.engines.slots import slot_clashes, with_added_nodes
+from edrp.engines.model import (
+    busy_estimate,
+    busy_share,
+    cautious_replicas,
+    placement_problem,
+    renamed,
+    replica_ceiling,
+    rescale_problem,
+    shortages,
+    slot_clashes,
+    with_added_nodes,
+)
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -281,11 +290,7 @@ def _option(
 
 def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals) -> Iterator[OperatorAdvice]:
     for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
-        predicted = None
         name, replicas = fitted.name, plan.degree(fitted.name)
-        if fitted.service is not None:
-            rates = (fitted.service.value, fitted.service.high, fitted.service.low)
-            predicted = Estimate(*(busy_share(fitted, replicas, goals.rate_factor, rate) for rate in rates))
         yield OperatorAdvice(
             name=name,
             replicas=current.degree(name),
@@ -293,7 +298,7 @@ def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals)
             nodes=current[name],
             proposed_nodes=plan[name],
             busy=fitted.busy,
-            predicted_busy=predicted,
+            predicted_busy=None if fitted.service is None else busy_estimate(fitted, replicas, goals.rate_factor),
             judged=not fitted.source or observed.chained > 1,
             at_least=fitted.unbounded,
         )

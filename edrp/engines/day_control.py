@@ -17,15 +17,13 @@ from edrp.core.arrays import Floats
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import RECENT, JobFit, OperatorFit
-from edrp.engines.forecast import forecast, forecast_remark
+from edrp.engines.forecast import RateHistory, forecast, forecast_remark
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.model import busy_share, replica_ceiling, replica_floor
 from edrp.engines.observation import BacklogSample, OperatorObservation
 from edrp.engines.predictions import throughput
-from edrp.engines.rate_history import RateHistory
 from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Outlook, RollingHorizon
 from edrp.engines.watch_journal import WatchState
-from edrp.placement.deployment import Deployment
 
 SCENARIOS = tuple((number + 0.5) / 10 for number in range(10))
 """Probabilities of the quantiles that are taken for equally likely scenarios."""
@@ -130,7 +128,7 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
     measured = state.silences.get(mode, [])
     silence = median(measured) if measured else settings.silence
     if silence is None:
-        current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+        current = fit.observation.deployment
         silence = predict_downtime(fit, current, goals).silence.value
     late = LATE_WORTH * _replica_seconds(capacities) if settings.late_price is None else settings.late_price
     prices = ControlPrices(replica=1.0, late=late, silence=silence, late_after=settings.late_after)

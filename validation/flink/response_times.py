@@ -25,8 +25,7 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog, Mode
-from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader, with_work_between
-from edrp.engines.flink.migrating.metrics import InstalledStep
+from edrp.engines.flink.migrating.discovery import InstalledStep, LiveJob, LiveReader, with_work_between
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.validation.flink.lab.job import LEAD_MS

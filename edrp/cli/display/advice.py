@@ -14,7 +14,7 @@ from edrp.core.solution import Solution
 from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
-from edrp.engines.slots import slot_clashes
+from edrp.engines.model import slot_clashes
 from edrp.placement.deployment import counted
 from edrp.report.tables import Table
 

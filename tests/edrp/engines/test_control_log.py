@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.migrating.control_log import ControlLog, control_path, read_log
-from edrp.engines.flink.migrating.metrics import ControlState, PlanState
+from edrp.engines.flink.migrating.discovery import ControlState, PlanState
 from edrp.engines.flink.migrating.moves import TaskMove
 
 MOVES = st.builds(TaskMove, st.sampled_from(["count", "join it", "ä%/b\n"]), *[st.integers(0, 999)] * 3)

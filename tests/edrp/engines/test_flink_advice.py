@@ -20,8 +20,8 @@ from edrp.engines.estimates import Estimate
 from edrp.engines.flink.autoscaler import aligned_replicas, autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
+from edrp.engines.model import slot_clashes
 from edrp.engines.protocol import get_engine
-from edrp.engines.slots import slot_clashes
 
 QUICK = ("--seconds", "0.02", "--every", "0.01")
 

@@ -11,8 +11,7 @@ from edrp.engines.fit import fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
-from edrp.engines.keyed_model import rescale_problem
-from edrp.engines.model import busy_share, placement_problem, shortages
+from edrp.engines.model import busy_share, placement_problem, rescale_problem, shortages
 from edrp.engines.predictions import Prediction, judge, predict, throughput
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network

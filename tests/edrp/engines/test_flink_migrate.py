@@ -12,9 +12,8 @@ from migrating import DiedError, LiveClock, Migrate, reader_of
 from watching import words
 
 from edrp.engines.flink.migrating.control_log import ControlLog
-from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator
+from edrp.engines.flink.migrating.discovery import CheckpointSettings, ControlState, LiveJob, LiveOperator, TaskLoad
 from edrp.engines.flink.migrating.driver import Transfer, carry_out
-from edrp.engines.flink.migrating.metrics import ControlState, TaskLoad
 from edrp.engines.flink.migrating.moves import TaskMove, forecasts, task_moves
 from edrp.engines.flink.migrating.plan_files import migration_steps
 from edrp.mdp.transfer.migration_plan import plan_migration

@@ -13,7 +13,7 @@ from taxi_stream import write_taxi_stream
 from test_flink_fit import fitted
 
 from edrp.core.errors import EdrpError
-from edrp.engines.rate_history import read_history
+from edrp.engines.forecast import read_history
 from edrp.validation.flink.control import JOBS, SERVICE, lab_settings
 from edrp.validation.flink.control_measures import ReplicaSample, control_measures, late_tuples, replica_hours, standstills
 from edrp.validation.flink.control_policies import AutoscalerControl, peak_replicas

@@ -10,7 +10,7 @@ from real_flink import ON_REAL_FLINK
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
-from edrp.engines.flink.migrating.metrics import read_loads
+from edrp.engines.flink.migrating.discovery import read_loads
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
 from edrp.validation.flink.live.timers import Fired, every_window
 

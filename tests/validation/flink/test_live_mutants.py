@@ -12,7 +12,7 @@ from edrp.engines.errors import EngineError
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog
-from edrp.engines.flink.migrating.metrics import read_table
+from edrp.engines.flink.migrating.discovery import read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.live.run import PATIENCE, RETAINED, LiveJobSettings, LiveRun
 from edrp.validation.flink.live.timers import every_window

@@ -5,8 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edrp.engines.flink.migrating.discovery import CheckpointSettings, LiveJob, LiveOperator
-from edrp.engines.flink.migrating.metrics import ControlState, InstalledStep, TaskLoad
+from edrp.engines.flink.migrating.discovery import (
+    CheckpointSettings,
+    ControlState,
+    InstalledStep,
+    LiveJob,
+    LiveOperator,
+    TaskLoad,
+)
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.validation.flink import response_times

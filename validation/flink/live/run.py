@@ -16,7 +16,7 @@ from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 from edrp.engines.flink.migrating.control_log import ControlLog, Mode
-from edrp.engines.flink.migrating.metrics import Metrics, PlanState, read_metrics, read_plan_state, read_table
+from edrp.engines.flink.migrating.discovery import Metrics, PlanState, read_metrics, read_plan_state, read_table
 from edrp.engines.flink.migrating.moves import TaskMove
 from edrp.validation.flink.lab.build import LAB
 from edrp.validation.flink.lab.job import ScheduledJob, key_group, live_files, program_arguments

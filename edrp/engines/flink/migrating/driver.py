@@ -10,8 +10,7 @@ from edrp.core.errors import numbered
 from edrp.engines.applying import Note
 from edrp.engines.errors import EngineError, StoppedError
 from edrp.engines.flink.migrating.control_log import ControlLog, Log, LoggedPlan, Mode
-from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader
-from edrp.engines.flink.migrating.metrics import ControlState, InstalledStep, PlanState
+from edrp.engines.flink.migrating.discovery import ControlState, InstalledStep, LiveJob, LiveReader, PlanState
 from edrp.engines.flink.migrating.moves import StepForecast, Steps, forecasts, reversed_steps, state_size, tables_after
 
 MAX_ANSWERS, SECONDS_BETWEEN_ANSWERS = 3, 5.0
