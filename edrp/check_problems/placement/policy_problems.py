@@ -7,7 +7,7 @@ from typing import Any
 from edrp.check_problems.base import EnumeratedCheckProblems
 from edrp.check_problems.placement.policy_brute_force import brute_force_policy
 from edrp.datasets.families.placement.policy import elastic_levels
-from edrp.datasets.families.placement.random_policy import random_policy
+from edrp.datasets.families.placement.random_sequence import random_policy
 from edrp.placement.policy import EdrpPolicyProblem
 
 QUEUE = {"model": "mm1", "service_rate": 10.0}
