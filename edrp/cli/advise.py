@@ -22,7 +22,7 @@ from edrp.engines.advice import Advice, advise
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
-from edrp.engines.flink.calls import KUBECTL, PATCH, SCRIPT, UNDO, running_deployment
+from edrp.engines.flink.calls import KUBECTL, PATCH, SCRIPT, UNDO
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
@@ -72,7 +72,7 @@ def advise_flink(
     advice = advise(fit_job(seen, states), wanted, delays)
     rule = engine.rule_replicas(advice.fit, wanted.rate_factor, version=wanted.autoscaler)
     rule_name = f"{engine.rule_name} {wanted.autoscaler}"
-    made = advice.plan if advice.recommended else running_deployment(seen)
+    made = advice.plan if advice.recommended else seen.deployment
     calls = engine.calls(seen, made, captured.address)
     if html is not None:
         write_whole(html, advice_page(advice, rule, rule_name, calls), replace=force)

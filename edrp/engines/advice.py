@@ -12,6 +12,7 @@ from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.model import (
+    busy_estimate,
     busy_share,
     cautious_replicas,
     placement_problem,
@@ -22,7 +23,7 @@ from edrp.engines.model import (
     slot_clashes,
     with_added_nodes,
 )
-from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
+from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
@@ -288,11 +289,7 @@ def _option(
 
 def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals) -> Iterator[OperatorAdvice]:
     for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
-        predicted = None
         name, replicas = fitted.name, plan.degree(fitted.name)
-        if fitted.service is not None:
-            rates = (fitted.service.value, fitted.service.high, fitted.service.low)
-            predicted = Estimate(*(busy_share(fitted, replicas, goals.rate_factor, rate) for rate in rates))
         yield OperatorAdvice(
             name=name,
             replicas=current.degree(name),
@@ -300,7 +297,7 @@ def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals)
             nodes=current[name],
             proposed_nodes=plan[name],
             busy=fitted.busy,
-            predicted_busy=predicted,
+            predicted_busy=None if fitted.service is None else busy_estimate(fitted, replicas, goals.rate_factor),
             judged=not fitted.source or observed.chained > 1,
             at_least=fitted.unbounded,
         )

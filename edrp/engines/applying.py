@@ -33,11 +33,6 @@ class PlannedChange:
     patience: float
     back: bool = False
 
-    @property
-    def current(self) -> Deployment:
-        """The deployment that was observed."""
-        return Deployment({operator.name: operator.nodes for operator in self.observation.operators})
-
 
 @dataclass(frozen=True, slots=True)
 class Applied:

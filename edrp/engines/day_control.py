@@ -24,7 +24,6 @@ from edrp.engines.observation import BacklogSample, OperatorObservation
 from edrp.engines.predictions import throughput
 from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Outlook, RollingHorizon
 from edrp.engines.watch_journal import WatchState
-from edrp.placement.deployment import Deployment
 
 SCENARIOS = tuple((number + 0.5) / 10 for number in range(10))
 """Probabilities of the quantiles that are taken for equally likely scenarios."""
@@ -129,7 +128,7 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
     measured = state.silences.get(mode, [])
     silence = median(measured) if measured else settings.silence
     if silence is None:
-        current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+        current = fit.observation.deployment
         silence = predict_downtime(fit, current, goals).silence.value
     late = LATE_WORTH * _replica_seconds(capacities) if settings.late_price is None else settings.late_price
     prices = ControlPrices(replica=1.0, late=late, silence=silence, late_after=settings.late_after)

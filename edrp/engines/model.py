@@ -1,18 +1,26 @@
-"""Build problems of the kinds `edrp`, `latency-aware` and `migration` from a fit, with the running deployment as `current`."""
+"""Build problems of the kinds `edrp`, `latency-aware` and `migration` from a fit, with the running deployment as `current`.
+
+Where key groups are known, keyed operators get them as tasks (kind `rescale`). Slots are resources of nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import accumulate
+from dataclasses import replace
+from itertools import accumulate, product
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
+from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.model import slot_resources
-from edrp.engines.observation import OperatorObservation
+from edrp.engines.observation import NodeObservation, Observation, OperatorObservation
+from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
+from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
+from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
@@ -40,6 +48,9 @@ HARDLY_BUSY = 0.1
 RESPONSE_TIME_FACTOR = 2.0
 """The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
 
+MAX_SLOT_RULES = 64
+"""Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
+
 
 def placement_problem(
     fit: JobFit, goals: Goals, network: Network | None = None, held_operators: Collection[str] = ()
@@ -47,10 +58,10 @@ def placement_problem(
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
     Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
-    known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
-    many replicas that none is busier than the goal; operators of unknown service rate keep theirs unless the goals bound them,
-    and sources never get fewer. Where the load needs more than are allowed (`shortages`), an operator has as many as help,
-    and its waiting is left out. Operators in `held_operators` keep their replicas, however busy, and their waiting is left out.
+    known, which `rescale_problem` gives this problem. An operator has at least so many replicas that none is busier than the
+    goal; operators of unknown service rate keep theirs unless the goals bound them, and sources never get fewer. Where the load
+    needs more than are allowed (`shortages`), an operator has as many as help, and its waiting is left out. Operators in
+    `held_operators` keep their replicas, however busy, and their waiting is left out.
 
     Raises
     ------
@@ -81,7 +92,7 @@ def placement_problem(
                 "response_time": goals.response_time or slowest,
                 "cost": goals.replica_cost * sum(operator["max_replicas"] for operator in operators),
             },
-            current={operator.name: operator.nodes for operator in fit.observation.operators},
+            current=fit.observation.deployment,
             reconfiguration="storm",
         )
     except InvalidInstanceError as error:
@@ -142,6 +153,13 @@ def busy_share(fitted: OperatorFit, replicas: int, factor: float, service: float
     """Share of time that the busiest of so many replicas is busy, if one serves `service` tuples/s as things are now."""
     assert fitted.service is not None
     return fitted.load * factor * _heaviest(fitted, replicas) * fitted.service.value / (_capacity(fitted, replicas) * service)
+
+
+def busy_estimate(fitted: OperatorFit, replicas: int, factor: float) -> Estimate:
+    """Share of time that the busiest of so many replicas is busy, with its interval by that of the service rate."""
+    assert fitted.service is not None
+    rates = (fitted.service.value, fitted.service.high, fitted.service.low)
+    return Estimate(*(busy_share(fitted, replicas, factor, rate) for rate in rates))
 
 
 def _heaviest(fitted: OperatorFit, replicas: int) -> float:
@@ -367,3 +385,147 @@ def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
     if hints:
         faults = [Fault(f"operators[{name}]", name, f"is no operator of the job{hint}") for name, hint in hints.items()]
         raise InvalidInstanceError(faults, goals.origin)
+
+
+def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleProblem:
+    """The problem of a job with the key groups that its fit knows as tasks, in even ranges as engines run them.
+
+    Replicas have the service rates that were measured, whatever the skew: what each receives follows from the work of its key
+    groups. None may be busier than the goal. State is read at the rate at which the node with most of it restored its own.
+
+    Parameters
+    ----------
+    problem
+        The model of the job, by `placement_problem`.
+    fit, goals
+        As for the model; the fit of an operator has `groups`, or the operator stays as it is.
+    """
+    fits = {operator.name: operator for operator in fit.operators}
+    operators = []
+    for operator in problem.application.operators:
+        fitted = fits[operator.name]
+        groups = fitted.groups
+        fields: dict[str, Any] = {name: getattr(operator, name) for name in Operator.model_fields}
+        if groups is not None:
+            fewest = operator.min_replicas
+            if operator.latency is not None:  # ranges tell by themselves how many are enough
+                fewest = min(replica_floor(fitted, goals), fewest)
+            tasks = KeyedTasks(work=groups.work, state_size=groups.state_size)
+            fields |= {"tasks": tasks, "state_size": 0.0, "min_replicas": fewest}
+        operators.append(KeyedOperator(**fields))
+    return RescaleProblem(
+        application=KeyedApplication(operators=operators, streams=problem.application.streams),
+        network=_rescale_network(problem.network, fit),
+        rules=problem.rules,
+        synchronisation_time=problem.synchronisation_time,
+        ranges="even",
+        transfer="direct",
+        utilisation=min(1.0, goals.busy_limit * (1.0 + LIMIT_SLACK)),
+        weights=RescaleWeights(response_time=problem.weights.response_time, cost=problem.weights.cost),
+        limits=RescaleLimits(response_time=problem.limits.response_time, cost=problem.limits.cost),
+        current=_running(fit),
+    )
+
+
+def renamed(deployment: KeyedDeployment, names: Mapping[str, str]) -> KeyedDeployment:
+    """The deployment with other names of nodes.
+
+    >>> renamed(KeyedDeployment({"read": ["a"], "count": [{"node": "a", "tasks": [0, 4]}]}), {"a": "b"})["read"]
+    ('b',)
+    """
+    return KeyedDeployment({name: [_on(replica, names) for replica in deployment[name]] for name in deployment})
+
+
+def _on(replica: Replica, names: Mapping[str, str]) -> Replica:
+    return names[replica] if isinstance(replica, str) else KeyRange(node=names[replica.node], tasks=replica.tasks)
+
+
+def _running(fit: JobFit) -> KeyedDeployment:
+    """Return the deployment that runs now: the i-th replica holds the i-th range of key groups."""
+    replicas: dict[str, list[Replica]] = {}
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        count = observed.parallelism
+        replicas[observed.name] = list(observed.nodes)
+        if fitted.groups is not None:
+            group_ranges = (held_groups(replica, count, observed.max_parallelism) for replica in range(count))
+            replicas[observed.name] = [
+                KeyRange(node=node, tasks=tasks) for node, tasks in zip(observed.nodes, group_ranges, strict=True)
+            ]
+    return KeyedDeployment(replicas)
+
+
+def _rescale_network(network: Network, fit: JobFit) -> RescaleNetwork:
+    """The network with the rate at which nodes read state."""
+    load_of_node: dict[str, float] = {}
+    for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
+        for node, size in zip(observed.nodes, fitted.state_sizes, strict=False):
+            load_of_node[node] = load_of_node.get(node, 0.0) + size
+    max_load = max(load_of_node.values(), default=0.0)
+    rate = max_load / fit.restore.value if max_load and fit.restore.value else None
+    fields = network.model_dump()
+    return RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})
+
+
+def with_added_nodes(observation: Observation, count: int) -> Observation:
+    """The observation with `count` more nodes (`added-1`, …), each with as many slots as the largest node, all of them free."""
+    slots = max(node.slots for node in observation.nodes)
+    added = (NodeObservation(f"added-{number}", slots, slots, {}) for number in range(1, count + 1))
+    return replace(observation, nodes=(*observation.nodes, *added))
+
+
+def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:
+    """Resources of which a replica of each operator takes 1, and a node has as many as slots.
+
+    A slot holds one replica of every operator of its slot-sharing group. A node with S slots therefore has room for certain
+    replicas if, whichever operator of each group is taken, these have at most S replicas there: a resource per combination.
+    Where there are too many combinations, no slot is shared in the model, which is on the safe side.
+
+    >>> from types import SimpleNamespace as Seen
+    >>> slot_resources([Seen(name="a", slot_group="x"), Seen(name="b", slot_group="x"), Seen(name="c", slot_group="y")])
+    {'a': ['slots 1'], 'b': ['slots 2'], 'c': ['slots 1', 'slots 2']}
+    """
+    groups: dict[str, list[str]] = {}
+    for operator in operators:
+        groups.setdefault(operator.slot_group, []).append(operator.name)
+    count = 1
+    for members in groups.values():
+        count *= len(members)
+    if count > MAX_SLOT_RULES:
+        return {operator.name: ["slots"] for operator in operators}
+    taken: dict[str, list[str]] = {operator.name: [] for operator in operators}
+    for number, combination in enumerate(product(*groups.values()), 1):
+        for name in combination:
+            taken[name].append(f"slots {number}")
+    return taken
+
+
+def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequence[str]) -> tuple[str, ...]:
+    """Return the reasons why there is no plan: too few slots, by one operator of each group, else the method's own reasons.
+
+    Parameters
+    ----------
+    problem
+        The job as `placement_problem` gives it.
+    clashes
+        What clashes by the method, in which the resources of `slot_resources` become the operators that they stand for.
+    """
+    fewest = {operator.name: operator.min_replicas for operator in problem.application.operators}
+    groups: dict[str, list[str]] = {}
+    for observed in observation.operators:
+        groups.setdefault(observed.slot_group, []).append(observed.name)
+    largest = [max(members, key=fewest.__getitem__) for members in groups.values()]
+    needed, available = sum(map(fewest.__getitem__, largest)), sum(observation.open_slots.values())
+    if needed > available:
+        counts = " + ".join(f"{fewest[name]} of {name}" for name in largest)
+        return (f"slots: {counts} are needed, {needed} in all, and the job may have {available}",)
+    users: dict[str, list[str]] = {}
+    for name, resources in slot_resources(observation.operators).items():
+        for resource in resources:
+            users.setdefault(resource, []).append(name)
+    parts = {clash: clash.partition(" of the nodes") for clash in clashes}
+    short = [clash for clash in clashes if parts[clash][1] and parts[clash][0] in users]
+    if len(short) > 1:  # not all of them were examined: which are needed is not known
+        return (*(clash for clash in clashes if clash not in short), f"slots: the job may have {available}")
+    return tuple(
+        f"slots for {' + '.join(users[parts[clash][0]])}{parts[clash][2]}" if clash in short else clash for clash in clashes
+    )

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from edrp.placement.deployment import Deployment
+
 Partitioning = Literal["forward", "hash", "rebalance", "broadcast", "custom", "global"]
 """Partitioning of a stream's tuples among replicas; with "broadcast" every replica receives all of them, with "global" the first.
 With "custom" code of the job decides."""
@@ -222,6 +224,11 @@ class Observation:
     follows_slots: bool = False
     finished: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    @property
+    def deployment(self) -> Deployment:
+        """The deployment that runs."""
+        return Deployment({operator.name: operator.nodes for operator in self.operators})
 
     @property
     def own_slots(self) -> dict[str, int]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from edrp.engines.estimates import Estimate
-from edrp.engines.fit import BACKPRESSURED, SATURATED, JobFit, OperatorFit
-from edrp.engines.model import busy_share
+from edrp.engines.fit import BACKPRESSURED, SATURATED, JobFit
+from edrp.engines.model import busy_estimate
 from edrp.placement.deployment import Deployment
 
 OVERLOADED_BUSY = 0.95
@@ -91,7 +91,9 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
     rate = throughput(fit)
     spread = _rate_spread(fit)
     busy = {
-        operator.name: _busy(operator, plan.degree(operator.name)) for operator in fit.operators if operator.service is not None
+        operator.name: busy_estimate(operator, plan.degree(operator.name), 1.0)
+        for operator in fit.operators
+        if operator.service is not None
     }
     share = _processed_share(busy)
     processed = Estimate(
@@ -150,13 +152,6 @@ def widen(estimate: Estimate, width: float) -> Estimate:
 def possible_share(estimate: Estimate) -> Estimate:
     """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
     return Estimate(min(1.0, estimate.value), min(OVERLOADED_BUSY, estimate.low), min(1.0, estimate.high))
-
-
-def _busy(operator: OperatorFit, replicas: int) -> Estimate:
-    assert operator.service is not None
-    service = operator.service
-    rates = (service.value, service.high, service.low)
-    return Estimate(*(busy_share(operator, replicas, 1.0, rate) for rate in rates))
 
 
 def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.files import naming_errors, open_own, read_regular, warn_user
@@ -31,7 +31,47 @@ MAX_MISSES = 2
 """Predictions in a row that miss, after which nothing is applied until one fits."""
 
 
-class WatchJournal:
+class HeldFile:
+    """A file that is open for appending, and held by one command alone until the block ends.
+
+    Parameters
+    ----------
+    file
+        Its descriptor.
+    in_use
+        What to say where another command holds it.
+    """
+
+    def __init__(self, path: Path, file: int, in_use: str) -> None:
+        self.path, self._file = path, file
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise EngineError(str(path), in_use) from None
+            self._begin()
+        except BaseException:
+            os.close(file)
+            raise
+
+    def _begin(self) -> None:
+        """Read what the file holds, once nobody else writes it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        os.close(self._file)
+
+    def _append_whole(self, content: bytes) -> None:
+        """Append by one write; all is on the disk when this returns."""
+        with naming_errors(self.path):
+            if os.write(self._file, content) < len(content):
+                raise UnwritableError(str(self.path), "cannot be written: the disk is full; free some, and run the command again")
+            os.fsync(self._file)
+
+
+class WatchJournal(HeldFile):
     """A journal that is open, and held by one watch or migration alone.
 
     Parameters
@@ -55,39 +95,31 @@ class WatchJournal:
     """
 
     def __init__(self, path: Path, form: str = FORMAT) -> None:
-        self._path, self._form = path, form
-        self._command = form.removeprefix("edrp-").partition(" ")[0]
-        self._file = _open_alone(path, self._command)
-        try:
-            self.entries = self._read()
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._form, self._command = form, form.removeprefix("edrp-").partition(" ")[0]
+        in_use = f"is in use by another {self._command}; stop that one, or name another journal"
+        super().__init__(path, open_own(path, os.O_WRONLY | os.O_APPEND), in_use)
+
+    def _begin(self) -> None:
+        self.entries = self._read()
 
     def _read(self) -> list[Entry]:
         """All lines; what a crash has left of the last one is dropped."""
         try:
-            *lines, end = read_regular(self._path).split(b"\n")
+            *lines, end = read_regular(self.path).split(b"\n")
         except InvalidInstanceError as error:
-            raise EngineError(str(self._path), error.faults[0].why) from None
+            raise EngineError(str(self.path), error.faults[0].why) from None
         entries = []
         for number, line in enumerate(lines, 1):
             try:
                 entries.append(read_sealed_line(line, self._form))
             except (ValueError, RecursionError):
                 why = f"line {number} is damaged or of no {self._command}, so that it does not tell what was done to the job"
-                raise EngineError(str(self._path), f"{why}; name a new journal") from None
+                raise EngineError(str(self.path), f"{why}; name a new journal") from None
         if end:
-            with naming_errors(self._path):
+            with naming_errors(self.path):
                 os.ftruncate(self._file, sum(len(line) + 1 for line in lines))
-            warn_user(f"{self._path}: its last line was cut off and is dropped; what came before is kept")
+            warn_user(f"{self.path}: its last line was cut off and is dropped; what came before is kept")
         return entries
-
-    def __enter__(self) -> WatchJournal:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        os.close(self._file)
 
     def write(self, entry: Entry) -> None:
         """Write a line; it is on the disk when this returns.
@@ -97,23 +129,7 @@ class WatchJournal:
         UnwritableError
             It is not.
         """
-        line = sealed_line(entry, self._form)
-        with naming_errors(self._path):
-            written = os.write(self._file, line)
-            if written < len(line):
-                raise UnwritableError(str(self._path), "cannot be written: the disk is full")
-            os.fsync(self._file)
-
-
-def _open_alone(path: Path, command: str) -> int:
-    """Open a file and keep other commands out of it until it is closed."""
-    file = open_own(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise EngineError(str(path), f"is in use by another {command}; stop that one, or name another journal") from None
-    return file
+        self._append_whole(sealed_line(entry, self._form))
 
 
 @dataclass

@@ -143,7 +143,7 @@ class Watcher:
         raise JobGoneError(self._job.address, why)
 
     def _round(self, fit: JobFit) -> None:
-        current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+        current = fit.observation.deployment
         self._write(
             "observation",
             round=self.state.round + 1,
@@ -235,7 +235,7 @@ class Watcher:
         def note(step: str, **facts: Any) -> None:
             self._write("action", step=step, rollback=change.back, **facts)
 
-        before, after = deployment_fields(change.current), deployment_fields(change.plan)
+        before, after = deployment_fields(change.observation.deployment), deployment_fields(change.plan)
         note("begin", mode=self._aims.limits.mode, before=before, after=after)
         try:
             applied = self._job.apply(change, note)

@@ -16,8 +16,7 @@ from edrp.core.kinds import get_kind
 from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-from edrp.datasets.families.placement.random_policy import random_policy
-from edrp.datasets.families.placement.random_sequence import random_sequence
+from edrp.datasets.families.placement.random_sequence import random_policy, random_sequence
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.families.tiny_documents import TINY, tiny_document
 

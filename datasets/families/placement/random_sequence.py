@@ -1,4 +1,4 @@
-"""Small random sequences of deployments that use every part of the model, for agreement tests and fuzzing."""
+"""Small random sequences and policies of deployments that use every part of the model, for agreement tests and fuzzing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.metric_values import Limits, Weights
+from edrp.placement.over_time import Load
+from edrp.placement.policy import SHARED_FIELDS, EdrpPolicyProblem
 from edrp.placement.sequence import EdrpSequence
 
 LOADS = (0.3, 1.15)
@@ -15,6 +17,11 @@ LOADS = (0.3, 1.15)
 
 OWN_LIMITS, NO_INITIAL = 0.2, 0.4
 """Probabilities that a period has limits of its own, and that there is no initial deployment."""
+
+DISCOUNTS = (0.0, 0.5, 0.8, 0.95)
+
+IMPOSSIBLE = 0.25
+"""Probability that a level never follows another one."""
 
 
 def random_sequence(
@@ -77,3 +84,31 @@ def _scaled(limits: Limits, factor: float) -> Limits:
     """Limits on response time and cost times a factor."""
     scaled = {name: limits.of(name) for name in ("response_time", "cost")}
     return limits.replace(**{name: value * factor for name, value in scaled.items() if value is not None})
+
+
+def random_policy(seed: int, *, levels: tuple[int, int] = (1, 4), combinations: float = 60) -> EdrpPolicyProblem:
+    """Draw a problem over the periods of a random sequence as levels; some are infeasible.
+
+    Parameters
+    ----------
+    combinations
+        Deployments at most, feasible or not.
+    """
+    random = np.random.default_rng([seed, 41])
+    sequence = random_sequence(seed, periods=levels, combinations=combinations)
+    count = len(sequence.periods)
+    chances = random.dirichlet(np.ones(count), count) * (random.random((count, count)) >= IMPOSSIBLE)
+    chances += np.eye(count) * (chances.sum(axis=1) == 0)
+    described = [
+        {"name": f"level {index}", **{name: getattr(period, name) for name in Load.model_fields}}
+        for index, period in enumerate(sequence.periods)
+    ]
+    return EdrpPolicyProblem(
+        **{name: getattr(sequence, name) for name in SHARED_FIELDS},
+        levels=described,
+        transitions=(chances / chances.sum(axis=1, keepdims=True)).tolist(),
+        period=float(random.integers(1, 5)),
+        discount=float(random.choice(DISCOUNTS)),
+        level=f"level {random.integers(count)}",
+        current=sequence.initial,
+    )

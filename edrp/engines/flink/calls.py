@@ -141,11 +141,6 @@ def plan_calls(observation: Observation, plan: Deployment, address: str) -> list
     return ["#!/bin/sh", title, use, *calls, *functions.rstrip().split("\n")]
 
 
-def running_deployment(observation: Observation) -> Deployment:
-    """The deployment that was observed."""
-    return Deployment({operator.name: operator.nodes for operator in observation.operators})
-
-
 def changed_operators(observation: Observation, plan: Deployment) -> list[str]:
     """Operators of which a plan changes the number of replicas or, where these can be chosen, the places."""
     operators = [operator for operator in observation.operators if operator.name in plan]
@@ -209,7 +204,7 @@ def _redeploy(observation: Observation, plan: Deployment, address: str) -> Itera
     for operator in observation.operators:
         nodes = ", ".join(f"{count} on {node}" for node, count in sorted(plan.replicas(operator.name).items()))
         yield _comment(f"  {operator.name}: {nodes}")
-    running = running_deployment(observation)
+    running = observation.deployment
     before, after = (_numbers(observation, deployment) for deployment in (running, plan))
     old, new = (_quoted(overridden(observation, deployment)) for deployment in (running, plan))
     yield f"address={shlex.quote(address)} key={shlex.quote(observation.key)}"
@@ -274,7 +269,7 @@ def deployment_patches(observation: Observation, plan: Deployment) -> dict[str, 
     head = [f"# Job {visible(observation.job)}, {sentence}: {KUBECTL} {PATCH}", f"# To undo it: {KUBECTL} {UNDO}"]
     head += [f"# {line}" for line in _conditions(observation, plan)]
     undo = [f"# Undoes {PATCH} ({sentence}): {KUBECTL} {UNDO}"]
-    return {PATCH: [*head, *_patch(observation, plan)], UNDO: [*undo, *_patch(observation, running_deployment(observation))]}
+    return {PATCH: [*head, *_patch(observation, plan)], UNDO: [*undo, *_patch(observation, observation.deployment)]}
 
 
 def _no_patch(observation: Observation, plan: Deployment) -> str | None:

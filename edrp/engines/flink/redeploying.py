@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -74,10 +75,10 @@ class _Runs:
         self._seen = change.observation
         self._requested = change.plan, self.resources
         try:
-            as_before = demanded_resources(PlannedChange(change.observation, change.current, change.patience), program)
+            as_before = demanded_resources(replace(change, plan=change.observation.deployment), program)
         except EngineError:  # it ran without demands, or by other ones
             as_before = None
-        self._before = change.current, as_before
+        self._before = change.observation.deployment, as_before
 
     def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
         """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
@@ -301,6 +302,6 @@ def ignored_replicas(change: PlannedChange, program: Program) -> str | None:
     """An operator whose new number of replicas would be ignored, so that the program has to be told; None where there is none."""
     if takes_overrides(change.observation):
         return None
-    current = change.current
+    current = change.observation.deployment
     changed = (name for name in change.plan if change.plan.degree(name) != current.degree(name))
     return next((name for name in changed if not program.takes_replicas(name)), None)

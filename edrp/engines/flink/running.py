@@ -56,7 +56,7 @@ class FlinkJob:
             return [
                 f"from Flink 2.0 on the program itself has to be told replicas: give --program-arg with {{replicas:{ignored}}}"
             ]
-        replicas_change = any(change.plan.degree(name) != change.current.degree(name) for name in change.plan)
+        replicas_change = any(change.plan.degree(name) != change.observation.deployment.degree(name) for name in change.plan)
         if resources is None and not replicas_change:
             return ["only places would change, and no TaskManager advertises a named resource by which they could be chosen"]
         return []

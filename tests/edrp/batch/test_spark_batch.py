@@ -12,7 +12,7 @@ from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.rows import TIMING
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.spark import spark_session
-from edrp.datasets.families.placement.random_policy import random_policy
+from edrp.datasets.families.placement.random_sequence import random_policy
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from fake_flink import JOB, START, FakeFlink, FakeOperator
+from fake_flink import JOB, START, FakeOperator, TimedFlink
 
 ROOT = f"/jobs/{JOB}"
 
@@ -13,7 +13,7 @@ JAR = "1234_words.jar"
 
 
 @dataclass
-class FakeEngine(FakeFlink):
+class FakeEngine(TimedFlink):
     """The cluster; `offered` gives tuples/s by seconds since the start.
 
     What one operator cannot take holds all up: the sources wait, and what is offered meanwhile piles up before them.
@@ -22,7 +22,6 @@ class FakeEngine(FakeFlink):
     offered: Callable[[float], float] = lambda seconds: 100.0
     silence: float = 0.5
     """Seconds without processing of a change."""
-    seconds: float = 0.0
     backlog: float = 0.0
     stands_still: float = 0.0
     checkpoints: int = 7
@@ -70,13 +69,6 @@ class FakeEngine(FakeFlink):
     @property
     def root(self) -> str:
         return f"/jobs/{self.job_id}"
-
-    @property
-    def now(self) -> int:
-        return START + round(self.seconds * 1000)
-
-    def advance(self) -> None:
-        """Time passes in `elapse` only."""
 
     def elapse(self, seconds: float) -> None:
         """Let time pass, in steps of at most half a second."""
@@ -258,28 +250,3 @@ class FakeEngine(FakeFlink):
 
     def named(self, name: str) -> FakeOperator:
         return next(operator for operator in self.operators if operator.name == name)
-
-
-class FakeClock:
-    """A clock whose waiting lets the time of an engine pass; `stop_when` asks for a stop once it is true."""
-
-    def __init__(self, flink: FakeEngine, start: float = 1_700_000_000.0) -> None:
-        self.flink, self.start = flink, start
-        self.stopping: str | None = None
-        self.during: Callable[[], Any] = lambda: None
-        """Called whenever somebody waits."""
-
-    def time(self) -> float:
-        return self.start + self.flink.seconds
-
-    def sleep(self, seconds: float) -> None:
-        if self.stopping is None:
-            self.flink.elapse(seconds)
-        self.during()
-
-    def pause(self, seconds: float) -> None:
-        self.flink.elapse(seconds)
-        self.during()
-
-    def stop(self, why: str) -> None:
-        self.stopping = why

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -221,6 +222,59 @@ class FakeFlink:
             f"{root}/rescales/history": [row],
             f"{root}/rescales/details/u1": {**row, "schedulerStates": states, "vertices": {"k": counter}},
         }
+
+
+@dataclass
+class TimedFlink(FakeFlink):
+    """A cluster whose time passes only when somebody waits."""
+
+    seconds: float = 0.0
+
+    @property
+    def now(self) -> int:
+        return START + round(self.seconds * 1000)
+
+    def advance(self) -> None:
+        """Time passes in `elapse` only."""
+
+    def elapse(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class DiedError(BaseException):
+    """The command is killed."""
+
+
+class FakeClock:
+    """A clock whose waiting lets the time of a cluster pass; it may stop or kill whoever waits, and call `during`."""
+
+    def __init__(
+        self, flink: TimedFlink, start: float = 1.7e9, waits_until_death: int | None = None, waits_until_stop: int | None = None
+    ) -> None:
+        self.flink, self.start, self.waits = flink, start, 0
+        self.death, self.stop_at = waits_until_death, waits_until_stop
+        self.stopping: str | None = None
+        self.during: Callable[[], Any] = lambda: None
+
+    def time(self) -> float:
+        return self.start + self.flink.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.waits += 1
+        if self.waits == self.death:
+            raise DiedError
+        if self.waits == self.stop_at:
+            self.stopping = "SIGTERM"
+        if self.stopping is None:
+            self.flink.elapse(seconds)
+        self.during()
+
+    def pause(self, seconds: float) -> None:
+        self.flink.elapse(seconds)
+        self.during()
+
+    def stop(self, why: str) -> None:
+        self.stopping = why
 
 
 @contextmanager

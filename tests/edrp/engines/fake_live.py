@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from fake_flink import HANG_UP, FakeFlink, FakeOperator
+from fake_flink import HANG_UP, FakeOperator, TimedFlink
 
 GROUPS = 128
+
+SERVICE_RATE = 200.0
+"""Tuples/s of a worker that is never idle."""
 
 
 @dataclass
@@ -52,13 +55,12 @@ class Position:
 
 
 @dataclass
-class FakeLive(FakeFlink):
+class FakeLive(TimedFlink):
     """The cluster; questions for the job let its control source go on by one step."""
 
     log: Path = Path()
     live: list[FakeLiveOperator] = field(default_factory=lambda: [FakeLiveOperator("count", 12)])
     config: dict[str, Any] = field(default_factory=lambda: {"mode": "exactly_once", "interval": 5000})
-    seconds: float = 0.0
     position: Position = field(default_factory=Position)
     installed: list[str] = field(default_factory=list)
     """Steps as `live.steps` tells them, since the job last started."""
@@ -89,12 +91,6 @@ class FakeLive(FakeFlink):
             self.operators.append(FakeOperator(f"Source: reader -> {live.name}-router", replicas=2))
             self.operators.append(FakeOperator(live.name, replicas=len(live.nodes), nodes=live.nodes))
         self.save()
-
-    def elapse(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def advance(self) -> None:
-        """Time passes in `elapse` only."""
 
     def job(self) -> dict[str, Any]:
         self.follow()
@@ -226,3 +222,47 @@ class FakeLive(FakeFlink):
 
 def _control(uri: str, state: str, steps: str, offset: int) -> tuple[tuple[str, str], ...]:
     return ("control", uri), ("plan", state), ("steps", steps), ("offset", str(offset))
+
+
+@dataclass
+class FakeBalance(FakeLive):
+    """A cluster whose live operator is as busy as the tasks that each of its workers holds.
+
+    `weights` are shares of the tuples by task, and `rate` tuples/s.
+    """
+
+    weights: tuple[float, ...] = ()
+    rate: float = 200.0
+    managers: tuple[str, ...] = ("tm-a", "tm-b", "tm-c")
+    slowed: float = 1.0
+    """Share of the tuples that still get through."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _, router, self.counter, *_ = self.operators
+        router.service_rate = 10_000.0
+        self.counter.inputs, self.counter.service_rate = ((router.name, "HASH"),), SERVICE_RATE
+        self.share()
+
+    @property
+    def count(self) -> FakeLiveOperator:
+        return self.live[0]
+
+    def share(self) -> None:
+        """Give each worker the tuples of its tasks."""
+        total = sum(self.weights)
+        by_worker = [0.0] * len(self.count.nodes)
+        for task, worker in enumerate(self.count.workers):
+            by_worker[worker] += self.weights[task] / total
+        self.counter.shares = tuple(by_worker)
+        self.count.rates = {task: weight / total * self.rate / SERVICE_RATE * 1e6 for task, weight in enumerate(self.weights)}
+
+    def elapse(self, seconds: float) -> None:
+        super().elapse(seconds)
+        self.share()
+        fullest = max(self.counter.shares) * self.rate / SERVICE_RATE
+        through = self.slowed / max(1.0, fullest)
+        self.carry(self.rate * through, seconds, held=through < 1.0)
+
+    def metrics(self) -> dict[str, dict[str, str]]:
+        return {self.key(operator.name): {} for operator in self.operators} | super().metrics()

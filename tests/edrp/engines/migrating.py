@@ -5,39 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fake_flink import HANG_UP
+from fake_flink import HANG_UP, FakeClock
 from fake_live import FakeLive
 
 from edrp.core.sealed_lines import read_sealed_line
 from edrp.engines.errors import NoAnswerError
 from edrp.engines.flink.migrating.discovery import LiveReader
 from edrp.engines.watch_journal import MIGRATION_FORMAT
-
-
-class LiveClock:
-    """A clock whose waiting lets the time of a cluster pass; it may stop or kill whoever waits."""
-
-    def __init__(self, flink: FakeLive, waits_until_death: int | None = None, waits_until_stop: int | None = None) -> None:
-        self.flink, self.waits = flink, 0
-        self.death, self.stop_at = waits_until_death, waits_until_stop
-        self.stopping: str | None = None
-
-    def time(self) -> float:
-        return 1.7e9 + self.flink.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.waits += 1
-        if self.waits == self.death:
-            raise DiedError
-        if self.waits == self.stop_at:
-            self.stopping = "SIGTERM"
-        self.flink.elapse(seconds)
-
-    pause = sleep
-
-
-class DiedError(BaseException):
-    """The command is killed."""
 
 
 def connect(flink: FakeLive, client: Any) -> None:
@@ -53,9 +27,9 @@ def connect(flink: FakeLive, client: Any) -> None:
     client.exchange = exchange
 
 
-def reader_of(flink: FakeLive, clock: LiveClock | None = None) -> LiveReader:
+def reader_of(flink: FakeLive, clock: FakeClock | None = None) -> LiveReader:
     """A reader of the job."""
-    reader = LiveReader(flink.address, None, clock or LiveClock(flink))
+    reader = LiveReader(flink.address, None, clock or FakeClock(flink))
     connect(flink, reader.client)
     return reader
 
@@ -74,8 +48,8 @@ class Migrate:
         self.log.write_text("")
         self.flink = FakeLive(log=self.log)
 
-    def __call__(self, *options: object, clock: LiveClock | None = None) -> Any:
-        clock = clock or LiveClock(self.flink)
+    def __call__(self, *options: object, clock: FakeClock | None = None) -> Any:
+        clock = clock or FakeClock(self.flink)
         self.monkeypatch.setattr("edrp.cli.migrate.SystemClock", lambda: clock)
         self.monkeypatch.setattr("edrp.cli.migrate.LiveReader", lambda *given: reader_of(self.flink, clock))
         return self.run("migrate", "flink", "--rest", self.flink.address, "--journal", self.journal, *options)

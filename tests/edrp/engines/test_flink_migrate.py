@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
-from fake_flink import serving
+from fake_flink import DiedError, FakeClock, serving
 from fake_live import FakeLive, FakeLiveOperator
 from hypothesis import given
 from hypothesis import strategies as st
-from migrating import DiedError, LiveClock, Migrate, reader_of
+from migrating import Migrate, reader_of
 from watching import words
 
 from edrp.engines.flink.migrating.control_log import ControlLog
@@ -56,7 +56,7 @@ def slow(sent):
 def die(migrate: Migrate, *options, waits):
     """The command, which is killed when it waits for the so-maniest time; the plan is sent after the second."""
     with pytest.raises(DiedError):
-        migrate(*options, "--apply", clock=LiveClock(migrate.flink, waits_until_death=waits))
+        migrate(*options, "--apply", clock=FakeClock(migrate.flink, waits_until_death=waits))
 
 
 def workers(migrate: Migrate, number=0):
@@ -112,7 +112,7 @@ def test_the_same_command_finds_nothing_to_do_afterwards(sent):
 
 
 def test_over_a_network(sent, monkeypatch):
-    clock = LiveClock(sent.flink)
+    clock = FakeClock(sent.flink)
     monkeypatch.setattr("edrp.cli.migrate.SystemClock", lambda: clock)
     with serving(sent.flink) as address:
         result = sent.run("migrate", "flink", "--rest", address, "--plan", sent.file, "--apply")
@@ -154,7 +154,7 @@ def test_a_job_that_restarts_after_a_plan_has_not_forgotten_that_it_is_done(sent
 def test_a_job_that_restarts_when_the_plan_is_done_does_not_confuse_who_follows(slow, command):
     """The job dies before the command has seen that the plan is over."""
     die(slow, "--plan", slow.file, waits=5)
-    clock = LiveClock(slow.flink)
+    clock = FakeClock(slow.flink)
 
     def sleep(seconds):
         follows = "abort " in slow.log.read_text() if command == "--abort" else slow.entries("going on")
@@ -173,7 +173,7 @@ def test_a_job_that_restarts_when_the_plan_is_done_does_not_confuse_who_follows(
 
 def test_a_job_that_does_not_come_back_is_given_up_in_one_line(sent):
     sent.flink.kills = [2]
-    clock = LiveClock(sent.flink)
+    clock = FakeClock(sent.flink)
     sent.flink.kill = lambda: setattr(sent.flink, "restarting", 10**6)
     result = sent("--plan", sent.file, "--apply", clock=clock).ended(2)
     assert len(result.err.strip().splitlines()) == 1
@@ -208,7 +208,7 @@ def test_a_method_goes_on_as_well(migrate):
 
 
 def test_a_stop_ends_the_command_and_not_the_plan(sent):
-    result = sent("--plan", sent.file, "--apply", clock=LiveClock(sent.flink, waits_until_stop=2)).ended(130)
+    result = sent("--plan", sent.file, "--apply", clock=FakeClock(sent.flink, waits_until_stop=2)).ended(130)
     assert "stopped by SIGTERM; the job goes on with plan" in words(result.err)
     assert sent("--plan", sent.file, "--apply").code == 0
     assert workers(sent) == AFTER

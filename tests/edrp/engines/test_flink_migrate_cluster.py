@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from migrating import DiedError
+from fake_flink import DiedError
 from real_flink import ON_REAL_FLINK
 
 from edrp.engines.clock import SystemClock

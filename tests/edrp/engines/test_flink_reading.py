@@ -8,8 +8,7 @@ from fake_flink import FakeFlink, serving, word_count
 from edrp.engines.capture import Capture, RecordedAnswer
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.counters import operator_windows
-from edrp.engines.flink.reading import read_observation
+from edrp.engines.flink.reading import operator_windows, read_observation
 
 
 def observed(flink, rounds=4):

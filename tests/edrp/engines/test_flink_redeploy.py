@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from fake_engine import JAR, FakeClock, FakeEngine
-from fake_flink import HANG_UP
+from fake_engine import JAR, FakeEngine
+from fake_flink import HANG_UP, FakeClock
 from watching import LIMITS, words
 
 NETWORK = {"nodes": [{"name": "tm-a"}, {"name": "tm-b"}], "links": [{"source": "tm-a", "target": "tm-b", "delay": 0.05}]}

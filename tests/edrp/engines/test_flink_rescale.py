@@ -4,8 +4,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from fake_engine import ROOT, FakeClock, FakeEngine
-from fake_flink import HANG_UP, word_count
+from fake_engine import ROOT, FakeEngine
+from fake_flink import HANG_UP, FakeClock, word_count
 from watching import LIMITS, RESCALE, puts, words
 
 REQUIREMENTS = f"{ROOT}/resource-requirements"

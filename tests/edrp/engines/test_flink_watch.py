@@ -6,8 +6,8 @@ import shlex
 import signal
 
 import pytest
-from fake_engine import ROOT, FakeClock, FakeEngine
-from fake_flink import JOB, word_count
+from fake_engine import ROOT, FakeEngine
+from fake_flink import JOB, FakeClock, word_count
 from watching import RESCALE, words
 
 from edrp.engines.clock import SystemClock, stopping_on_signals

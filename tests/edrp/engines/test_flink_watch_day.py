@@ -3,7 +3,8 @@
 import csv
 
 import pytest
-from fake_engine import FakeClock, FakeEngine
+from fake_engine import FakeEngine
+from fake_flink import FakeClock
 from watching import LIMITS, puts, words
 
 START = 1_700_006_400.0

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-from fake_balance import FakeBalance
 from fake_flink import FakeOperator
-from fake_live import FakeLive, FakeLiveOperator
+from fake_live import FakeBalance, FakeLive, FakeLiveOperator
 from watching import words
 
 from edrp.engines.flink.migrating.control_log import ControlLog

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fake_engine import FakeClock, FakeEngine
-from fake_flink import serving
+from fake_engine import FakeEngine
+from fake_flink import FakeClock, serving
 
 from edrp.core.sealed_lines import read_sealed_line
 from edrp.engines.watch_journal import FORMAT, Entry

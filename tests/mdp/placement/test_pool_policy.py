@@ -8,7 +8,7 @@ from edrp.check_problems.placement.over_time import brute_force_policy, brute_fo
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.policy import elastic_levels
-from edrp.datasets.families.placement.random_policy import random_policy
+from edrp.datasets.families.placement.random_sequence import random_policy
 from edrp.placement.policy import SHARED_FIELDS, EdrpPolicyProblem
 from edrp.placement.sequence import EdrpSequence, Period
 

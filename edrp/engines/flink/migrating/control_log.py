@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from edrp.core.errors import InvalidInstanceError, UnwritableError
+from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import file_mode, naming_errors, read_regular
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.migrating.discovery import ControlState
 from edrp.engines.flink.migrating.moves import Steps, TaskMove
+from edrp.engines.watch_journal import HeldFile
 
 Mode = Literal["live", "pause"]
 
@@ -165,7 +164,7 @@ def control_path(uri: str, given: Path | None) -> Path:
     return path
 
 
-class ControlLog:
+class ControlLog(HeldFile):
     """The control log of a job, held by one command alone.
 
     Parameters
@@ -182,28 +181,13 @@ class ControlLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         with naming_errors(path):
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            self._lock()
-            self.log = read_log_file(path)
-        except BaseException:
-            os.close(self._file)
-            raise
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK)
+        in_use = "is in use: another command moves tasks of this job; wait for its end, or stop it and go on with --abort"
+        super().__init__(path, file, in_use)
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            why = "is in use: another command moves tasks of this job; wait for its end, or stop it and go on with --abort"
-            raise EngineError(str(self.path), why) from None
-
-    def __enter__(self) -> ControlLog:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        os.close(self._file)
+    def _begin(self) -> None:
+        self.log = read_log_file(self.path)
 
     def append_plan(self, steps: Iterable[Iterable[TaskMove]], origin: str, pace: int, mode: Mode) -> LoggedPlan:
         """Append a whole plan by one write; it is on the disk when this returns.
@@ -232,11 +216,7 @@ class ControlLog:
         plan.aborted = True
 
     def _append(self, content: bytes) -> None:
-        content = self.log.mend + content
-        with naming_errors(self.path):
-            if os.write(self._file, content) < len(content):
-                raise UnwritableError(str(self.path), "cannot be written: the disk is full; free some, and run the command again")
-            os.fsync(self._file)
+        self._append_whole(self.log.mend + content)
         self.log = read_log_file(self.path)
 
 

@@ -129,28 +129,27 @@ def read_plan(path: Path) -> PlannedSteps:
         fault = error.errors(include_url=False)[0]
         where = ".".join(map(str, fault["loc"]))
         raise EngineError(str(path), f"is damaged at {where} ({fault['msg']}); {REMEDY}") from None
-    steps = _migration_steps(plan) if isinstance(plan, _MigrationPlanFile) else _rescale_steps(plan, str(path))
+    if isinstance(plan, _RescalePlanFile):
+        stateful = next((move.operator for step in plan.steps for move in step.moves if move.tasks is None), None)
+        if stateful is not None:
+            why = f"moves state of {stateful}, which has no tasks; plan with `tasks`, or without its state"
+            raise EngineError(str(path), why)
+    steps = _migration_moves(plan, None) if isinstance(plan, _MigrationPlanFile) else _rescale_moves(plan)
     for move in (move for step in steps for move in step):
         if move.end <= move.first:
             raise EngineError(str(path), f"is damaged: it moves tasks {move.first} to {move.end}; {REMEDY}")
     return PlannedSteps(steps, *_counts(plan), content_digest(content))
 
 
-def _migration_steps(plan: _MigrationPlanFile) -> tuple[tuple[PlannedMove, ...], ...]:
-    return tuple(tuple(PlannedMove(None, m.first, m.end, m.source, m.target) for m in step.moves) for step in plan.steps)
+def _migration_moves(plan: _MigrationPlanFile | MigrationPlan, operator: str | None) -> tuple[tuple[PlannedMove, ...], ...]:
+    return tuple(tuple(PlannedMove(operator, m.first, m.end, m.source, m.target) for m in step.moves) for step in plan.steps)
 
 
-def _rescale_steps(plan: _RescalePlanFile, place: str) -> tuple[tuple[PlannedMove, ...], ...]:
-    steps = []
-    for step in plan.steps:
-        moves = []
-        for move in step.moves:
-            if move.tasks is None:
-                why = f"moves state of {move.operator}, which has no tasks; plan with `tasks`, or without its state"
-                raise EngineError(place, why)
-            moves.append(PlannedMove(move.operator, *move.tasks, move.source, move.target))
-        steps.append(tuple(moves))
-    return tuple(steps)
+def _rescale_moves(plan: _RescalePlanFile | RescalePlan) -> tuple[tuple[PlannedMove, ...], ...]:
+    return tuple(
+        tuple(PlannedMove(m.operator, *m.tasks, m.source, m.target) for m in step.moves if m.tasks is not None)
+        for step in plan.steps
+    )
 
 
 def _counts(plan: _MigrationPlanFile | _RescalePlanFile) -> tuple[dict[str | None, int], frozenset[str]]:
@@ -167,14 +166,9 @@ def _counts(plan: _MigrationPlanFile | _RescalePlanFile) -> tuple[dict[str | Non
 
 def migration_steps(plan: MigrationPlan, operator: str, origin: str) -> PlannedSteps:
     """The moves of a plan between the workers of an operator."""
-    steps = tuple(tuple(PlannedMove(operator, m.first, m.end, m.source, m.target) for m in step.moves) for step in plan.steps)
-    return PlannedSteps(steps, {}, frozenset(), origin)
+    return PlannedSteps(_migration_moves(plan, operator), {}, frozenset(), origin)
 
 
 def rescale_steps(plan: RescalePlan, origin: str) -> PlannedSteps:
     """The moves of a plan between TaskManagers, all operators of which have tasks."""
-    steps = tuple(
-        tuple(PlannedMove(m.operator, *m.tasks, m.source, m.target) for m in step.moves if m.tasks is not None)
-        for step in plan.steps
-    )
-    return PlannedSteps(steps, {}, frozenset(), origin)
+    return PlannedSteps(_rescale_moves(plan), {}, frozenset(), origin)
