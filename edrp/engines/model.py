@@ -18,8 +18,15 @@ from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
 from edrp.engines.observation import NodeObservation, Observation, OperatorObservation
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
-from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
+from edrp.migration.rescale.documents import (
+    KeyedApplication,
+    KeyedDeployment,
+    KeyedOperator,
+    KeyedTasks,
+    KeyRange,
+    Replica,
+    RescaleNetwork,
+)
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator

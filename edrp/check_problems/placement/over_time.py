@@ -15,8 +15,7 @@ from edrp.check_problems.placement.enumeration import deployments
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.datasets.families.placement.policy import elastic_levels
-from edrp.datasets.families.placement.random_policy import random_policy
-from edrp.datasets.families.placement.random_sequence import random_sequence
+from edrp.datasets.families.placement.random_sequence import random_policy, random_sequence
 from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.placement.changes import change_between
 from edrp.placement.deployment import Deployment
