@@ -23,7 +23,7 @@ from edrp.engines.model import (
     slot_clashes,
     with_added_nodes,
 )
-from edrp.migration.rescale.documents import KeyedDeployment
+from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
