@@ -21,7 +21,6 @@ BENCHMARKS = {
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
     "flink_response_times": ("real systems", "response times after migrations by window and method (state migration, Fig. 13)"),
-    "forecast_quality": ("quality", "forecasts of offered rates against the same time a week before, on real series"),
     "growth": ("speed", "the default method of every kind while sizes double, to a minute or 4 GiB"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
