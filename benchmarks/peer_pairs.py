@@ -52,6 +52,23 @@ class Call:
     prepare: Callable[[], Callable[[], Outcome]]
 
 
+def solves(make: Callable[[], Any], method: str = "auto", **limits: Any) -> Callable[[], Callable[[], Outcome]]:
+    """What prepares a solve by a method of `edrp`; the first call, which is not counted, loads its kernels."""
+
+    def prepare() -> Callable[[], Outcome]:
+        import edrp
+
+        problem = make()
+
+        def call() -> Outcome:
+            solution = edrp.solve(problem, method, **limits)
+            return Outcome(solution.objective, solution.bound, solution.status)
+
+        return call
+
+    return prepare
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A whole process from start to end, with all processes that it starts; its words may name files in a scratch folder."""

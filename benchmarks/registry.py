@@ -20,7 +20,6 @@ BENCHMARKS = {
         "real systems",
         "response times of migrations by window, method and minute (state migration, Figs. 13, 15)",
     ),
-    "forecast_quality": ("quality", "forecasts of offered rates against the same time a week before, on real series"),
     "growth": ("speed", "the default method of every kind while sizes double, to a minute or 4 GiB"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),

@@ -1,6 +1,6 @@
 """Follow a load of your own: what happens to the DEBS application when a burst comes and goes?"""
 
-from edrp.placement.edrp import Weights
+from edrp.placement.metric_values import Weights
 from edrp.validation.papers.edrp.experiments import outcome, run_hour
 
 # Tuples per second, minute by minute.

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from peer_pairs import Call, Outcome, Pair, register
+from peer_pairs import Call, Outcome, Pair, register, solves
 
-import edrp
 from edrp.datasets.families.placement.layered import layered
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -36,18 +35,6 @@ def problem_of(nodes: int, seed: int) -> EdrpProblem:
     problem = layered(10, seed, nodes=nodes, resources=4.0)
     links = tuple(link.model_copy(update={"cost": 0.0}) for link in problem.network.links)
     return problem.replace(network=problem.network.model_copy(update={"links": links}))
-
-
-def prepare_ours(nodes: int, seed: int) -> Callable[[], Outcome]:
-    """`eliminate` to its own end, or to the goal's 30 units of work."""
-    problem = problem_of(nodes, seed)
-    edrp.solve(problem_of(8, seed), "eliminate")  # loads the kernels
-
-    def call() -> Outcome:
-        solution = edrp.solve(problem, "eliminate", work_limit=30.0)
-        return Outcome(solution.objective, solution.bound, solution.status)
-
-    return call
 
 
 def prepare_peer(nodes: int, seed: int) -> Callable[[], Outcome]:
@@ -122,7 +109,7 @@ for end, (nodes, seed) in SEEDS.items():
         Pair(
             name=f"layered-10-on-{end}",
             goal=GOALS[end],
-            ours=Call("eliminate", partial(prepare_ours, nodes, seed)),
+            ours=Call("eliminate", solves(partial(problem_of, nodes, seed), "eliminate", work_limit=30.0)),
             peer=Call("CP-SAT", partial(prepare_peer, nodes, seed)),
             needs=("ortools",),
         )

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-from peer_pairs import Call, Outcome, Pair, register
+from peer_pairs import Call, Outcome, Pair, register, solves
+from peer_solvers import gurobi, scip
 
 import edrp
 from edrp.backends import solve_program
@@ -37,17 +37,6 @@ def of_64_operators() -> Any:
     return next(generate("enactment", 1, seed=64, families=["containers-layered"], size=64))[1]
 
 
-def ours(make: Callable[[], Any]) -> Callable[[], Outcome]:
-    """The default method."""
-    problem = make()
-
-    def run() -> Outcome:
-        solution = edrp.solve(problem, work_limit=None if problem.kind == "leasing" else SECONDS)
-        return Outcome(solution.objective, solution.bound, solution.status)
-
-    return run
-
-
 def program_of(problem: Any) -> Program:
     """The program of all instances and hosts, of a moment without the bounds that packing proves."""
     with patch.object(snapshot, "sharpened", lambda arrays, found, allowance: found):
@@ -66,68 +55,9 @@ def by_highs(make: Callable[[], Any]) -> Callable[[], Outcome]:
     return run
 
 
-def by_scip(make: Callable[[], Any]) -> Callable[[], Outcome]:
-    """SCIP by PySCIPOpt, with its default settings."""
-    from pyscipopt import Model, quicksum
-
-    arrays = program_of(make()).arrays()
-
-    def run() -> Outcome:
-        model = Model()
-        model.hideOutput()
-        model.setParam("limits/time", SECONDS)
-        model.setParam("timing/clocktype", 1)  # seconds of the processor
-        ends = zip(arrays.lower, arrays.upper, arrays.integer, strict=True)
-        columns = [model.addVar(lb=low, ub=_none(high), vtype="I" if whole else "C") for low, high, whole in ends]
-        for row, low, high in rows_of(arrays):
-            total = quicksum(value * columns[column] for column, value in row)
-            if np.isfinite(low) and low == high:
-                model.addCons(total == low)
-            elif np.isfinite(low):
-                model.addCons(total >= low)
-            if np.isfinite(high) and low != high:
-                model.addCons(total <= high)
-        terms = quicksum(value * column for value, column in zip(arrays.objective, columns, strict=True) if value)
-        model.setObjective(terms + arrays.constant, "minimize")
-        model.optimize()
-        return Outcome(model.getObjVal() if model.getNSols() else None, model.getDualbound(), model.getStatus())
-
-    return run
-
-
-def by_gurobi(make: Callable[[], Any]) -> Callable[[], Outcome]:
-    """Gurobi on one thread; its free licence takes 2,000 columns and rows."""
-    import gurobipy
-
-    arrays = program_of(make()).arrays()
-    surroundings = gurobipy.Env(params={"OutputFlag": 0})
-
-    def run() -> Outcome:
-        model = gurobipy.Model(env=surroundings)
-        model.Params.Threads, model.Params.WorkLimit, model.Params.MIPGap = 1, SECONDS, 1e-9
-        kinds = np.where(arrays.integer, "I", "C")
-        columns = model.addMVar(arrays.objective.size, lb=arrays.lower, ub=arrays.upper, vtype=kinds)
-        low, high = np.isfinite(arrays.row_lower), np.isfinite(arrays.row_upper)
-        model.addConstr(arrays.matrix[low] @ columns >= arrays.row_lower[low])
-        model.addConstr(arrays.matrix[high] @ columns <= arrays.row_upper[high])
-        model.setObjective(arrays.objective @ columns + arrays.constant)
-        model.optimize()
-        return Outcome(model.ObjVal if model.SolCount else None, model.ObjBound, f"status {model.Status}")
-
-    return run
-
-
-def rows_of(arrays: Arrays) -> Any:
-    """Entries (column, coefficient) of each row, and its range."""
-    matrix = arrays.matrix
-    for index, (begin, end) in enumerate(zip(matrix.indptr, matrix.indptr[1:], strict=False)):
-        entries = list(zip(matrix.indices[begin:end].tolist(), matrix.data[begin:end].tolist(), strict=True))
-        if entries:
-            yield entries, arrays.row_lower[index], arrays.row_upper[index]
-
-
-def _none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def on_arrays(solver: Callable[[Arrays, float], Outcome], make: Callable[[], Any]) -> Callable[[], Outcome]:
+    """A solver that is handed the program."""
+    return partial(solver, program_of(make()).arrays(), SECONDS)
 
 
 ROWS = {
@@ -136,11 +66,12 @@ ROWS = {
     "leasing-departures-8": ("0.02 s, proven", partial(of_file, "leasing_departures_8.json")),
 }
 PEERS = {
-    "scip": ("SCIP", by_scip, "pyscipopt"),
-    "gurobi": ("Gurobi", by_gurobi, "gurobipy"),
+    "scip": ("SCIP", partial(on_arrays, scip), "pyscipopt"),
+    "gurobi": ("Gurobi", partial(on_arrays, gurobi), "gurobipy"),
     "highs": ("HiGHS", by_highs, "highspy"),
 }
 
 for row, (goal, make) in ROWS.items():
     for short, (title, peer, module) in PEERS.items():
-        register(Pair(f"{row}-{short}", goal, Call("edrp", partial(ours, make)), Call(title, partial(peer, make)), (module,)))
+        ours = solves(make, work_limit=None if row.startswith("leasing") else SECONDS)
+        register(Pair(f"{row}-{short}", goal, Call("edrp", ours), Call(title, partial(peer, make)), (module,)))

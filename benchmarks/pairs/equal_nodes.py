@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from peer_pairs import Call, Outcome, Pair, register
+from peer_pairs import Call, Outcome, Pair, register, solves
+from peer_solvers import scip
 
 import edrp
 from edrp.datasets.families.placement.clusters import cluster
@@ -28,46 +29,11 @@ def drawn(operators: int, zones: int, seed: int) -> edrp.EdrpProblem:
     return cluster(operators, random, shape=sequential, zones=zones, running=True, size=(8, 8, 12))
 
 
-def prepare_auto(make: Callable[[], edrp.EdrpProblem]) -> Callable[[], Outcome]:
-    """Prepare a call of `auto`, kernels loaded."""
-    problem = make()
-    edrp.solve(problem, "auto", time_limit=30.0)
-
-    def call() -> Outcome:
-        solution = edrp.solve(problem, "auto", time_limit=30.0)
-        return Outcome(solution.objective, solution.bound, solution.status)
-
-    return call
-
-
 def prepare_scip(make: Callable[[], edrp.EdrpProblem]) -> Callable[[], Outcome]:
     """Prepare the compact program, which each call hands over to SCIP and solves."""
     from edrp.formulations.placement.formulation import formulate_placement
 
-    arrays = formulate_placement(make(), "compact").program.arrays()
-
-    def call() -> Outcome:
-        from pyscipopt import Model, quicksum
-
-        model = Model()
-        model.hideOutput()
-        model.setParam("limits/time", PEER_SECONDS)
-        model.setParam("parallel/maxnthreads", 1)
-        columns = zip(arrays.lower, arrays.upper, arrays.integer, arrays.objective, strict=True)
-        x = [model.addVar(lb=lo, ub=up, vtype="I" if whole else "C", obj=c) for lo, up, whole, c in columns]
-        matrix = arrays.matrix
-        for row, (low, high) in enumerate(zip(arrays.row_lower, arrays.row_upper, strict=True)):
-            inside = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            total = quicksum(a * x[k] for k, a in zip(matrix.indices[inside], matrix.data[inside], strict=True))
-            if np.isfinite(low):
-                model.addCons(total >= low)
-            if np.isfinite(high):
-                model.addCons(total <= high)
-        model.optimize()
-        best = model.getObjVal() + arrays.constant if model.getNSols() else None
-        return Outcome(best, model.getDualbound() + arrays.constant, model.getStatus())
-
-    return call
+    return partial(scip, formulate_placement(make(), "compact").program.arrays(), PEER_SECONDS)
 
 
 ROWS = {"rchain10-8x8": named} | {
@@ -75,5 +41,5 @@ ROWS = {"rchain10-8x8": named} | {
 }
 
 for name, make in ROWS.items():
-    ours, peer = Call("auto", partial(prepare_auto, make)), Call("compact program on SCIP", partial(prepare_scip, make))
+    ours, peer = Call("auto", solves(make, time_limit=30.0)), Call("compact program on SCIP", partial(prepare_scip, make))
     register(Pair(name=name, goal="0.5 s, proven", ours=ours, peer=peer, needs=("pyscipopt",)))

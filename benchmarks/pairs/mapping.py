@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from peer_pairs import Call, Outcome, Pair, register
+from peer_solvers import gurobi, scip
 
 import edrp
 from edrp.core.program import Arrays
@@ -43,56 +43,6 @@ def ours(problem: Any, **limits: Any) -> Callable[[], Outcome]:
         return Outcome(solution.objective, solution.bound, solution.status)
 
     return call
-
-
-def scip(arrays: Arrays, seconds: float = 60.0) -> Outcome:
-    """Solve a program by SCIP on one thread."""
-    from pyscipopt import Model, quicksum
-
-    model = Model()
-    model.hideOutput()
-    model.setParam("limits/gap", 1e-9)
-    model.setParam("limits/time", seconds)
-    columns = [
-        model.addVar(lb=low, ub=high, vtype="B" if whole else "C", obj=cost)
-        for low, high, whole, cost in zip(arrays.lower, arrays.upper, arrays.integer, arrays.objective, strict=True)
-    ]
-    matrix = arrays.matrix
-    for row, (low, high) in enumerate(zip(arrays.row_lower, arrays.row_upper, strict=True)):
-        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        total = quicksum(value * columns[column] for column, value in zip(matrix.indices[span], matrix.data[span], strict=True))
-        if low == high:
-            model.addCons(total == low)
-        else:
-            if np.isfinite(high):
-                model.addCons(total <= high)
-            if np.isfinite(low):
-                model.addCons(total >= low)
-    model.optimize()
-    found = model.getObjVal() + arrays.constant if model.getNSols() else None
-    return Outcome(found, model.getDualbound() + arrays.constant, model.getStatus())
-
-
-def gurobi(arrays: Arrays, seconds: float = 60.0) -> Outcome:
-    """Solve a program by Gurobi on one thread, handed over as arrays."""
-    import gurobipy
-
-    with gurobipy.Env(params={"OutputFlag": 0, "Threads": 1, "MIPGap": 1e-9, "TimeLimit": seconds}) as env:
-        model = gurobipy.Model(env=env)
-        kinds = np.where(arrays.integer, "B", "C")
-        x = model.addMVar(arrays.lower.size, lb=arrays.lower, ub=arrays.upper, obj=arrays.objective, vtype=kinds)
-        upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
-        equal = arrays.row_lower == arrays.row_upper
-        for rows, sense, side in (
-            (equal, "=", arrays.row_upper),
-            (upper & ~equal, "<", arrays.row_upper),
-            (lower & ~equal, ">", arrays.row_lower),
-        ):
-            if rows.any():
-                model.addMConstr(arrays.matrix[np.flatnonzero(rows)], x, sense, side[rows])
-        model.optimize()
-        found = model.ObjVal + arrays.constant if model.SolCount else None
-        return Outcome(found, model.ObjBound + arrays.constant, str(model.Status))
 
 
 def on_arrays(solver: Callable[[Arrays], Outcome], make: Callable[[], Any]) -> Callable[[], Outcome]:

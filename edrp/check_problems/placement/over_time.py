@@ -6,6 +6,8 @@ All deployments of every period or level are judged by the plain evaluation alon
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from edrp.datasets.families.placement.random_sequence import random_policy, rand
 from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.placement.changes import change_between
 from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import Downtime
 from edrp.placement.policy import EdrpPolicyProblem
 from edrp.placement.sequence import EdrpSequence
@@ -53,22 +56,18 @@ def _reached(problem: EdrpSequence, number: int, listed: Sequence[Deployment], v
     return np.asarray((start[:, None] + table.costs(problem, number)).min(axis=0))
 
 
-def _limit(problem: EdrpSequence, number: int) -> float:
-    limits = problem.periods[number].limits or problem.limits
-    return np.inf if limits.downtime is None else limits.downtime
-
-
+@dataclass(frozen=True, slots=True)
 class ChangeTable:
-    """Prices and downtimes of all changes from some deployments to others, operator by operator."""
+    """Prices and downtimes of all changes from some deployments to others, and where nothing changes; shape (before, after)."""
 
-    def __init__(self, sources: int, targets: int) -> None:
-        self.price: Floats = np.zeros((sources, targets))
-        self.downtime: Floats = np.zeros((sources, targets))
-        self.same: Bools = np.ones((sources, targets), bool)
+    price: Floats
+    downtime: Floats
+    same: Bools
 
     def costs(self, problem: EdrpSequence, number: int) -> Floats:
         """Prices at the beginning of a period; infinite where downtime exceeds its limit."""
-        late = self.downtime > _limit(problem, number) * (1 + LIMIT_SLACK)
+        limits = problem.periods[number].limits or problem.limits
+        late = self.downtime > (np.inf if limits.downtime is None else limits.downtime) * (1 + LIMIT_SLACK)
         return np.where(self.same, 0.0, np.where(late, np.inf, self.price))
 
 
@@ -77,51 +76,29 @@ def change_table(problem: EdrpSequence, before: Sequence[Deployment], after: Seq
 
     Storm restarts all operators when one changes, so that there every pair of deployments is looked at.
     """
-    result = ChangeTable(len(before), len(after))
-    storm = problem.reconfiguration == "storm"
-    prices = problem.changes
-    for operator in problem.application.operators:
-        name = operator.name
+    storm, prices, metric = problem.reconfiguration == "storm", problem.changes, Downtime()
+    price, downtime = np.zeros((len(before), len(after))), np.zeros((len(before), len(after)))
+    for name in problem.application.by_name:
         rows = [list(dict.fromkeys(deployment[name] for deployment in listed)) for listed in (before, after)]
-        at = [_places(row, listed, name) for row, listed in zip(rows, (before, after), strict=True)]
-        price, downtime = np.zeros((len(rows[0]), len(rows[1]))), np.zeros((len(rows[0]), len(rows[1])))
-        for i, old in enumerate(rows[0]):
-            for j, new in enumerate(rows[1]):
-                source, target = _varied(before[0], name, old), _varied(before[0], name, new)
-                change = change_between(problem, source, target, 0.0)
-                price[i, j] = 0.0 if change is None else prices.of(change) - prices.change
-                downtime[i, j] = 0.0 if storm else _downtime(problem, source, target, name)
-        result.price += price[np.ix_(at[0], at[1])]
-        result.downtime = np.maximum(result.downtime, downtime[np.ix_(at[0], at[1])])
-        result.same &= _same(rows, at)
+        at = np.ix_(*([row.index(one[name]) for one in listed] for row, listed in zip(rows, (before, after), strict=True)))
+        sources, targets = ([Deployment({**before[0], name: nodes}) for nodes in row] for row in rows)
+        changes = [[change_between(problem, source, target, 0.0) for target in targets] for source in sources]
+        price += np.array([[0.0 if change is None else prices.of(change) - prices.change for change in row] for row in changes])[
+            at
+        ]
+        if not storm:
+            current = [_from(problem, source) for source in sources]
+            alone = np.array([[metric.operator_downtime(one, target, name) for target in targets] for one in current])
+            downtime = np.maximum(downtime, alone[at])
     if storm:
-        result.downtime = np.array([[_downtime(problem, old, new) for new in after] for old in before])
-    result.price += prices.change + prices.downtime * result.downtime
-    return result
+        downtime = np.array([[metric.evaluate(one, new) for new in after] for one in map(partial(_from, problem), before)])
+    same = np.array([[old == new for new in after] for old in before])
+    return ChangeTable(price + (prices.change + prices.downtime * downtime), downtime, same)
 
 
-def _same(rows: Sequence[list[tuple[str, ...]]], at: Sequence[Ints]) -> Bools:
-    """Which pairs have the same configuration of an operator, shape (sources, targets)."""
-    sources, targets = ([row[index] for index in indices] for row, indices in zip(rows, at, strict=True))
-    return np.array([[source == target for target in targets] for source in sources])
-
-
-def _places(rows: list[tuple[str, ...]], listed: Sequence[Deployment], name: str) -> Ints:
-    """Index of each deployment's configuration of an operator."""
-    index = {row: number for number, row in enumerate(rows)}
-    return np.array([index[deployment[name]] for deployment in listed])
-
-
-def _varied(deployment: Deployment, name: str, nodes: tuple[str, ...]) -> Deployment:
-    """The same deployment with other nodes of one operator."""
-    return Deployment({**deployment, name: nodes})
-
-
-def _downtime(problem: EdrpSequence, before: Deployment, after: Deployment, operator: str = "") -> float:
-    """Downtime of a change, or the share of one operator in it, in seconds."""
-    current = problem.under(problem.periods[0], before).problem
-    metric = Downtime()
-    return metric.operator_downtime(current, after, operator) if operator else metric.evaluate(current, after)
+def _from(problem: EdrpSequence, before: Deployment) -> EdrpProblem:
+    """The problem of a period before which something runs."""
+    return problem.under(problem.periods[0], before).problem
 
 
 def courses(problem: EdrpSequence) -> Iterator[tuple[Deployment, ...]]:
