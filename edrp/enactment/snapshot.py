@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, named_resources, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
@@ -22,6 +25,7 @@ from edrp.enactment.containers import (
     ContainerOperator,
     Host,
     HostType,
+    Sizes,
     check_counts,
     check_hosting,
     check_hosts,
@@ -246,6 +250,61 @@ class EnactmentProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """The limits that leave no room for the instances that the load needs."""
         return hosting_clashes(self.application, self.host_types, self.minimum_instances)
+
+
+@dataclass(frozen=True, slots=True)
+class EnactmentArrays:
+    """Eq. 1 over numbers of instances and hosts instead of documents: O operators, K host types, R resources.
+
+    Attributes
+    ----------
+    sizes : needs and capacities.
+    price : shape (K,): weighted price of a host.
+    filling : weight of the free share of each resource.
+    late : weighted penalty of an item.
+    min_counts, max_counts : shape (O,): fewest and most instances.
+    arriving, served : shape (O,): items within the horizon, queue included, and items that one instance serves in it.
+    """
+
+    sizes: Sizes
+    price: Floats
+    filling: float
+    late: float
+    min_counts: Ints
+    max_counts: Floats
+    arriving: Floats
+    served: Floats
+
+    @classmethod
+    def of(cls, problem: EnactmentProblem, sizes: Sizes) -> EnactmentArrays:
+        """The problem as arrays, with the sizes of its operators and host types."""
+        operators, weights = problem.application.operators, problem.weights
+        return cls(
+            sizes,
+            weights.host_cost * np.array([host_type.price for host_type in problem.host_types]),
+            weights.free_resources,
+            weights.violations * problem.penalty,
+            np.array(list(problem.minimum_instances.values()), np.int64),
+            np.array([float(operator.allowed_instances) for operator in operators]),
+            np.array([problem.expected_violations(operator.name, 0) for operator in operators]),
+            np.array([problem.horizon / operator.occupied for operator in operators]),
+        )
+
+    @property
+    def always_gains(self) -> bool:
+        """Whether the number of instances and hosts is unbounded: no field of the document limits it."""
+        fills = self.filling * self.sizes.needs.sum(axis=1) > 0
+        unlimited = np.array([operator.max_instances is None for operator in self.sizes.operators])
+        return bool((fills & unlimited).any())
+
+    def violations(self, counts: Floats | Ints) -> Floats:
+        """Items that are late, for numbers of instances of shape (…, O)."""
+        return np.maximum(self.arriving - self.served * counts, 0.0)
+
+    def objective(self, hosts: Ints, counts: Floats | Ints, offered: Floats) -> float:
+        """The objective of numbers of hosts (K,), which offer resources (R,), and of instances (O,)."""
+        free = 1.0 - np.divide(counts @ self.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
+        return float(self.price @ hosts + self.filling * free.sum() + self.late * self.violations(counts).sum())
 
 
 def never_late(problem: Any) -> str:

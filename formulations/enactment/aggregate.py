@@ -24,10 +24,10 @@ from edrp.core.program import Linear, Program
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import CENTRED, LIMIT_SLACK, OPTIMALITY_GAP
 from edrp.enactment.containers import Sizes
+from edrp.enactment.snapshot import EnactmentArrays
 from edrp.formulations.enactment.packing import (
     Compositions,
     Contents,
-    EnactmentArrays,
     composition_objective,
     pack_by_exchanges,
     rewards,

@@ -36,8 +36,9 @@ from edrp.core.tolerances import (
     SUM_ROUNDING,
     UNCOVERED_OPERATORS,
 )
+from edrp.enactment.snapshot import EnactmentArrays
 from edrp.formulations.enactment.aggregate import MIN_SPARED, SHARPENED, SOLVER_SHARE, SPARES, packed_counts
-from edrp.formulations.enactment.packing import Compositions, Contents, EnactmentArrays, composition_objective, fill, rewards
+from edrp.formulations.enactment.packing import Compositions, Contents, composition_objective, fill, rewards
 
 
 @inner_loop

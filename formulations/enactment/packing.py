@@ -29,65 +29,16 @@ from edrp.core.budget import LOOK, amount, look, refuse_beyond_memory, spend, un
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK, SUM_ROUNDING
 from edrp.enactment.containers import UNNEEDED, Sizes
-from edrp.enactment.snapshot import EnactmentProblem
-
-
-@dataclass(frozen=True, slots=True)
-class EnactmentArrays:
-    """An enactment problem as arrays.
-
-    Attributes
-    ----------
-    sizes : needs and capacities.
-    price : shape (K,): weighted price of a host.
-    filling : weight of the free share of each resource.
-    late : weighted penalty of an item.
-    min_counts, max_counts : shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none
-        are allowed.
-    arriving, served : shape (O,): items within the horizon, queue included, and items that one instance serves in it.
-    """
-
-    sizes: Sizes
-    price: Floats
-    filling: float
-    late: float
-    min_counts: Ints
-    max_counts: Floats
-    arriving: Floats
-    served: Floats
-
-    @property
-    def always_gains(self) -> bool:
-        """Whether the number of instances and hosts is unbounded: no field of the document limits it."""
-        fills = self.filling * self.sizes.needs.sum(axis=1) > 0
-        unlimited = np.array([operator.max_instances is None for operator in self.sizes.operators])
-        return bool((fills & unlimited).any())
-
-    def violations(self, counts: Floats | Ints) -> Floats:
-        """Items that are late, for numbers of instances of shape (…, O)."""
-        return np.maximum(self.arriving - self.served * counts, 0.0)
+from edrp.enactment.snapshot import EnactmentArrays, EnactmentProblem
 
 
 def enactment_arrays(problem: EnactmentProblem) -> EnactmentArrays:
-    """The problem as arrays."""
-    application, weights = problem.application, problem.weights
-    sizes = Sizes.of(application.operators, problem.host_types, problem.apart)
-    fewest = np.array(list(problem.minimum_instances.values()), np.int64)
-    arriving = [problem.queues.get(name, 0.0) + application.load(name) * problem.horizon for name in sizes.operator_names]
-    served = [problem.horizon / operator.occupied for operator in application.operators]
-    arrays = EnactmentArrays(
-        sizes,
-        weights.host_cost * np.array([host_type.price for host_type in problem.host_types]),
-        weights.free_resources,
-        weights.violations * problem.penalty,
-        fewest,
-        np.array([float(operator.allowed_instances) for operator in application.operators]),
-        np.array(arriving),
-        np.array(served),
-    )
+    """The problem as arrays; no more instances are allowed than those with which something can be gained."""
+    sizes = Sizes.of(problem.application.operators, problem.host_types, problem.apart)
+    arrays = EnactmentArrays.of(problem, sizes)
     fills = arrays.filling * sizes.needs.sum(axis=1) > 0
-    in_time = np.ceil(arrays.arriving / arrays.served) if arrays.late > 0 else np.zeros(len(fewest))
-    arrays.max_counts[~fills] = np.minimum(arrays.max_counts, np.maximum(fewest, in_time))[~fills]
+    in_time = np.ceil(arrays.arriving / arrays.served) if arrays.late > 0 else np.zeros(len(fills))
+    arrays.max_counts[~fills] = np.minimum(arrays.max_counts, np.maximum(arrays.min_counts, in_time))[~fills]
     return arrays
 
 
@@ -415,9 +366,7 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
 
 def composition_objective(arrays: EnactmentArrays, hosts: Ints, counts: Ints) -> float:
     """Objective (eq. 1) of numbers of hosts of each type (K,) and of instances of each operator (O,)."""
-    offered = hosts @ arrays.sizes.capacity
-    free = 1.0 - np.divide(counts @ arrays.sizes.needs, offered, out=np.ones_like(offered), where=offered > 0)
-    return float(arrays.price @ hosts + arrays.filling * free.sum() + arrays.late * arrays.violations(counts).sum())
+    return arrays.objective(hosts, counts, hosts @ arrays.sizes.capacity)
 
 
 def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:

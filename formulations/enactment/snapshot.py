@@ -18,13 +18,12 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import INCUMBENT_SLACK
 from edrp.enactment.containers import Host
-from edrp.enactment.snapshot import EnactmentProblem
+from edrp.enactment.snapshot import EnactmentArrays, EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
 from edrp.formulations.enactment.host_patterns import packed_by_patterns
 from edrp.formulations.enactment.packing import (
     Compositions,
     Contents,
-    EnactmentArrays,
     composition_objective,
     compositions,
     enactment_arrays,

@@ -18,46 +18,12 @@ from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, fitting
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.enactment.snapshot import EnactmentProblem
+from edrp.enactment.snapshot import EnactmentArrays, EnactmentProblem
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes, place, spread
 from edrp.heuristics.note_wording import judged_answer
 
 
-class SnapshotTerms:
-    """Eq. 1 over numbers of instances and hosts instead of documents.
-
-    Attributes
-    ----------
-    host_cost : shape (types,), addition to the objective by a host of each type.
-    free, lateness : weights of free shares and of an item that is left unserved.
-    arriving, served : shape (operators,), items to be served within the horizon, and those that an instance serves.
-    min_counts, max_counts : shape (operators,), fewest and most instances.
-    """
-
-    def __init__(self, problem: EnactmentProblem, sizes: PricedSizes) -> None:
-        weights = problem.weights
-        self.host_cost = weights.host_cost * sizes.price
-        self.free = weights.free_resources
-        self.lateness = weights.violations * problem.penalty
-        self.arriving = np.array([problem.expected_violations(operator.name, 0) for operator in sizes.operators])
-        self.served = np.array([problem.horizon / operator.occupied for operator in sizes.operators])
-        self.min_counts = np.array([problem.minimum_instances[operator.name] for operator in sizes.operators])
-        self.max_counts = np.array([operator.allowed_instances for operator in sizes.operators])
-        self._need = sizes.needs
-
-    def waiting(self, totals: Ints) -> Ints:
-        """Instances missing to serve all arrivals, within the maximum of each operator, shape (operators,)."""
-        missing = np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - WHOLE_NUMBER_SLACK)
-        return np.minimum(missing, MAX_INSTANCES).astype(np.int64)
-
-    def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
-        """Compute the objective from instances per operator, resources of all hosts, and hosts per type."""
-        shares = np.divide(totals @ self._need, capacity, out=np.ones_like(capacity), where=capacity > 0)
-        late = np.maximum(0.0, self.arriving - totals * self.served).sum()
-        return float(self.host_cost @ leased + self.free * (1 - shares).sum() + self.lateness * late)
-
-
-def fill(packing: Packing, terms: SnapshotTerms) -> None:
+def fill(packing: Packing, terms: EnactmentArrays) -> None:
     """Give the room on hosts that are leased anyway to operators that would leave items unserved, then to any that fill it.
 
     Eq. 1 counts free resources as a loss: with a weight on them, it pays to fill room even where no item waits.
@@ -69,7 +35,7 @@ def fill(packing: Packing, terms: SnapshotTerms) -> None:
         totals += more
 
 
-def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
+def lease_more(packing: Packing, terms: EnactmentArrays) -> None:
     """Lease and fill further hosts for items that would be left unserved while the objective falls, many equal hosts at a time.
 
     Where no item waits no host is leased, although free hosts would allow ever better mixtures of operators.
@@ -77,16 +43,16 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
     sizes = packing.sizes
     while units_left() > 0:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
-        value = terms.value(totals, capacity, leased)
+        value = terms.objective(leased, totals, capacity)
         best, lowest = None, value
         spend(LOOK * sizes.room.size)
         for kind in np.flatnonzero(leased < sizes.max_hosts).tolist():
             more = _filling(sizes, terms, sizes.capacity[kind], kind, totals, np.zeros_like(totals))
-            if not more[terms.waiting(totals) > 0].any():
+            if not more[_waiting(terms, totals) > 0].any():
                 continue
             one = np.arange(len(leased)) == kind
             for times in sorted({1, _equal_hosts(more, totals, terms, int(sizes.max_hosts[kind] - leased[kind]))}):
-                after = terms.value(totals + times * more, capacity + times * sizes.capacity[kind], leased + times * one)
+                after = terms.objective(leased + times * one, totals + times * more, capacity + times * sizes.capacity[kind])
                 if after < lowest:
                     best, lowest = (kind, more, times), after
         if best is None:
@@ -96,15 +62,21 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
         packing.counts[-times:] = more
 
 
-def _equal_hosts(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> int:
+def _waiting(terms: EnactmentArrays, totals: Ints) -> Ints:
+    """Instances missing to serve all arrivals, within the maximum of each operator, shape (operators,)."""
+    missing = np.ceil(np.maximum(0.0, terms.arriving / terms.served - totals) - WHOLE_NUMBER_SLACK)
+    return np.minimum(missing, MAX_INSTANCES).astype(np.int64)
+
+
+def _equal_hosts(more: Ints, totals: Ints, terms: EnactmentArrays, limit: int) -> int:
     """Number of equal hosts to add: half of those for which items wait, within all limits."""
-    waiting = terms.waiting(totals)
+    waiting = _waiting(terms, totals)
     late, added = (more > 0) & (waiting > 0), more > 0
-    allowed = ((terms.max_counts - totals)[added] // more[added]).min(initial=limit)
+    allowed = int(((terms.max_counts - totals)[added] // more[added]).min(initial=limit))
     return max(1, int((waiting[late] // more[late]).min(initial=allowed)) // 2)
 
 
-def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, totals: Ints, present: Ints) -> Ints:
+def _filling(sizes: PricedSizes, terms: EnactmentArrays, free: Floats, kind: int, totals: Ints, present: Ints) -> Ints:
     """Number of instances to add on one host of a type with those present on it, shape (operators,)."""
     free_left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
     share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
@@ -116,12 +88,12 @@ def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, 
             more[operator] += count
             free_left[:] -= count * sizes.needs[operator]
 
-    if terms.lateness:
-        waiting = terms.waiting(totals)
+    if terms.late:
+        waiting = _waiting(terms, totals)
         worth = terms.served / np.maximum(share.max(axis=1), MIN_HOST_SHARE)
         for operator in np.argsort(-worth, kind="stable").tolist():
             put(operator, int(waiting[operator]))
-    if terms.free:
+    if terms.filling:
         for operator in _by_use(np.divide(free_left, capacity, out=np.zeros_like(free_left), where=capacity > 0), share):
             put(operator, UNNEEDED)
     return more
@@ -179,7 +151,7 @@ class FirstFitDecreasing(SnapshotRule):
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
         """Pack the fewest instances, then more where they lower the objective."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types, problem.apart)
-        terms = SnapshotTerms(problem, sizes)
+        terms = EnactmentArrays.of(problem, sizes)
         packing = fewest_packed(sizes, terms.min_counts)
         if isinstance(packing, Packing) and parameters.extra:
             fill(packing, terms)
@@ -218,7 +190,7 @@ class HostSelection(SnapshotRule):
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
         """Restore the limits, add instances, give up hosts."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types, problem.apart)
-        terms = SnapshotTerms(problem, sizes)
+        terms = EnactmentArrays.of(problem, sizes)
         packing = Packing(sizes, problem.current)
         restore_limits(packing, terms)
         for index in sizes.decreasing():
@@ -229,14 +201,16 @@ class HostSelection(SnapshotRule):
                     return repacked
                 packing = repacked
                 break
-        if terms.lateness:
-            for index, number in enumerate(np.minimum(terms.waiting(packing.totals), terms.max_counts - packing.totals).tolist()):
-                place(packing, index, number, lease=False)
+        if terms.late:
+            for index, number in enumerate(
+                np.minimum(_waiting(terms, packing.totals), terms.max_counts - packing.totals).tolist()
+            ):
+                place(packing, index, int(number), lease=False)
             lease_more(packing, terms)
         return without_needless_hosts(packing, terms)
 
 
-def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
+def restore_limits(packing: Packing, terms: EnactmentArrays) -> None:
     """Remove hosts beyond the limit of their type, and instances that may not be on their host, share it or find no room."""
     sizes = packing.sizes
     for kind in range(len(sizes.types)):
@@ -253,16 +227,16 @@ def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
             users = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
             packing.counts[host, int(np.argmax(users))] -= 1
     for operator, number in enumerate((packing.totals - terms.max_counts).tolist()):
-        for _ in range(number):
+        for _ in range(int(number)):
             look("a packing")
             hosts = np.flatnonzero(packing.counts[:, operator])
             packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
 
 
-def without_needless_hosts(packing: Packing, terms: SnapshotTerms) -> Packing:
+def without_needless_hosts(packing: Packing, terms: EnactmentArrays) -> Packing:
     """The packing without the hosts whose removal lowers the objective (Fig. 5)."""
-    needed_counts = np.maximum(terms.min_counts, np.minimum(terms.waiting(np.zeros_like(terms.min_counts)), terms.max_counts))
-    if not terms.lateness:
+    needed_counts = np.maximum(terms.min_counts, np.minimum(_waiting(terms, np.zeros_like(terms.min_counts)), terms.max_counts))
+    if not terms.late:
         needed_counts = terms.min_counts
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
         if units_left() <= 0:
@@ -288,8 +262,8 @@ def _without_host(packing: Packing, host: int, needed_counts: Ints) -> Packing |
     return plan
 
 
-def _objective(packing: Packing, terms: SnapshotTerms) -> float:
-    return terms.value(packing.totals, packing.capacity.sum(axis=0), packing.leased)
+def _objective(packing: Packing, terms: EnactmentArrays) -> float:
+    return terms.objective(packing.leased, packing.totals, packing.capacity.sum(axis=0))
 
 
 @dataclass(slots=True)

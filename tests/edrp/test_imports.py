@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import edrp
+import edrp.mdp
 from edrp.cli.app import COMMANDS, load_command
 from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
@@ -68,7 +69,7 @@ def test_type_checkers_and_interpreter_see_the_same_names():
     named = {alias.name: node.module for node in imports for alias in node.names}
     assert named == edrp._PLACES
     assert {*named, "errors", "__version__"} == set(edrp.__all__) == set(dir(edrp))
-    assert all(getattr(edrp, name) is not None for name in edrp.__all__)
+    assert all(getattr(room, name) is not None for room in (edrp, edrp.mdp) for name in room.__all__)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
