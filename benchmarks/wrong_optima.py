@@ -33,8 +33,7 @@ from typing import Any
 import numpy as np
 
 import edrp
-from edrp import backends
-from edrp.backends import highs, solve_program
+from edrp.backends import highs, solve_program, solving
 from edrp.backends.base import SolverOptions, bounds_prove
 from edrp.backends.highs import solve_arrays
 from edrp.core.budget import running
@@ -226,7 +225,7 @@ def read_or(problem: Any, document: Any) -> Any:
 def timed_last_word() -> Iterator[list[float]]:
     """A list to which the processor seconds of every last word on a result are added inside the block."""
     seconds: list[float] = []
-    word = backends.last_word
+    word = solving.last_word
 
     def timed(*given: Any, **named: Any) -> Any:
         begun = time.process_time()
@@ -235,11 +234,11 @@ def timed_last_word() -> Iterator[list[float]]:
         finally:
             seconds.append(time.process_time() - begun)
 
-    backends.last_word = timed
+    solving.last_word = timed
     try:
         yield seconds
     finally:
-        backends.last_word = word
+        solving.last_word = word
 
 
 def ended(problem: Any, backend: str, work_limit: float) -> tuple[str, str]:

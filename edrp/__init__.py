@@ -13,6 +13,7 @@ from edrp.core.plugins import offer
 
 if TYPE_CHECKING:
     from edrp import errors
+    from edrp.backends.registry import register_backend
     from edrp.batch.run import solve_batch
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
@@ -67,6 +68,7 @@ if find_spec("edrp.formulations") is None:
 # A library configures no logging of its own: who wants to see it adds a handler.
 logging.getLogger("edrp").addHandler(logging.NullHandler())
 
+offer("edrp.backends", "edrp.formulations.methods:ProgramMethod")
 offer("edrp.certificates", "edrp.certificates.certify:certify")
 offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
@@ -75,6 +77,7 @@ offer("edrp.notebook", "edrp.explorer.notebook:html_of")
 offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
 
 _NAMES = {
+    "edrp.backends.registry": "register_backend",
     "edrp.batch.run": "solve_batch",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
@@ -230,6 +233,7 @@ __all__ = [
     "predict_throughput",
     "progress_bar",
     "register",
+    "register_backend",
     "register_kind",
     "register_rule",
     "save",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -169,20 +170,33 @@ def paced(progress: Progress | None) -> Callable[[float | None, float | None], N
     return tell
 
 
-class Backend(Protocol):
-    """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
+FEATURES = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
+"""Everything of `SolverOptions` and of a run that a backend may be able to use."""
 
-    `packages` are the modules that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
+
+class Backend(ABC):
+    """One solver. A subclass says all that there is to know about it; the method of the same name is made from that.
+
+    Attributes
+    ----------
+    name : in the registry, and of the method.
+    summary : one line for `edrp methods`.
+    features : those of `FEATURES` that it can use; the others are ignored aloud.
+    packages : modules that must be installed.
+    extra : extra of `edrp` that brings them, "" for none.
+    undivided : the largest step that a work limit does not stop, in words.
     """
 
     name: str
-    features: frozenset[str]
-    packages: tuple[str, ...]
-    extra: str
+    summary: str
+    features: frozenset[str] = frozenset()
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    undivided: str = "the root of its search"
 
+    @abstractmethod
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; "unbounded" says no more than that there is a ray, or no point (`edrp.backends.closing.last_word`)."""
-        ...
 
 
 def finite_or_none(value: float | None) -> float | None:

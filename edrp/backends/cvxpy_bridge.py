@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.backends.base import (
     COUNTERS,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -45,12 +46,13 @@ HIGHS_FEASIBLE = 2
 """HiGHS's word for a feasible primal solution."""
 
 
-class CvxpyBackend:
+class CvxpyBackend(Backend):
     """Backend that solves programs by CVXPY with HiGHS."""
 
     name = "cvxpy"
+    summary = "mixed-integer program handed to CVXPY"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages: tuple[str, ...] = ("cvxpy",)
+    packages = ("cvxpy",)
     extra = "cvxpy"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

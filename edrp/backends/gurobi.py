@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.backends.base import (
     FAILED,
+    Backend,
     ProgramResult,
     SolverOptions,
     end_for_solver,
@@ -50,12 +51,13 @@ FREE_SIZE = 2000
 """Columns and rows of the largest programs that Gurobi solves without a licence of one's own."""
 
 
-class GurobiBackend:
+class GurobiBackend(Backend):
     """Backend that solves programs by Gurobi, those of up to `FREE_SIZE` columns and rows without a licence."""
 
     name = "gurobi"
+    summary = "mixed-integer program solved by Gurobi, of up to 2,000 columns and rows without a licence"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("gurobipy",)
+    packages = ("gurobipy",)
     extra = "gurobi"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.backends.base import (
     SOLVER_PATIENCE,
+    Backend,
     ProgramResult,
     SolverOptions,
     above,
@@ -74,13 +75,14 @@ MAX_ITERATIONS = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
 
-class HighsBackend:
+class HighsBackend(Backend):
     """Backend that solves programs by HiGHS, the default."""
 
     name = "highs"
+    summary = "mixed-integer program solved by HiGHS"
+    undivided = "a linear program inside its search"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("highspy",)
-    extra = ""
+    packages = ("highspy",)
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""

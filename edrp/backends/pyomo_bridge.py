@@ -10,6 +10,7 @@ import numpy as np
 
 from edrp.backends.base import (
     COUNTERS,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -53,12 +54,13 @@ HELD: Final[dict[str, Status]] = {
 """Status, by Pyomo's solution status."""
 
 
-class PyomoBackend:
+class PyomoBackend(Backend):
     """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
 
     name = "pyomo"
+    summary = "mixed-integer program handed to Pyomo"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages: tuple[str, ...] = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
+    packages = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
     extra = "pyomo"
 
     def __init__(self, solver: str = "highs") -> None:

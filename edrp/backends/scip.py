@@ -10,6 +10,7 @@ import numpy as np
 from edrp.backends.base import (
     FAILED,
     INFINITE,
+    Backend,
     ProgramResult,
     SolverOptions,
     end_for_solver,
@@ -42,12 +43,14 @@ ROOT_WORK, LP_WORK, ITERATION_WORK = 9e-6, 1e-6, 8e-9
 the simplex method; within a factor of 2.5 of the seconds of programs of 80 to 75,000 entries of all kinds."""
 
 
-class ScipBackend:
+class ScipBackend(Backend):
     """Backend that solves programs by SCIP."""
 
     name = "scip"
+    summary = "mixed-integer program solved by SCIP"
+    undivided = "presolve and a heuristic of its search"
     features = frozenset({"work_limit", "gap", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("pyscipopt",)
+    packages = ("pyscipopt",)
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:

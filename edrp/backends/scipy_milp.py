@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.backends.base import (
     NODE_WORK,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -49,13 +50,13 @@ MIN_COST = 1e-5
 """Smallest one, if possible: HiGHS's own tolerance of costs, which SciPy cannot change, is 1e-7."""
 
 
-class ScipyBackend:
+class ScipyBackend(Backend):
     """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
+    summary = "mixed-integer program solved by scipy.optimize.milp"
     features = frozenset({"work_limit", "gap", "threads"})
-    packages: tuple[str, ...] = ("scipy",)
-    extra = ""
+    packages = ("scipy",)
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""

@@ -218,6 +218,11 @@ class Method(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Kinds of problems that it takes; a subclass sets them as a class attribute."""
 
+    @property
+    def origin(self) -> type:
+        """Class that says what it does, whose package it belongs to."""
+        return type(self)
+
     def refusal(self, problem: Any) -> str | None:
         """Why this problem cannot be expressed; None if it can. `resolve` adds which method can."""
         return None
@@ -354,7 +359,7 @@ def methods(kind: str | None = None) -> dict[str, Method]:
 
 def method_names() -> list[str]:
     """Names of all registered methods; the modules of our own are not imported."""
-    for method in added("edrp.methods"):
+    for method in (*added("edrp.methods"), *(own("edrp.backends")(backend) for backend in added("edrp.backends"))):
         _registry().setdefault(method.name, method)
     return sorted(_registry())
 

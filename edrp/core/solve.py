@@ -258,7 +258,7 @@ def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compi
         stopped = "interrupted"
     elif stopped == "time_limit" and options.work_limit is not None and not run.over:
         stopped = "work_limit"
-    elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
+    elif options.work_limit is not None and method is not None and not is_ours(method.origin) and not run.work:
         notes = (*notes, UNCOUNTED)
     return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys((*notes, *compiling))))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS, closing, solve_program
+from edrp.backends import backends, closing, solve_program
 from edrp.backends.base import ProgramResult
 from edrp.backends.closing import closed, point_of
 from edrp.backends.highs import HighsBackend
@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 import wrong_optima
 
 HERE = Path(__file__).with_name("wrong_optima")
-ALL = sorted(BACKENDS)
+ALL = sorted(backends())
 OWN = [name if name in ("highs", "scipy") else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
 """The others take seconds to import."""
 

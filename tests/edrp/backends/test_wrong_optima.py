@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS, scipy_milp, solve_program
+from edrp.backends import Backend, backends, scipy_milp, solve_program
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look
@@ -51,7 +51,7 @@ Costs: tolerances as small as the rounding error that HiGHS reckons with, 0.1 to
 costs away when it began again at the root. SCIP: 7 % above, by reductions of its presolve.
 """
 
-OTHERS = sorted(BACKENDS.keys() - {"highs"})
+OTHERS = sorted(backends().keys() - {"highs"})
 ALSO = list(product(("enactment/next_to_nothing", "restarts/rescale_884", "scip/sequence_188"), OTHERS))
 
 
@@ -259,10 +259,10 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-class Loose:
+class Loose(Backend):
     """A backend without tolerances of its own that gives the same point whatever it is asked."""
 
-    name, features, packages, extra = "loose", frozenset(), ("numpy",), ""
+    name = "loose"
 
     def __init__(self, values):
         self.values = np.array(values)
@@ -277,23 +277,22 @@ def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(mon
     take = program.add_columns("take", 1, upper=9, integer=True)
     program.add_row("limit", Linear.of(take, [2e6]), upper=6e6 - 1)
     program.minimise(Linear.of(take, [-1]))
-    monkeypatch.setitem(BACKENDS, "loose", Loose([3.0]))
+    loose = Loose([3.0])
     for start in (None, np.array([2.0])):
-        found = solve_program(program, "loose", start=start)
+        found = solve_program(program, loose, start=start)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -2.0, [2.0])
-    monkeypatch.setattr("edrp.backends.last_word", lambda arrays, result, *_, **__: result)
-    result = solve_program(program, "loose")
+    monkeypatch.setattr("edrp.backends.solving.last_word", lambda arrays, result, *_, **__: result)
+    result = solve_program(program, loose)
     assert (result.status, result.values, result.notes[-1]) == ("none", None, LET_THROUGH)
-    known = solve_program(program, "loose", start=np.array([2.0]))
+    known = solve_program(program, loose, start=np.array([2.0]))
     assert (known.status, known.objective, known.values.tolist()) == ("feasible", -2.0, [2.0])
-    monkeypatch.setitem(BACKENDS, "loose", Loose([2.0]))
-    assert solve_program(program, "loose").status == "optimal"
+    assert solve_program(program, Loose([2.0])).status == "optimal"
 
 
-class OutOfTime:
+class OutOfTime(Backend):
     """HiGHS stopped before its continuous columns are what the integer ones allow: as large as a finite bound lets them be."""
 
-    name, features, packages, extra = "scipy", frozenset({"tolerances"}), ("highspy",), ""
+    name, features = "late", frozenset({"tolerances"})
 
     def solve(self, arrays, options):
         first = HighsBackend().solve(arrays, options)
@@ -307,7 +306,7 @@ class OutOfTime:
 def test_an_incumbent_whose_latencies_are_not_the_least_yet_is_worth_what_its_evaluation_says(monkeypatch):
     """Pyomo, out of time before a rescaling's response time came down, claimed more than the evaluation: a loud error."""
     problem = edrp.load(EXAMPLES / "word_count.json")
-    monkeypatch.setitem(BACKENDS, "scipy", OutOfTime())
+    monkeypatch.setattr(edrp.methods()["scipy"], "backend", OutOfTime())
     nothing = ProgramResult("none", "time_limit", None, None, None, 0.0)
     monkeypatch.setattr("edrp.backends.points.solve_arrays", lambda arrays, **_: nothing)
     solution = edrp.solve(problem, "scipy")
