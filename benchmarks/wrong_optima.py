@@ -64,7 +64,7 @@ MAX_COLUMNS = 1_000
 
 PROVEN = ("optimal", "infeasible")
 
-OTHERS = ("scipy", "scip", "gurobi", "cvxpy", "pyomo")
+OTHERS = tuple(name for name in solving.backends() if name != "highs")
 """Backends that take turns next to `highs`."""
 
 OPEN_WORK = 3.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edrp.backends.base import ProgramResult
+from edrp.backends import OWN_BACKENDS, ProgramResult
 from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
 from edrp.check_problems.enactment.problems import EnactmentCheckProblems, LeasingCheckProblems
 from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
@@ -37,7 +37,7 @@ BRUTE_FORCE = {
 }
 
 
-@pytest.mark.parametrize("backend", ["scipy", "scip", "gurobi", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_every_backend_finds_the_same_optimum(kind, backend):
     for problem in PROBLEMS[kind]:

@@ -4,13 +4,13 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from edrp.testing import market_split
 from topologies import many
 
 import edrp
 from edrp.backends import backends, solve_program
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
+from edrp.testing import market_split
 
 SECOND = 1.0
 """Beyond the limit: for building, for a step that cannot be interrupted, and for checking the answer."""

@@ -3,4 +3,4 @@
 import edrp
 from edrp.validation.benchmark.suites import Suite
 
-SUITE = Suite("brokers", "ten problems", lambda data: edrp.datasets.generate("brokers", 10), ("highs", "heaviest-first"))
+SUITE = Suite("brokers", "ten problems", lambda data: edrp.datasets.generate("brokers", 10), ("highs", "branch-and-bound", "heaviest-first"))
