@@ -1,7 +1,8 @@
 """Solver backends by name, and `solve_program`, which runs one of them on any program."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from edrp.backends.names import OWN_BACKENDS
 from edrp.core.late_imports import late_names
 
 if TYPE_CHECKING:
@@ -9,16 +10,6 @@ if TYPE_CHECKING:
     from edrp.backends.points import rounded
     from edrp.backends.registry import available_backends, backends, get_backend, register_backend
     from edrp.backends.solving import solve_program, solved_exactly
-
-OWN_BACKENDS: Final = {
-    "highs": "edrp.backends.highs:HighsBackend",
-    "scipy": "edrp.backends.scipy_milp:ScipyBackend",
-    "scip": "edrp.backends.scip:ScipBackend",
-    "gurobi": "edrp.backends.gurobi:GurobiBackend",
-    "cvxpy": "edrp.backends.cvxpy_bridge:CvxpyBackend",
-    "pyomo": "edrp.backends.pyomo_bridge:PyomoBackend",
-}
-"""Class of every backend of this package by name; all else is written in the class, and imported when it is first needed."""
 
 __getattr__ = late_names(
     "edrp.backends",

@@ -6,8 +6,8 @@ from functools import cache
 from importlib.util import find_spec
 from pkgutil import resolve_name
 
-from edrp.backends import OWN_BACKENDS
 from edrp.backends.base import Backend
+from edrp.backends.names import OWN_BACKENDS
 from edrp.core.arguments import described
 from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidArgumentError
 from edrp.core.methods import register
