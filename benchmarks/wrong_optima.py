@@ -10,8 +10,8 @@ relaxation, then a search without presolve), and what that added to the time of 
 With `--open` nothing is compared: problems of the families and check problems, most with another magnitude of one of their
 fields, with priorities or load scenarios where the kind has them, are solved by `highs` and, in turn, by another backend. A row
 says how many of up to `MAX_OPEN` columns there were, how their answers ended, how many were left open although the solver had
-finished, the processor seconds of all solves, and the share that `last_word` adds to them, in sum and in the mean of solves; open
-ones are named, and written to the folder `--write`.
+finished, the processor seconds of all solves, and the share that `verify_unproven` adds to them, in sum and in the mean of solves;
+open ones are named, and written to the folder `--write`.
 
 With `--tiny` up to three coefficients of each program are first made a hundred to ten million times smaller, without a start:
 programs as an operator leads to that needs next to nothing of a resource.
@@ -225,7 +225,7 @@ def read_or(problem: Any, document: Any) -> Any:
 def timed_last_word() -> Iterator[list[float]]:
     """A list to which the processor seconds of every last word on a result are added inside the block."""
     seconds: list[float] = []
-    word = solving.last_word
+    word = solving.verify_unproven
 
     def timed(*given: Any, **named: Any) -> Any:
         begun = time.process_time()
@@ -234,11 +234,11 @@ def timed_last_word() -> Iterator[list[float]]:
         finally:
             seconds.append(time.process_time() - begun)
 
-    solving.last_word = timed
+    solving.verify_unproven = timed
     try:
         yield seconds
     finally:
-        solving.last_word = word
+        solving.verify_unproven = word
 
 
 def ended(problem: Any, backend: str, work_limit: float) -> tuple[str, str]:

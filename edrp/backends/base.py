@@ -131,27 +131,28 @@ class ProgramResult:
     sentences for the user, such as options that the backend could not use. `searched` is false where nothing but presolve is
     behind an optimum or infeasibility. `settled` is false where the continuous columns may be worse than those of the integer
     ones must be, so that `objective` may be above the value of what the integer ones decide.
+    `seconds` is set by `solve_program`.
     """
 
     status: Status
     stopped_because: StoppedBecause
-    values: Floats | None
-    objective: float | None
-    bound: float | None
-    seconds: float
+    values: Floats | None = None
+    objective: float | None = None
+    bound: float | None = None
     notes: tuple[str, ...] = ()
     searched: bool = True
     settled: bool = True
+    seconds: float = 0.0
 
-
-def made_result(
-    arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None, seconds: float
-) -> ProgramResult:
-    """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
-    if values is None or status not in ("optimal", "feasible"):
-        certain: Status = status if status in ("infeasible", "unbounded") else "none"
-        return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
-    return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
+    @classmethod
+    def of(
+        cls, arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None = None
+    ) -> ProgramResult:
+        """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
+        if values is None or status not in ("optimal", "feasible"):
+            certain: Status = status if status in ("infeasible", "unbounded") else "none"
+            return cls(certain, stopped, bound=bound if certain == "none" else None)
+        return cls(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound)
 
 
 def paced(progress: Progress | None) -> Callable[[float | None, float | None], None] | None:
@@ -196,7 +197,7 @@ class Backend(ABC):
 
     @abstractmethod
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program; "unbounded" says no more than that there is a ray, or no point (`edrp.backends.closing.last_word`)."""
+        """Solve a program; "unbounded" says no more than that there is a ray, or no point (see `edrp.backends.closing`)."""
 
 
 def finite_or_none(value: float | None) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
-    made_result,
     only_presolved,
     seconds_for_solver,
 )
@@ -68,7 +66,7 @@ class CvxpyBackend(Backend):
             "random_seed": options.seed,
             **highs_settings(options),
         }
-        until, started = end_for_solver(options), perf_counter()
+        until = end_for_solver(options)
         brake = NodeBrake(arrays.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes
@@ -80,12 +78,11 @@ class CvxpyBackend(Backend):
                 native = model.status
             except cvxpy.error.SolverError:
                 native = "solver_error"
-        seconds = perf_counter() - started
         brake.release(*(getattr(_statistics(model), name, None) for name in COUNTERS))
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
         values = None if columns.value is None or not _has_point(model) else np.asarray(columns.value, float)
-        first = made_result(arrays, status, stopped, values, bound, seconds)
+        first = ProgramResult.of(arrays, status, stopped, values, bound)
         searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
         return second_look(arrays, options, until, replace(first, searched=searched))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,6 @@ from edrp.backends.base import (
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     need_root,
     paced,
     seconds_for_solver,
@@ -75,8 +73,6 @@ class GurobiBackend(Backend):
         import gurobipy
 
         until = end_for_solver(options)
-
-        started = perf_counter()
         need_root(ROOT_WORK * arrays.size, until - now())
         with _refusals(arrays):
             # Neither is closed: a run that is left to itself still uses them.
@@ -88,7 +84,7 @@ class GurobiBackend(Backend):
         status, stopped = OUTCOMES.get(model.Status, FAILED)
         values = np.array(columns.X, float) if model.SolCount else None
         bound = finite_or_none(model.ObjBound) if model.IsMIP else None
-        return made_result(arrays, status, stopped, values, bound, perf_counter() - started)
+        return ProgramResult.of(arrays, status, stopped, values, bound)
 
 
 def _settings(options: SolverOptions, units: float) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -79,7 +79,7 @@ class PyomoBackend(Backend):
 
         assert pyomo.environ
         if _contradiction(arrays):
-            return ProgramResult("infeasible", "finished", None, None, None, 0.0)
+            return ProgramResult("infeasible", "finished")
         keep_silent()
         solver = SolverFactory(self.solver)
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
@@ -90,7 +90,6 @@ class PyomoBackend(Backend):
         brake = NodeBrake(arrays.size, end_for_solver(options) - now())
         if brake.nodes is not None and self.solver == "highs":
             settings["solver_options"]["mip_max_nodes"] = brake.nodes
-        started = perf_counter()
 
         def work() -> tuple[Any, Any]:
             with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
@@ -104,7 +103,6 @@ class PyomoBackend(Backend):
 
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
         model, answer = in_fresh_thread(work, patience=inf)
-        seconds = perf_counter() - started
         info = solver._solver_model.getInfo() if self.solver == "highs" else None
         braked = brake.release(*(getattr(info, name, None) for name in COUNTERS))
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
@@ -113,13 +111,13 @@ class PyomoBackend(Backend):
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded", "infeasibleOrUnbounded"):
             proven: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
-            return ProgramResult(proven, stopped, None, None, None, seconds, searched=self._searched(solver, options))
+            return ProgramResult(proven, stopped, searched=self._searched(solver, options))
         if status == "none":
-            return ProgramResult("none", stopped, None, None, bound, seconds)
+            return ProgramResult("none", stopped, bound=bound)
         answer.solution_loader.load_vars()
         values = np.array([model.x[index].value for index in model.x], float)
-        objective, searched = float(arrays.objective @ values + arrays.constant), self._searched(solver, options)
-        return ProgramResult(status, stopped, values, objective, bound, seconds, searched=status != "optimal" or searched)
+        searched = status != "optimal" or self._searched(solver, options)
+        return replace(ProgramResult.of(arrays, status, stopped, values, bound), searched=searched)
 
     def _searched(self, solver: Any, options: SolverOptions) -> bool:
         """Whether HiGHS's answer rests on more than its presolve; always true for other solvers."""

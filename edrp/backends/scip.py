@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from edrp.backends.base import (
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     need_root,
     paced,
     seconds_for_solver,
@@ -62,7 +60,7 @@ class ScipBackend(Backend):
             When presolve and the root alone would take more than is left.
         """
         until = end_for_solver(options)
-        started, meter = perf_counter(), _meter(arrays, options, until - now())
+        meter = _meter(arrays, options, until - now())
         model, columns = _model(arrays)
         model.setParams(_settings(options))
         if options.start is not None:
@@ -75,7 +73,7 @@ class ScipBackend(Backend):
             stopped = "time_limit"
         best = model.getBestSol() if model.getNSols() else None
         values = None if best is None else np.array([best[column] for column in columns], float)
-        return made_result(arrays, status, stopped, values, finite_or_none(model.getDualbound()), perf_counter() - started)
+        return ProgramResult.of(arrays, status, stopped, values, finite_or_none(model.getDualbound()))
 
 
 def _settings(options: SolverOptions) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from edrp.backends.base import (
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     seconds_for_solver,
 )
 from edrp.backends.conditioning import raised
@@ -61,16 +59,14 @@ class ScipyBackend(Backend):
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
         scale = _scale(arrays.objective)
-        started = perf_counter()
         answer = _milp(arrays, options, scale, presolve=not options.tiny)
         if _suspicious(arrays, answer, scale):
             answer = _again(arrays, options, scale, answer)
-        seconds = perf_counter() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
             bound = bound / scale + arrays.constant
-        return made_result(arrays, status, stopped, answer.x, bound, seconds)
+        return ProgramResult.of(arrays, status, stopped, answer.x, bound)
 
 
 def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **program: Any) -> Any:

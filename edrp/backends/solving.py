@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edrp.backends.base import LET_THROUGH, UNCONFIRMED, Backend, ProgramResult, SolverOptions, bound_of_columns
-from edrp.backends.closing import last_word
+from edrp.backends.closing import verify_unproven
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.exact_rows import MAX_ROUNDS, eased, exceeded_covers, point_cover, without_covers
 from edrp.backends.points import bounded, keeps_rows, largest_term, own_point, polished, rounding_of
@@ -81,11 +81,11 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     try:
         arrays = program.arrays()
     except OutOfTimeError as error:
-        return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+        return ProgramResult("none", "time_limit", notes=(str(error),))
     check_numbers(program, arrays)
     too_large = _too_large(program, arrays)
     if too_large:
-        return ProgramResult("none", "error", None, None, None, 0.0, (too_large,))
+        return ProgramResult("none", "error", notes=(too_large,))
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     if not program.columns:
@@ -96,7 +96,7 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         result = solved_exactly(scaled, backend, settings, scale)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
-        return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+        return ProgramResult("none", "time_limit", notes=(str(error),))
 
 
 def solved_exactly(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float = 1.0) -> ProgramResult:
@@ -133,14 +133,14 @@ def _claimed(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     settle = _settled if settings.tiny else _solved_once
     began = now()
     result = _within_rounding(arrays, settle(arrays, backend, settings, scale))
-    return last_word(arrays, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
+    return verify_unproven(arrays, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
 
 
 def _without_columns(arrays: Arrays) -> ProgramResult:
     """Decide a program that leaves nothing to be decided, which solvers call neither optimal nor infeasible."""
     if (arrays.row_lower > FEASIBILITY_TOLERANCE).any() or (arrays.row_upper < -FEASIBILITY_TOLERANCE).any():
-        return ProgramResult("infeasible", "finished", None, None, None, 0.0)
-    return ProgramResult("optimal", "finished", np.zeros(0), arrays.constant, arrays.constant, 0.0)
+        return ProgramResult("infeasible", "finished")
+    return ProgramResult("optimal", "finished", np.zeros(0), arrays.constant, arrays.constant)
 
 
 def check_numbers(program: Program, arrays: Arrays) -> None:

@@ -22,7 +22,7 @@ HIDDEN = re.compile(
 
 
 def numbered(count: int, noun: str) -> str:
-    """So many of something, with the plural of a regular noun.
+    """A count of something, with the plural of a regular noun.
 
     >>> numbered(1, "replica"), numbered(2, "replica")
     ('1 replica', '2 replicas')

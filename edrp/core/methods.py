@@ -181,7 +181,7 @@ class Options:
             self.progress(self.seconds, *known)
 
     def within(self, units: float) -> Options:
-        """The same options for a sub-task that starts now and may take so many units of what remains."""
+        """The same options for a sub-task that starts now and may take `units` of what remains."""
         left = min(units, self.remaining)
         limit, began = None if left == inf else left, perf_counter()
         part = replace(self, time_limit=None, work_limit=limit, started=budget.now(), began=began, progress=None)

@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from edrp.core.errors import InvalidInstanceError, UnwritableError
-from edrp.core.files import naming_errors, open_own, read_regular, warn_user
-from edrp.core.sealed_lines import read_sealed_line, sealed_line
+from edrp.core.files import naming_errors, open_own, read_regular, read_sealed_line, sealed_line, warn_user
 from edrp.engines.errors import EngineError
 
 FORMAT, MIGRATION_FORMAT = "edrp-watch 1", "edrp-migration 1"

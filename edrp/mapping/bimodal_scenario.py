@@ -14,9 +14,9 @@ from pydantic import Field
 
 from edrp.core.document import RANGES, Faults, NonNegative, Positive, checks, unit
 from edrp.core.errors import Fault
+from edrp.core.plausible_magnitudes import MAX_USUAL_DELAY, long_times
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
-from edrp.core.usual import MAX_USUAL_DELAY, long_times
 from edrp.mapping.bimodal_run import BimodalRun, is_whole, run_faults, run_metrics
 from edrp.mapping.path_tasks import BimodalTask, Component, PathTask, Service
 from edrp.mapping.server_network import ServerNetwork

@@ -299,8 +299,8 @@ def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | 
             with deadline(now() + TREE_WORK):
                 tree.run()
             if tree.point is None:
-                return ProgramResult("infeasible", "finished", None, None, None, 0.0), None
-            return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better, 0.0), None
+                return ProgramResult("infeasible", "finished"), None
+            return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better), None
         except (OutOfTimeError, NotClosedError):
             pass  # HiGHS goes on
     result = solve_program(

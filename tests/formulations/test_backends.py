@@ -53,6 +53,6 @@ def test_every_backend_finds_the_same_optimum(kind, backend):
 def test_a_bound_goes_with_a_decision_or_with_a_search_that_was_stopped(status, stopped, kept):
     """The bound may be one that the formulation knows; an answer that contradicts itself would be refused."""
     formulation = formulate(random_leasing_problem(0), None)
-    answer = to_answer(formulation, ProgramResult(status, stopped, None, None, -1.0, 0.0))
+    answer = to_answer(formulation, ProgramResult(status, stopped, bound=-1.0))
     assert (answer.bound is not None, answer.proof is not None) == (kept, kept or status == "infeasible")
     assert not contradiction(answer)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from edrp.core.errors import Fault
+from edrp.core.plausible_magnitudes import odd_transfer
 from edrp.core.program import Linear
-from edrp.core.usual import odd_transfer
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 

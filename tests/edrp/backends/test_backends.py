@@ -75,7 +75,7 @@ def test_backends_keep_the_contract(backend):
     [
         ({"summary": ""}, "wrong needs a summary"),
         ({"features": frozenset({"colour"})}, "wrong has an unknown feature 'colour'; there are gap, interrupt"),
-        ({"solve": lambda *_: ProgramResult("infeasible", "finished", None, None, None, 0.0)}, "wrong says 'infeasible' of the"),
+        ({"solve": lambda *_: ProgramResult("infeasible", "finished")}, "wrong says 'infeasible' of the"),
         (
             {"solve": lambda *given: replace(HIGHS.solve(*given), status="none")},
             "wrong says 'none' of the optimal random",
@@ -84,7 +84,7 @@ def test_backends_keep_the_contract(backend):
     ],
 )
 def test_the_contract_names_what_a_backend_breaks(claims, complaint, monkeypatch):
-    monkeypatch.setattr("edrp.backends.solving.last_word", lambda arrays, result, *_, **__: result)  # which mends claims
+    monkeypatch.setattr("edrp.backends.solving.verify_unproven", lambda arrays, result, *_, **__: result)  # which mends claims
     wrong = Wrong()
     vars(wrong).update(claims)
     with pytest.raises(AssertionError, match=complaint):

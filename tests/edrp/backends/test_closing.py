@@ -23,7 +23,7 @@ ALL = sorted(backends())
 OWN = [name if name in ("highs", "scipy") else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
 """The others take seconds to import."""
 
-INFEASIBLE = ProgramResult("infeasible", "finished", None, None, None, 0.0)
+INFEASIBLE = ProgramResult("infeasible", "finished")
 
 
 def whole(costs, rows, lower, upper, end=100.0) -> Program:
@@ -112,7 +112,7 @@ def test_infeasibility_is_only_as_good_as_its_evidence(monkeypatch):
 
     def unsure(arrays, options):
         asked.append(options)
-        return ProgramResult("none", "time_limit", None, None, None, 0.0)
+        return ProgramResult("none", "time_limit")
 
     monkeypatch.setattr(closing, "solve_arrays", unsure)
     found = solve_program(whole([1.0], [[2.0]], [7.0], [None], 3.0))

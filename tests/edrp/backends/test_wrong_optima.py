@@ -169,15 +169,15 @@ def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start
     arrays, options = bag(), SolverOptions(start=start)
     for claim in ("infeasible", "optimal"):
         point = None if claim == "infeasible" else np.array([1.0, 0.0])
-        wrong = ProgramResult(claim, "finished", point, None if point is None else -2.0, None, 0.0, searched=False)
+        wrong = ProgramResult(claim, "finished", point, None if point is None else -2.0, searched=False)
         found = second_look(arrays, options, math.inf, wrong)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0])
-    right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, 0.0, searched=False)
+    right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, searched=False)
     assert second_look(replace(arrays, objective=np.array([2.0, 3.0])), options, math.inf, right) is right
 
 
 def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
-    wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, 0.0, searched=False)
+    wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, searched=False)
     found = second_look(bag(), SolverOptions(work_limit=0.0), now(), wrong)
     assert (found.status, found.objective, found.bound) == ("feasible", -2.0, None)
 
@@ -217,7 +217,7 @@ def test_that_nothing_is_feasible_is_said_twice_where_coefficients_are_tiny(monk
     honest = HighsBackend.solve
 
     def wrong(self, arrays, options):
-        return ProgramResult("infeasible", "finished", None, None, None, 0.0) if options.tiny else honest(self, arrays, options)
+        return ProgramResult("infeasible", "finished") if options.tiny else honest(self, arrays, options)
 
     monkeypatch.setattr(HighsBackend, "solve", wrong)
     found = solve_program(reservations(1e-6), "highs")
@@ -237,7 +237,7 @@ def test_an_optimum_that_is_not_found_again_in_time_is_no_proof(monkeypatch):
     honest = HighsBackend.solve
 
     def slow(self, arrays, options):
-        return honest(self, arrays, options) if options.tiny else ProgramResult("none", "time_limit", None, None, None, 0.0)
+        return honest(self, arrays, options) if options.tiny else ProgramResult("none", "time_limit")
 
     monkeypatch.setattr(HighsBackend, "solve", slow)
     found = solve_program(reservations(1e-6), "highs")
@@ -268,7 +268,7 @@ class Loose(Backend):
         self.values = np.array(values)
 
     def solve(self, arrays, options):
-        return ProgramResult("optimal", "finished", self.values, float(arrays.objective @ self.values), None, 0.0)
+        return ProgramResult("optimal", "finished", self.values, float(arrays.objective @ self.values))
 
 
 def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(monkeypatch):
@@ -281,7 +281,7 @@ def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(mon
     for start in (None, np.array([2.0])):
         found = solve_program(program, loose, start=start)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -2.0, [2.0])
-    monkeypatch.setattr("edrp.backends.solving.last_word", lambda arrays, result, *_, **__: result)
+    monkeypatch.setattr("edrp.backends.solving.verify_unproven", lambda arrays, result, *_, **__: result)
     result = solve_program(program, loose)
     assert (result.status, result.values, result.notes[-1]) == ("none", None, LET_THROUGH)
     known = solve_program(program, loose, start=np.array([2.0]))
@@ -307,7 +307,7 @@ def test_an_incumbent_whose_latencies_are_not_the_least_yet_is_worth_what_its_ev
     """Pyomo, out of time before a rescaling's response time came down, claimed more than the evaluation: a loud error."""
     problem = edrp.load(EXAMPLES / "word_count.json")
     monkeypatch.setattr(edrp.methods()["scipy"], "backend", OutOfTime())
-    nothing = ProgramResult("none", "time_limit", None, None, None, 0.0)
+    nothing = ProgramResult("none", "time_limit")
     monkeypatch.setattr("edrp.backends.points.solve_arrays", lambda arrays, **_: nothing)
     solution = edrp.solve(problem, "scipy")
     assert solution.status == "feasible"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from edrp.backends import Backend, ProgramResult, SolverOptions
-from edrp.backends.base import end_for_solver, made_result
+from edrp.backends.base import end_for_solver
 from edrp.core.budget import now, spend
 from edrp.core.program import Arrays
 
@@ -25,14 +24,14 @@ class BranchAndBound(Backend):
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; what no limit stops is proven."""
-        started, until = perf_counter(), end_for_solver(options)
+        until = end_for_solver(options)
         best, values, remaining = math.inf, None, [(arrays.lower, arrays.upper)]
         while remaining and now() <= until:
             spend(NODE_WORK)
             lower, upper = remaining.pop()
             relaxed = _relaxation(arrays, lower, upper)
             if relaxed.status == 3:
-                return ProgramResult("unbounded", "finished", None, None, None, perf_counter() - started)
+                return ProgramResult("unbounded", "finished")
             if relaxed.x is None or relaxed.fun >= best:
                 continue
             fraction = np.where(arrays.integer, np.abs(relaxed.x - np.round(relaxed.x)), 0.0)
@@ -43,11 +42,10 @@ class BranchAndBound(Backend):
             above, below = lower.copy(), upper.copy()
             above[column], below[column] = math.ceil(relaxed.x[column]), math.floor(relaxed.x[column])
             remaining += [(above, upper), (lower, below)]
-        seconds = perf_counter() - started
         if remaining:
-            return made_result(arrays, "feasible", "time_limit", values, None, seconds)
+            return ProgramResult.of(arrays, "feasible", "time_limit", values)
         status = "infeasible" if values is None else "optimal"
-        return made_result(arrays, status, "finished", values, None if values is None else best + arrays.constant, seconds)
+        return ProgramResult.of(arrays, status, "finished", values, None if values is None else best + arrays.constant)
 
 
 def _relaxation(arrays: Arrays, lower: np.ndarray, upper: np.ndarray) -> Any:
