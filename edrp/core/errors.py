@@ -128,6 +128,12 @@ class InvalidInstanceError(EdrpError, ValueError):
         self.source = source
         super().__init__(self._text())
 
+    @classmethod
+    def raise_if_any(cls, faults: Sequence[Fault], source: str = "") -> None:
+        """Raise this error unless there are no faults."""
+        if faults:
+            raise cls(faults, source)
+
     def _text(self) -> str:
         head = f"{visible(self.source)}: " if self.source else ""
         lines = "\n".join(f"  {fault}" for fault in self.faults[:MAX_SHOWN_FAULTS])

@@ -77,8 +77,7 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
     for row in read_lines(paths, _why_no_row):
         rows.add(row)
     faults = [fault for of_job in job_rows(rows.control).values() for fault in _mixed_days(of_job)]
-    if faults:
-        raise InvalidInstanceError(faults, "rows of control")
+    InvalidInstanceError.raise_if_any(faults, "rows of control")
     if not any((rows.predictions, rows.control, rows.placements)):
         raise InvalidInstanceError([Fault("rows", "", "there are none; see benchmarks/flink_*.py, which write them")])
     return rows
@@ -126,8 +125,7 @@ def read_lines(paths: Iterable[Path], why_no_row: Callable[[Any], str]) -> Itera
                 faults.append(Fault(f"line {number}", "", why))
             else:
                 yield row
-        if faults:
-            raise InvalidInstanceError(faults, str(path))
+        InvalidInstanceError.raise_if_any(faults, str(path))
 
 
 def _mixed_days(rows: Sequence[Row]) -> Iterator[Fault]:

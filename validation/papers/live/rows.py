@@ -63,8 +63,7 @@ def read_rows(paths: Iterable[Path]) -> LiveRows:
     for row in read_lines(paths, _why_no_row):
         getattr(rows, row["experiment"]).append(row)
     faults = list(_clashes(rows))
-    if faults:
-        raise InvalidInstanceError(faults, "rows")
+    InvalidInstanceError.raise_if_any(faults, "rows")
     if not rows.all():
         raise InvalidInstanceError([Fault("rows", "", "there are none; `python benchmarks/flink_live.py run ROWS` writes them")])
     return rows
