@@ -95,7 +95,15 @@ RECIPES = {
             ("tests/edrp/placement/test_rule_faces.py", "RULES = {", FACES),
             ("datasets/families/placement/rules.py", "    choices: list[dict[str, Any]] = [", RULE),
         ],
-        [(*PYTEST, "tests/edrp/placement/test_rule_faces.py", CONTRACT, "-k", "at_most or greedy or highs")],
+        [
+            (
+                *PYTEST,
+                "tests/edrp/placement/test_rule_faces.py",
+                CONTRACT,
+                "-k",
+                "at_most or (greedy and feasible_problems and not reallocation)",
+            )
+        ],
     ),
     "kind of problem": Recipe(
         {f"{TEMPLATE}/{part}.py": f"edrp/brokers/{part}.py" for part in PARTS_OF_BROKERS},

@@ -11,6 +11,7 @@ from edrp.backends import Backend, ProgramResult, SolverOptions
 from edrp.backends.base import end_for_solver
 from edrp.core.budget import now, spend
 from edrp.core.program import Arrays
+from edrp.core.solution import Status
 
 NODE_WORK, INTEGRAL = 1e-4, 1e-7
 """Units of work of a node, and how far from an integer counts as one."""
@@ -44,7 +45,7 @@ class BranchAndBound(Backend):
             remaining += [(above, upper), (lower, below)]
         if remaining:
             return ProgramResult.of(arrays, "feasible", "time_limit", values)
-        status = "infeasible" if values is None else "optimal"
+        status: Status = "infeasible" if values is None else "optimal"
         return ProgramResult.of(arrays, status, "finished", values, None if values is None else best + arrays.constant)
 
 
@@ -56,7 +57,7 @@ def _relaxation(arrays: Arrays, lower: np.ndarray, upper: np.ndarray) -> Any:
     above, below = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
     rows = vstack([arrays.matrix[above], -arrays.matrix[below]])
     sides = np.concatenate([arrays.row_upper[above], -arrays.row_lower[below]])
-    limits = {"A_ub": rows, "b_ub": sides} if sides.size else {}
+    limits: Any = {"A_ub": rows, "b_ub": sides} if sides.size else {}
     return linprog(arrays.objective, **limits, bounds=np.column_stack([lower, upper]))
 
 
