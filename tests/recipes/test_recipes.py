@@ -45,6 +45,7 @@ def method(file: str, module: str, name: str, summary: str, how: str = "searches
 
 
 RULE = '        {"rule": "at_most", "operators": some, "most": int(generator.integers(1, 4))},'
+RULE_TESTS = ("tests/edrp/placement/test_rule_faces.py", CONTRACT, "-k", "at_most or (greedy and feasible and not reallocation)")
 FACES = '    "at_most": st.fixed_dictionaries({"operators": some, "most": st.integers(0, 3)}),'
 BROKERS = """    _kind(
         "brokers",
@@ -95,15 +96,7 @@ RECIPES = {
             ("tests/edrp/placement/test_rule_faces.py", "RULES = {", FACES),
             ("datasets/families/placement/rules.py", "    choices: list[dict[str, Any]] = [", RULE),
         ],
-        [
-            (
-                *PYTEST,
-                "tests/edrp/placement/test_rule_faces.py",
-                CONTRACT,
-                "-k",
-                "at_most or (greedy and feasible_problems and not reallocation)",
-            )
-        ],
+        [("docs/reference/field_tables.py",), (*PYTEST, *RULE_TESTS)],
     ),
     "kind of problem": Recipe(
         {f"{TEMPLATE}/{part}.py": f"edrp/brokers/{part}.py" for part in PARTS_OF_BROKERS},
@@ -163,9 +156,9 @@ RECIPES = {
 ELSEWHERE = {
     "program": "the kind of problem has one",
     "page": "tests/edrp/test_docs.py",
-    "paper": "tests/validation/papers",
-    "benchmark": "tests/edrp/test_benchmarks.py",
-    "metric": "not yet",
+    "paper": "the tests of its folder",
+    "benchmark": "make test-slow",
+    "metric": "a recipe of its own follows with the registry of metrics",
 }
 """Those that other tests run."""
 
