@@ -78,13 +78,16 @@ class CvxpyBackend(Backend):
                 native = model.status
             except cvxpy.error.SolverError:
                 native = "solver_error"
-        brake.release(*(getattr(_statistics(model), name, None) for name in COUNTERS))
+        statistics = None if model.solver_stats is None else model.solver_stats.extra_stats
+        brake.release(*(getattr(statistics, name, None) for name in COUNTERS))
         status, stopped = OUTCOMES[native]
-        bound = _bound(model, arrays)
-        values = None if columns.value is None or not _has_point(model) else np.asarray(columns.value, float)
-        first = ProgramResult.of(arrays, status, stopped, values, bound)
-        searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
-        return second_look(arrays, options, until, replace(first, searched=searched))
+        bound = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+        # Stopped before its first incumbent, HiGHS hands over zeros.
+        has_point = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE) == HIGHS_FEASIBLE
+        values = None if columns.value is None or not has_point else np.asarray(columns.value, float)
+        first = ProgramResult.of(arrays, status, stopped, values, None if bound is None else bound + arrays.constant)
+        presolved = first.status in ("optimal", "infeasible") and statistics is not None and only_presolved(statistics)
+        return second_look(arrays, options, until, replace(first, searched=options.tiny or not presolved))
 
 
 def _solve(model: Any, settings: dict[str, Any]) -> None:
@@ -112,23 +115,3 @@ def _model(arrays: Arrays) -> tuple[Any, Any]:
                 row_values = columns[bounded] if matrix is None else matrix[bounded] @ columns
                 constraints.append(sign * row_values >= sign * values[bounded])
     return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
-
-
-def _statistics(model: Any) -> Any:
-    return model.solver_stats.extra_stats if model.solver_stats is not None else None
-
-
-def _has_point(model: Any) -> bool:
-    """Whether the values are a solution: stopped before its first incumbent, HiGHS hands over zeros."""
-    point_status = getattr(_statistics(model), "primal_solution_status", HIGHS_FEASIBLE)
-    return bool(point_status == HIGHS_FEASIBLE)
-
-
-def _only_presolved(model: Any) -> bool:
-    statistics = _statistics(model)
-    return statistics is not None and only_presolved(statistics)
-
-
-def _bound(model: Any, arrays: Arrays) -> float | None:
-    bound = finite_or_none(getattr(_statistics(model), "mip_dual_bound", None))
-    return None if bound is None else bound + arrays.constant

@@ -170,14 +170,14 @@ def test_every_recipe_of_contributing_is_run():
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A copy of the checkout, as it is now."""
+    """A copy of the checkout, as it is now, with the kernels that have been compiled for it."""
     place = tmp_path_factory.mktemp("recipes") / "checkout"
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, place / name, follow_symlinks=False)
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for source in filter(Path.is_file, [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]):
+        copy = place / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy, follow_symlinks=False)
     return place
 
 
