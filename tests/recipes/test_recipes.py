@@ -44,8 +44,7 @@ def method(file: str, module: str, name: str, summary: str, how: str = "searches
     )
 
 
-RULE = '        {"rule": "at_most", "operators": some, "most": int(generator.integers(1, 4))},'
-RULE_TESTS = ("tests/edrp/placement/test_rule_faces.py", CONTRACT, "-k", "at_most or (greedy and feasible and not reallocation)")
+RULE_FACES = "tests/edrp/placement/test_rule_faces.py"
 FACES = '    "at_most": st.fixed_dictionaries({"operators": some, "most": st.integers(0, 3)}),'
 BROKERS = """    _kind(
         "brokers",
@@ -58,12 +57,34 @@ BROKERS = """    _kind(
         families="edrp.brokers.kind:FAMILIES",
         check_problems="edrp.brokers.check_problems:BrokerCheckProblems",
     ),"""
-BROKERS_LACK = 'for part in ("refuse_formulation", "view"):\n    LACKING[part].add("brokers")'
+BROKERS_LACK = """LACKING["view"].add("brokers")
+for part in ("explain", "explain_infeasibility"):
+    LACKING[part].discard("brokers")"""
 PARTS_OF_BROKERS = ("documents", "program", "check_problems", "kind", "broker_method")
 SOLVE_BROKERS = """
 import edrp
 problem = edrp.load("examples/template/brokers.json")
 assert len({edrp.solve(problem, method).objective for method in ("auto", "highs", "scipy", "scip")}) == 1
+"""
+SOLVE_RULED = """
+import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.core.kinds import get_kind
+from edrp.testing import check_rule
+statuses = set()
+for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
+    operators = list(problem.application.by_name)
+    rule = {"rule": "at_most", "name": "few", "operators": operators, "most": len(operators)}
+    check_rule(rule, problem)
+    ruled = problem.replace(rules=[rule])
+    best = min((found.evaluation.objective for found in feasible_deployments(ruled)), default=None)
+    proving = {"auto", "highs", "eliminate", "equal-nodes"}
+    for name in [name for name in proving if edrp.methods()[name].refusal(ruled) is None]:
+        solution = edrp.solve(ruled, name)
+        assert solution.status == ("infeasible" if best is None else "optimal"), solution
+        assert best is None or abs(solution.objective - best) <= 1e-9
+    statuses.add(solution.status)
+assert "optimal" in statuses
 """
 SOLVE_CHAINS = """
 import edrp
@@ -93,10 +114,13 @@ RECIPES = {
                 "\nfrom edrp.placement.rules.at_most import AtMost",
             ),
             ("edrp/placement/rules/__init__.py", "PlacementRule = Annotated[", "    AtMost |"),
-            ("tests/edrp/placement/test_rule_faces.py", "RULES = {", FACES),
-            ("datasets/families/placement/rules.py", "    choices: list[dict[str, Any]] = [", RULE),
+            (RULE_FACES, "RULES = {", FACES),
         ],
-        [("docs/reference/field_tables.py",), (*PYTEST, *RULE_TESTS)],
+        [
+            ("docs/reference/field_tables.py",),
+            (*PYTEST, "tests/edrp/placement/test_rule_faces.py", "-k", "at_most"),
+            ("-c", SOLVE_RULED),
+        ],
     ),
     "kind of problem": Recipe(
         {f"{TEMPLATE}/{part}.py": f"edrp/brokers/{part}.py" for part in PARTS_OF_BROKERS},
