@@ -164,7 +164,7 @@ def test_a_loose_gap_stops_early(backend):
 
 def test_the_number_of_threads_may_change_between_solves():
     for threads in (1, 2, 1):
-        for backend in ("highs", "gurobi", "cvxpy", "pyomo", "scipy"):
+        for backend in (name for name in ALL if "threads" in backends()[name].features):
             assert solve_program(knapsack(), backend, threads=threads).objective == pytest.approx(-1.8), (backend, threads)
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edrp.backends import backends, solve_program
+from edrp.backends import OWN_BACKENDS, backends, solve_program
 from edrp.backends.integer_equations import contradict_integers
 from edrp.core.program import Linear, Program
 
@@ -44,7 +44,7 @@ def test_twice_a_difference_is_never_one(backend):
     assert solve_program(program([(2, (5, 5, 4), 2)], (1, 1, 1)), backend).status == "infeasible"  # an error of SciPy's
 
 
-@pytest.mark.parametrize("backend", ["gurobi", "highs", "scip", "scipy"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_random_programs_without_bounds_are_judged_as_by_enumeration(backend):
     answers = set()
     for seed in range(25):

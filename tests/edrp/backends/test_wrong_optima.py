@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import Backend, backends, scipy_milp, solve_program
+from edrp.backends import OWN_BACKENDS, Backend, backends, scipy_milp, solve_program
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look
@@ -72,7 +72,7 @@ def test_an_optimum_that_scipy_loses_at_a_restart_is_found_by_the_tree():
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
     """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
     program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
@@ -82,7 +82,7 @@ def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend
 
 
 @pytest.mark.parametrize("price", [1e-7, 1e-11])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_what_lateness_costs_decides_however_little_it_is(backend, price):
     """Two of six are taken for 6 each; which ones, items decide whose price is below a solver's tolerance of costs."""
     for seed in range(3):
@@ -206,7 +206,7 @@ def reservations(share: float) -> Program:
 
 
 @pytest.mark.parametrize("share", [1e-9, 2.3e-7, 1e-6, 1e-3])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
     found = solve_program(reservations(share), backend)
     assert (found.status, found.objective) == ("optimal", pytest.approx(1.0, abs=1e-12))
@@ -251,7 +251,7 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
     use = program.add_columns("use", 2, upper=1, integer=True)
     program.add_row("room", Linear.of(use, [0.5, 0.5 + 1e-7]), upper=1.0)
     program.minimise(Linear.of(use, [-2.0, -3.0]))
-    for backend in ("highs", "scip", "gurobi", "cvxpy", "pyomo"):
+    for backend in (name for name, backend in backends().items() if "tolerances" in backend.features):
         found = solve_program(program, backend)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0]), backend
 
