@@ -11,6 +11,7 @@ from edrp.core.plugins import offer
 
 if TYPE_CHECKING:
     from edrp import errors
+    from edrp.backends.registry import register_backend
     from edrp.batch.run import solve_batch
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 # A library configures no logging of its own: who wants to see it adds a handler.
 logging.getLogger("edrp").addHandler(logging.NullHandler())
 
+offer("edrp.backends", "edrp.formulations.methods:ProgramMethod")
 offer("edrp.certificates", "edrp.certificates.certify:certify")
 offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
@@ -72,6 +74,7 @@ offer("edrp.notebook", "edrp.explorer.notebook:html_of")
 offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
 
 _NAMES = {
+    "edrp.backends.registry": "register_backend",
     "edrp.batch.run": "solve_batch",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
@@ -230,6 +233,7 @@ __all__ = [
     "predict_throughput",
     "progress_bar",
     "register",
+    "register_backend",
     "register_kind",
     "register_metric",
     "register_rule",

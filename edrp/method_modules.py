@@ -1,11 +1,13 @@
 """Where the methods of this package are: a module is imported when one of its methods is first needed."""
 
+from edrp.backends import OWN_BACKENDS
+
 METHOD_MODULES = {
     "edrp.auto.choices": ("auto",),
     "edrp.auto.column_generation": ("column-generation",),
     "edrp.auto.elimination": ("eliminate",),
     "edrp.auto.proofs_over_time": ("range-decomposition", "priced-course", "pool-policy"),
-    "edrp.formulations.methods": ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"),
+    "edrp.formulations.methods": tuple(OWN_BACKENDS),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
     "edrp.formulations.mapping.label_setting": ("label-setting",),

@@ -1,7 +1,7 @@
-"""The contracts of methods, rules in Python and metrics, for our own and for those of other packages.
+"""The contracts of methods, rules in Python, metrics and backends, for our own and for those of other packages.
 
 A package that registers a method (entry point `edrp.methods`) tests it with `check_method`, one that registers a rule
-(`edrp.rules`) with `check_rule`, one that registers a metric (`edrp.metrics`) with `check_metric`.
+(`edrp.rules`) with `check_rule`, a metric (`edrp.metrics`) with `check_metric`, a backend (`edrp.backends`) with `check_backend`.
 """
 
 import math
@@ -9,16 +9,21 @@ import pickle
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
+from edrp.backends import Backend
+from edrp.backends.base import FEATURES
+from edrp.backends.solving import solve_program
 from edrp.check_problems import CheckProblems
 from edrp.core.budget import LOOK, running
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError, VerificationError
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
+from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution, solve
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
@@ -362,3 +367,131 @@ def _violations(problem: StreamPlacement) -> Iterator[tuple[Deployment, float]]:
         apart = f"`evaluate` gives {value!r} {where}, the rows of `linearise` give {same!r}"
         assert abs(value - same) <= SAME_VALUE * max(rule.scale, value), apart
         yield deployment, value
+
+
+PROGRAMS = 40
+"""Random programs on which a backend is checked."""
+
+
+def check_backend(backend: Backend) -> None:
+    """Run every check of the contract on a backend: small random programs against enumeration, limits, seeds and starts.
+
+    A backend is judged as `edrp.backends.solve_program` calls it, which settles what its claims are worth.
+
+    Raises
+    ------
+    AssertionError
+        Naming the clause that the backend breaks.
+    BackendUnavailableError
+        A package that it needs is not installed.
+
+    Examples
+    --------
+    >>> from edrp.backends import get_backend
+    >>> check_backend(get_backend("highs"))
+    """
+    assert getattr(backend, "name", ""), "a backend needs a name"
+    assert getattr(backend, "summary", ""), f"{backend.name} needs a summary"
+    unknown = sorted(backend.features - FEATURES)
+    assert not unknown, f"{backend.name} has an unknown feature {unknown[0]!r}; there are {', '.join(sorted(FEATURES))}"
+    cloudpickle.loads(cloudpickle.dumps(backend))
+    for seed in range(PROGRAMS):
+        _check_against_enumeration(backend, _random_program(np.random.default_rng(seed)), f"random program {seed}")
+    _check_unbounded(backend)
+    _check_program_limits(backend)
+
+
+def _random_program(random: np.random.Generator) -> Program:
+    """Up to three whole columns and a continuous one from 0 to 2 under rows with one side, two, or the same twice."""
+    whole, program = int(random.integers(1, 4)), Program()
+    low = random.integers(-2, 2, whole)
+    columns = program.add_columns("x", whole, lower=low, upper=low + random.integers(0, 4, whole), integer=True)
+    columns = np.append(columns, program.add_columns("y", 1, upper=2.0))
+    for row in range(random.integers(0, 4)):
+        side, room = float(random.integers(-6, 7)), random.choice([0.0, 1.5, np.inf])
+        ends = (side, side + room) if random.random() < 0.5 else (-np.inf, side)
+        coefficients = random.integers(-4, 5, whole + 1) * (random.random(whole + 1) < 0.7)
+        program.add_row(f"row {row}", Linear.of(columns, coefficients), lower=ends[0], upper=ends[1])
+    program.minimise(Linear.of(columns, random.integers(-4, 5, whole + 1)) + float(random.integers(-4, 5)))
+    return program
+
+
+def _least(program: Program) -> float | None:
+    """Least objective by enumeration of the whole columns, and the interval that is left to the last one; None for none."""
+    arrays, values = program.arrays(), list[float]()
+    matrix = arrays.matrix.toarray()
+    ranges = [np.arange(low, high + 1) for low, high in zip(arrays.lower[:-1], arrays.upper[:-1], strict=True)]
+    for point in product(*ranges):
+        low, high = arrays.lower[-1], arrays.upper[-1]
+        used = matrix[:, :-1] @ np.array(point)
+        for value, factor, row_min, row_max in zip(used, matrix[:, -1], arrays.row_lower, arrays.row_upper, strict=True):
+            if factor:
+                ends = sorted([(row_min - value) / factor, (row_max - value) / factor])
+                low, high = max(low, ends[0]), min(high, ends[1])
+            elif not row_min <= value <= row_max:
+                high = -math.inf
+        if low <= high:
+            values += [arrays.objective @ np.array([*point, end]) + arrays.constant for end in (low, high)]
+    return min(values, default=None)
+
+
+def _check_against_enumeration(backend: Backend, program: Program, label: str) -> None:
+    best = _least(program)
+    options: dict[str, Any] = {"seed": 3} if "seed" in backend.features else {}
+    result, again = (solve_program(program, backend, **options) for _ in range(2))
+    name, status = backend.name, "infeasible" if best is None else "optimal"
+    assert result.status == status, f"{name} says {result.status!r} of the {status} {label}; notes: {result.notes}"
+    first, second = (pickle.dumps((found.status, found.objective, found.values)) for found in (result, again))
+    assert first == second, f"{name} gives two answers for one seed on {label}"
+    if best is None:
+        return
+    assert result.values is not None
+    assert result.objective is not None
+    slack = SAME_VALUE * max(1.0, abs(best))
+    assert abs(result.objective - best) <= slack, f"{name} gives {result.objective!r} on {label}, enumeration {best!r}"
+    assert result.bound is None or result.bound <= best + slack, f"{name} bounds {label} by {result.bound!r}, but {best!r} exists"
+    integers = result.values[program.arrays().integer]
+    assert (integers == np.round(integers)).all(), f"{name} gives {integers} for whole columns of {label}"
+    if "start" in backend.features:
+        restarted = solve_program(program, backend, start=result.values, **options).objective
+        assert restarted is not None, f"{name} finds nothing on {label} from an optimum"
+        assert abs(restarted - best) <= slack, f"{name} gives {restarted!r} on {label} from an optimum of {best!r}"
+
+
+def _check_unbounded(backend: Backend) -> None:
+    """A column without an end that pays, beside whole columns of which twice the sum is 4, or 3, which leaves no point."""
+    for total, status in ((4, "unbounded"), (3, "infeasible")):
+        program = Program()
+        x = program.add_columns("x", 2, upper=5, integer=True)
+        program.add_row("twice", Linear.of(x, 2.0), lower=total, upper=total)
+        program.minimise(Linear.of(program.add_columns("y", 1), -1.0) + Linear.of(x))
+        said = solve_program(program, backend).status
+        assert said in (status, "none"), f"{backend.name} says {said!r} of a program that is {status}"
+
+
+def _check_program_limits(backend: Backend) -> None:
+    """A program that takes hours, under a limit: no false claim."""
+    limits: dict[str, Any] = {"work_limit": 0.1} if "work_limit" in backend.features else {"time_limit": 1.0}
+    result = solve_program(market_split(), backend, **limits)
+    assert result.status in ("feasible", "none", "optimal"), f"{backend.name} says {result.status!r} of a feasible program"
+    if result.bound is not None and result.objective is not None:
+        assert result.bound <= result.objective + SAME_VALUE, f"{backend.name} bounds {result.objective!r} by {result.bound!r}"
+    if result.status != "optimal":
+        stopped = result.stopped_because
+        assert stopped in ("time_limit", "work_limit"), f"{backend.name} stops at its limit and says {stopped!r}"
+
+
+def market_split(rows: int = 4, seed: int = 0) -> Program:
+    """A small program that takes branch and bound hours: Σ a_ij x_j = ⌊Σ a_ij / 2⌋ + slack, minimise the slack."""
+    random = np.random.default_rng(seed)
+    count = 10 * (rows - 1) + 20
+    coefficients = random.integers(0, 100, (rows, count))
+    program = Program()
+    x = program.add_columns("x", count, upper=1, integer=True)
+    over, under = program.add_columns("over", rows), program.add_columns("under", rows)
+    row = np.arange(rows)
+    entries = [(row[:, None], x, coefficients), (row, over, -1.0), (row, under, 1.0)]
+    middle = coefficients.sum(axis=1) // 2
+    program.add_rows("split", rows, entries, lower=middle, upper=middle)
+    program.minimise(Linear.of(np.concatenate([over, under])))
+    return program

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
+from edrp.backends import backends
 from edrp.core.compiling import compilation
 from edrp.core.errors import EdrpError, UnwritableError
 from edrp.core.files import naming_errors
@@ -19,9 +20,6 @@ from edrp.core.kernels import interpreting
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods, run_method
 from edrp.mdp.transfer.migration_plan import plan_migration
-
-NEVER_COMPILED = ("auto", "cvxpy", "gurobi", "pyomo", "scip", "scipy")
-"""Methods without kernels of their own."""
 
 WARM_UP_LIMIT = 2.0
 """Units of work that a method may do on a rare problem."""
@@ -65,7 +63,8 @@ def warm_up(jobs: int = -1) -> Iterator[Warmed]:
 def warm_up_tasks() -> list[Callable[[], Warmed]]:
     """Everything that is to be run: methods, for each kind that they take, and plans of transfers."""
     known = [name for name, kind in kinds().items() if kind.has("check_problems")]
-    compiled = [(kind, method) for kind in known for method in methods(kind) if method not in NEVER_COMPILED]
+    without_kernels = {"auto", *backends()} - {"highs"}  # backends compile what builds their program, which is the same for all
+    compiled = [(kind, method) for kind in known for method in methods(kind) if method not in without_kernels]
     return [*(partial(warm_up_method, kind, method) for kind, method in compiled), warm_up_plans]
 
 

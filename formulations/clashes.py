@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.backends import get_backend, solved_exactly
 from edrp.backends.base import SolverOptions
+from edrp.backends.registry import get_backend
+from edrp.backends.solving import solved_exactly
 from edrp.core.arrays import Ints
 from edrp.core.budget import deadline, now
 from edrp.core.clash_search import ClashSearch, Findings, Relax, Verdict, find_clash, no_limit

@@ -9,8 +9,9 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
-from edrp.backends import get_backend, rounded, solve_program
-from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.backends import OWN_BACKENDS, Backend, ProgramResult, SolverOptions, backends, rounded
+from edrp.backends.registry import get_backend
+from edrp.backends.solving import solve_program
 from edrp.core.arguments import check_arguments
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
@@ -109,13 +110,19 @@ class ProgramMethod(Method):
     takes = PARTS | RESCALE_PARTS
     parameters = ProgramParameters
 
-    def __init__(self, backend: str, summary: str, undivided: str = "the root of its search") -> None:
-        self.name, self.summary, self.undivided = backend, summary, undivided
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.name, self.summary, self.undivided = backend.name, backend.summary, backend.undivided
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds that have programs."""
         return tuple(name for name, kind in kinds().items() if kind.formulations)
+
+    @property
+    def origin(self) -> type:
+        """Class of the backend."""
+        return type(self.backend)
 
     def obstacle(self, problem: Any) -> str | None:
         """Return the reason why no program of the kind can express the problem; None if one can."""
@@ -124,7 +131,7 @@ class ProgramMethod(Method):
 
     def run(self, problem: Any, options: Options) -> Answer:
         """Formulate, start from the given or the current deployment where it is feasible, solve."""
-        get_backend(self.name)  # a missing package is reported before any work
+        get_backend(self.backend)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
         formulation = formulate(problem, options.program)
         method = f"{self.name} ({formulation.name} program)"
@@ -137,12 +144,12 @@ class ProgramMethod(Method):
         return replace(to_answer(formulation, result), method=method)
 
     def _solve(self, formulation: Formulation, options: Options, start: Any) -> ProgramResult:
-        features = get_backend(self.name).features
+        features = self.backend.features
         report = options.progress if "progress" in features else None
         point = formulation.encode(start) if "start" in features and start is not None else None
         return solve_program(
             formulation.program,
-            self.name,
+            self.backend,
             work_limit=None if options.limit == inf else options.remaining,
             gap=options.gap,
             threads=options.threads,
@@ -183,17 +190,10 @@ def _proven(formulation: Formulation, objective: float, decision: Any) -> Answer
     return answer.resting_on("solver's word")
 
 
-HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linear program inside its search")
+METHODS = tuple(ProgramMethod(backends()[name]) for name in OWN_BACKENDS)
+"""One method per backend of this package, for the registry."""
 
-METHODS = (
-    HIGHS,
-    ProgramMethod("scipy", "mixed-integer program solved by scipy.optimize.milp"),
-    ProgramMethod("scip", "mixed-integer program solved by SCIP", "presolve and a heuristic of its search"),
-    ProgramMethod("gurobi", "mixed-integer program solved by Gurobi, of up to 2,000 columns and rows without a licence"),
-    ProgramMethod("cvxpy", "mixed-integer program handed to CVXPY"),
-    ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),
-)
-"""One method per backend, for the registry."""
+HIGHS = METHODS[0]
 
 
 def allowed_by(formulation: Formulation) -> Callable[[Floats], bool]:
@@ -225,7 +225,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     Parameters
     ----------
     backend
-        "highs", "scipy", "scip", "gurobi", "cvxpy" or "pyomo".
+        Name of a registered backend, such as "highs".
     start
         Decision to start from; plain dicts and lists will do.
     **options

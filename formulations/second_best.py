@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.problem import derived_once

@@ -16,7 +16,7 @@ from peer_pairs import Call, Outcome, Pair, register, solves
 from peer_solvers import gurobi, scip
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.program import Arrays, Program
 from edrp.datasets.families.registry import generate
 from edrp.formulations.enactment import snapshot

@@ -140,8 +140,7 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
         faults.append(Fault("duration", f"{duration:g}", "must be a whole number of seconds above 0"))
     if seed < 0:
         faults.append(Fault("seed", str(seed), "must not be negative"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     chosen, seconds = PATTERNS[pattern], int(duration)
     machines = chosen.machines(math.ceil(seconds / chosen.step), seed)
     part = math.gcd(chosen.step, seconds)

@@ -71,8 +71,7 @@ def departure_machines(
     if not (DEPARTURE_STEP <= smoothing <= DAY and smoothing % DEPARTURE_STEP == 0):
         why = f"must be a whole number of steps of {DEPARTURE_STEP:g} s, at least one and at most a day"
         faults.append(Fault("smoothing", f"{smoothing:g}", why))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     window = np.ones(round(smoothing / DEPARTURE_STEP))
     steps_of_day = round(DAY / DEPARTURE_STEP)
     # Smoothed over the whole year, so that the first window reaches back into the day before.

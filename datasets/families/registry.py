@@ -77,8 +77,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
         chosen |= {family.name: family for family in fitting}
     if not names:
         faults.append(Fault("family", "", f"name at least one; there are {', '.join(of_kind)}"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return list(chosen.values())
 
 
@@ -139,8 +138,7 @@ def generate(
     largest = max(chosen, key=lambda family: family.least_size)
     if size is not None and size < largest.least_size:
         faults.append(Fault("size", str(size), f"family {largest.name!r} needs at least {largest.least_size} {largest.size}"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     for family in chosen:
         family.require_packages()
     return _instances(chosen, count, seed, size)

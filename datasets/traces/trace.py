@@ -90,8 +90,7 @@ class TraceSettings:
             ("malformed_limit", 0 <= self.malformed_limit < np.inf, "must be a share below 1 or a number of events"),
         ]
         faults = [Fault(name, str(getattr(self, name)), why) for name, right, why in rules if not right]
-        if faults:
-            raise InvalidInstanceError(faults)
+        InvalidInstanceError.raise_if_any(faults)
 
     def node_rule(self, loads: ArrayLike) -> NodeRule:
         """Return the rule for the nodes of an interval, given the loads of all intervals."""

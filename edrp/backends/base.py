@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -130,27 +131,28 @@ class ProgramResult:
     sentences for the user, such as options that the backend could not use. `searched` is false where nothing but presolve is
     behind an optimum or infeasibility. `settled` is false where the continuous columns may be worse than those of the integer
     ones must be, so that `objective` may be above the value of what the integer ones decide.
+    `seconds` is set by `solve_program`.
     """
 
     status: Status
     stopped_because: StoppedBecause
-    values: Floats | None
-    objective: float | None
-    bound: float | None
-    seconds: float
+    values: Floats | None = None
+    objective: float | None = None
+    bound: float | None = None
     notes: tuple[str, ...] = ()
     searched: bool = True
     settled: bool = True
+    seconds: float = 0.0
 
-
-def made_result(
-    arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None, seconds: float
-) -> ProgramResult:
-    """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
-    if values is None or status not in ("optimal", "feasible"):
-        certain: Status = status if status in ("infeasible", "unbounded") else "none"
-        return ProgramResult(certain, stopped, None, None, bound if certain == "none" else None, seconds)
-    return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
+    @classmethod
+    def of(
+        cls, arrays: Arrays, status: Status, stopped: StoppedBecause, values: Floats | None, bound: float | None = None
+    ) -> ProgramResult:
+        """The result by what a solver says: without a point only claims remain that need none, and with these no bound."""
+        if values is None or status not in ("optimal", "feasible"):
+            certain: Status = status if status in ("infeasible", "unbounded") else "none"
+            return cls(certain, stopped, bound=bound if certain == "none" else None)
+        return cls(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound)
 
 
 def paced(progress: Progress | None) -> Callable[[float | None, float | None], None] | None:
@@ -169,20 +171,33 @@ def paced(progress: Progress | None) -> Callable[[float | None, float | None], N
     return tell
 
 
-class Backend(Protocol):
-    """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
+FEATURES = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
+"""Everything of `SolverOptions` and of a run that a backend may be able to use."""
 
-    `packages` are the modules that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
+
+class Backend(ABC):
+    """One solver. A subclass says all that there is to know about it; the method of the same name is made from that.
+
+    Attributes
+    ----------
+    name : in the registry, and of the method.
+    summary : one line for `edrp methods`.
+    features : those of `FEATURES` that it can use; the others are ignored aloud.
+    packages : modules that must be installed.
+    extra : extra of `edrp` that brings them, "" for none.
+    undivided : the largest step that a work limit does not stop, in words.
     """
 
     name: str
-    features: frozenset[str]
-    packages: tuple[str, ...]
-    extra: str
+    summary: str
+    features: frozenset[str] = frozenset()
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    undivided: str = "the root of its search"
 
+    @abstractmethod
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program; "unbounded" says no more than that there is a ray, or no point (`edrp.backends.closing.last_word`)."""
-        ...
+        """Solve a program; "unbounded" says no more than that there is a ray, or no point (see `edrp.backends.closing`)."""
 
 
 def finite_or_none(value: float | None) -> float | None:

@@ -4,6 +4,9 @@ A solver prunes by absolute tolerances, and its bound may lie below the optimum 
 (`edrp.core.solution.resolution`). The tree of certificates (`edrp.backends.proof_tree`) closes that gap: it excludes everything
 that is better than the incumbent by more than the resolution, and goes on from a better point where it finds one. Bounds of
 leaves are computed with an estimate of their rounding error, and with fractions where that is too large.
+
+A ray of the relaxation proves nothing without a point: with integer columns there may be none, however far the ray goes. Both
+together are a proof that a program is unbounded, since some multiple of a rational ray is integral (Meyer, 1974).
 """
 
 from __future__ import annotations
@@ -21,9 +24,7 @@ from edrp.backends.highs import solve_arrays
 from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
 from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
-from edrp.backends.rays import has_improving_ray, point_in_box
-from edrp.backends.whole_part import raised_by_whole_part
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.late_imports import sparse
@@ -66,7 +67,7 @@ DOUBTED_WORK = 0.5
 """Units of work for the proof of an optimum from a solver that is known to lose optima."""
 
 PROOF_SHARE, MIN_PROOF_WORK = 0.25, 0.01
-"""Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
+"""Work of a proof of infeasibility: a share of what the solver did, and at least `MIN_PROOF_WORK`."""
 
 FINISHED = ("finished", "iteration_limit")
 """Reasons for which a solver stops by itself, before any limit of the run is reached."""
@@ -110,7 +111,7 @@ class Closing(ProofTree):
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
         """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left."""
-        result = ProgramResult("feasible", "finished", solved.point, solved.value, None, 0.0)
+        result = ProgramResult("feasible", "finished", solved.point, solved.value)
         better = polished(self._program, result)
         if better is not None and better.values is not None and better.objective is not None:
             if self.target is not None and exceeded_covers(self.arrays, better.values):
@@ -273,7 +274,7 @@ def scale_of(arrays: Arrays, tolerance: float) -> float:
     return 2.0 ** math.floor(math.log2(factor))
 
 
-def last_word(
+def verify_unproven(
     arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float, *, doubted: bool = False
 ) -> ProgramResult:
     """The result of a solver, its claim settled: optimal where the incumbent is, infeasible and unbounded only with evidence.
@@ -313,14 +314,14 @@ def last_word(
 def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
     """Infeasible where equations or our tree prove it or HiGHS, asked again in another way, agrees; else what it has found."""
     if contradict_integers(arrays):
-        return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
+        return ProgramResult("infeasible", "finished")
     start = None
     try:
         if arrays.size <= MAX_SIZE:
             with deadline(now() + units):
                 start = point_of(arrays)
             if start is None:
-                return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
+                return ProgramResult("infeasible", "finished")
     except (NotClosedError, OutOfTimeError):
         pass
     try:
@@ -330,7 +331,7 @@ def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOption
     if second.status == "unbounded":
         return second
     if second.status == "infeasible" and start is None:
-        return result if result.status == "infeasible" else replace(second, seconds=result.seconds + second.seconds)
+        return result if result.status == "infeasible" else second
     better = polished(arrays, second)
     if better is not None and better.values is not None:
         return bounded(better, settings.gap, scale)
@@ -348,12 +349,12 @@ def _with_point_and_ray(arrays: Arrays, result: ProgramResult, settings: SolverO
     options = replace(settings, start=None, progress=None, work_limit=POINT_WORK)
     try:
         if contradict_integers(arrays):
-            return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
+            return ProgramResult("infeasible", "finished")
         any_point = polished(arrays, point_in_box(costless, options))
         if any_point is None or any_point.values is None:
             any_point = _with_evidence(costless, replace(result, status="none"), options, scale, MIN_PROOF_WORK)
     except OutOfTimeError:
-        any_point = ProgramResult("none", "time_limit", None, None, None, result.seconds)
+        any_point = ProgramResult("none", "time_limit")
     if any_point.status == "infeasible":
         return any_point
     if any_point.values is not None and has_improving_ray(arrays):
@@ -429,3 +430,97 @@ def point_of(arrays: Arrays) -> Floats | None:
     except BetterPointError as error:
         return error.point
     return None
+
+
+POINT_BOX = 1000.0
+"""Width of the domain of columns without bounds in which a point is looked for first."""
+
+
+def has_improving_ray(arrays: Arrays) -> bool:
+    """Whether the objective falls without end along a direction that no row and no bound of the relaxation stops.
+
+    Examples
+    --------
+    >>> from edrp.core.program import Linear, Program
+    >>> program = Program()
+    >>> x = program.add_columns("x", 2)
+    >>> program.add_row("difference", Linear.of(x, [1, -1]), upper=1)
+    >>> program.minimise(Linear.of(x, -1.0))
+    >>> has_improving_ray(program.arrays())
+    True
+    """
+    ends = (arrays.row_lower, arrays.row_upper, arrays.lower, arrays.upper)
+    row_lower, row_upper, lower, upper = (np.where(np.isfinite(end), 0.0, end) for end in ends)
+    directions = replace(
+        arrays,
+        constant=0.0,
+        integer=np.zeros_like(arrays.integer),
+        lower=np.maximum(lower, -1.0),
+        upper=np.minimum(upper, 1.0),
+        row_lower=row_lower,
+        row_upper=row_upper,
+    )
+    ray = solve_arrays(directions, SolverOptions()).values
+    if ray is None:
+        return False
+    ray = np.where(np.abs(ray) <= FEASIBILITY_TOLERANCE, 0.0, ray)
+    gain, moved = arrays.objective @ ray, arrays.matrix @ ray
+    rounding = SUM_ROUNDING * (abs(arrays.matrix) @ np.abs(ray))
+    kept = (moved >= row_lower - rounding) & (moved <= row_upper + rounding)
+    return bool(kept.all() and gain < -SUM_ROUNDING * (np.abs(arrays.objective) @ np.abs(ray)))
+
+
+def point_in_box(arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    """A point with columns near 0 or their bounds, if there is one."""
+    lower, upper = np.isfinite(arrays.lower), np.isfinite(arrays.upper)
+    low = np.where(lower, arrays.lower, np.where(upper, arrays.upper, 0.0) - POINT_BOX)
+    box = replace(arrays, lower=low, upper=np.where(upper, arrays.upper, np.where(lower, low, 0.0) + POINT_BOX))
+    return solve_arrays(box, options)
+
+
+LOST_BY_TOLERANCES = 1e-5
+"""Difference of objective and bound up to which a solver's absolute tolerances, 1e-6 of HiGHS, may be all that is left open."""
+
+
+def raised_by_whole_part(
+    arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float
+) -> ProgramResult:
+    """The result with a bound of two parts, where that is higher: the least of whole costs, rounded up, and of all others.
+
+    The others' is that of their linear relaxation. Rounding up regains what a solver cuts off by an absolute tolerance, and
+    small costs beside large ones, such as seconds beside numbers of moves, are no longer lost in it.
+    """
+    costs = arrays.objective * scale
+    whole = np.where(_whole_columns(arrays) & (costs == np.round(costs)), costs, 0.0)
+    if result.objective is None or result.bound is None or scale * (result.objective - result.bound) > LOST_BY_TOLERANCES:
+        return result
+    if not whole.any() or not (costs != whole).any():
+        return result
+    try:
+        with deadline(now() + units):
+            options = replace(settings, start=result.values, progress=None)
+            first = solve_arrays(replace(arrays, objective=whole, constant=0.0), options)
+            relaxed = replace(arrays, objective=costs - whole, constant=0.0, integer=np.zeros_like(arrays.integer))
+            second = solve_arrays(relaxed, replace(options, start=None))
+    except OutOfTimeError:
+        return result
+    if first.bound is None or second.status != "optimal" or second.objective is None:
+        return result
+    bound = (math.ceil(first.bound - LOST_BY_TOLERANCES) + second.objective) / scale + arrays.constant
+    return replace(result, bound=min(result.objective, max(bound, result.bound)))
+
+
+def _whole_columns(arrays: Arrays) -> Bools:
+    """Columns that are whole at an optimum: the integer ones, and those that are alone with integer ones in whole rows."""
+    matrix, sides = arrays.matrix, np.array([arrays.row_lower, arrays.row_upper])
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    broken = ~_whole_or_infinite(sides).all(axis=0)
+    broken |= np.bincount(row, matrix.data != np.round(matrix.data), matrix.shape[0]) > 0
+    broken |= np.bincount(row, ~arrays.integer[matrix.indices], matrix.shape[0]) > 1
+    kept = ~broken[row] & (np.abs(matrix.data) == 1.0)
+    whole = _whole_or_infinite(np.array([arrays.lower, arrays.upper])).all(axis=0)
+    return arrays.integer | (whole & (np.bincount(matrix.indices, ~kept, arrays.objective.size) == 0))
+
+
+def _whole_or_infinite(values: Floats) -> Bools:
+    return np.isinf(values) | (values == np.round(values))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
     COUNTERS,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -18,7 +18,6 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
-    made_result,
     only_presolved,
     seconds_for_solver,
 )
@@ -45,12 +44,13 @@ HIGHS_FEASIBLE = 2
 """HiGHS's word for a feasible primal solution."""
 
 
-class CvxpyBackend:
+class CvxpyBackend(Backend):
     """Backend that solves programs by CVXPY with HiGHS."""
 
     name = "cvxpy"
+    summary = "mixed-integer program handed to CVXPY"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages: tuple[str, ...] = ("cvxpy",)
+    packages = ("cvxpy",)
     extra = "cvxpy"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -66,7 +66,7 @@ class CvxpyBackend:
             "random_seed": options.seed,
             **highs_settings(options),
         }
-        until, started = end_for_solver(options), perf_counter()
+        until = end_for_solver(options)
         brake = NodeBrake(arrays.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes
@@ -78,14 +78,16 @@ class CvxpyBackend:
                 native = model.status
             except cvxpy.error.SolverError:
                 native = "solver_error"
-        seconds = perf_counter() - started
-        brake.release(*(getattr(_statistics(model), name, None) for name in COUNTERS))
+        statistics = None if model.solver_stats is None else model.solver_stats.extra_stats
+        brake.release(*(getattr(statistics, name, None) for name in COUNTERS))
         status, stopped = OUTCOMES[native]
-        bound = _bound(model, arrays)
-        values = None if columns.value is None or not _has_point(model) else np.asarray(columns.value, float)
-        first = made_result(arrays, status, stopped, values, bound, seconds)
-        searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
-        return second_look(arrays, options, until, replace(first, searched=searched))
+        bound = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+        # Stopped before its first incumbent, HiGHS hands over zeros.
+        has_point = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE) == HIGHS_FEASIBLE
+        values = None if columns.value is None or not has_point else np.asarray(columns.value, float)
+        first = ProgramResult.of(arrays, status, stopped, values, None if bound is None else bound + arrays.constant)
+        presolved = first.status in ("optimal", "infeasible") and statistics is not None and only_presolved(statistics)
+        return second_look(arrays, options, until, replace(first, searched=options.tiny or not presolved))
 
 
 def _solve(model: Any, settings: dict[str, Any]) -> None:
@@ -113,23 +115,3 @@ def _model(arrays: Arrays) -> tuple[Any, Any]:
                 row_values = columns[bounded] if matrix is None else matrix[bounded] @ columns
                 constraints.append(sign * row_values >= sign * values[bounded])
     return cvxpy.Problem(cvxpy.Minimize(arrays.objective @ columns), constraints), columns
-
-
-def _statistics(model: Any) -> Any:
-    return model.solver_stats.extra_stats if model.solver_stats is not None else None
-
-
-def _has_point(model: Any) -> bool:
-    """Whether the values are a solution: stopped before its first incumbent, HiGHS hands over zeros."""
-    point_status = getattr(_statistics(model), "primal_solution_status", HIGHS_FEASIBLE)
-    return bool(point_status == HIGHS_FEASIBLE)
-
-
-def _only_presolved(model: Any) -> bool:
-    statistics = _statistics(model)
-    return statistics is not None and only_presolved(statistics)
-
-
-def _bound(model: Any, arrays: Arrays) -> float | None:
-    bound = finite_or_none(getattr(_statistics(model), "mip_dual_bound", None))
-    return None if bound is None else bound + arrays.constant

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
     FAILED,
+    Backend,
     ProgramResult,
     SolverOptions,
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     need_root,
     paced,
     seconds_for_solver,
@@ -50,12 +49,13 @@ FREE_SIZE = 2000
 """Columns and rows of the largest programs that Gurobi solves without a licence of one's own."""
 
 
-class GurobiBackend:
+class GurobiBackend(Backend):
     """Backend that solves programs by Gurobi, those of up to `FREE_SIZE` columns and rows without a licence."""
 
     name = "gurobi"
+    summary = "mixed-integer program solved by Gurobi, of up to 2,000 columns and rows without a licence"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("gurobipy",)
+    packages = ("gurobipy",)
     extra = "gurobi"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -73,8 +73,6 @@ class GurobiBackend:
         import gurobipy
 
         until = end_for_solver(options)
-
-        started = perf_counter()
         need_root(ROOT_WORK * arrays.size, until - now())
         with _refusals(arrays):
             # Neither is closed: a run that is left to itself still uses them.
@@ -86,7 +84,7 @@ class GurobiBackend:
         status, stopped = OUTCOMES.get(model.Status, FAILED)
         values = np.array(columns.X, float) if model.SolCount else None
         bound = finite_or_none(model.ObjBound) if model.IsMIP else None
-        return made_result(arrays, status, stopped, values, bound, perf_counter() - started)
+        return ProgramResult.of(arrays, status, stopped, values, bound)
 
 
 def _settings(options: SolverOptions, units: float) -> dict[str, Any]:

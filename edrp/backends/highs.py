@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, Final
 
 import highspy
@@ -12,6 +11,7 @@ import numpy as np
 
 from edrp.backends.base import (
     SOLVER_PATIENCE,
+    Backend,
     ProgramResult,
     SolverOptions,
     above,
@@ -74,13 +74,14 @@ MAX_ITERATIONS = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
 
-class HighsBackend:
+class HighsBackend(Backend):
     """Backend that solves programs by HiGHS, the default."""
 
     name = "highs"
+    summary = "mixed-integer program solved by HiGHS"
+    undivided = "a linear program inside its search"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("highspy",)
-    extra = ""
+    packages = ("highspy",)
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
@@ -123,10 +124,10 @@ class ReportedPoint:
         self.values = np.array(data.mip_solution, float)
         self.objective, self.bound = finite_or_none(data.objective_function_value), finite_or_none(data.mip_dual_bound)
 
-    def result(self, seconds: float) -> ProgramResult:
+    def result(self) -> ProgramResult:
         """The result that is held."""
         status: Status = "none" if self.values is None else "feasible"
-        return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, seconds, (LEFT,))
+        return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, (LEFT,))
 
 
 def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: float | None = None) -> ProgramResult:
@@ -157,7 +158,6 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
         return first
     if first.status == "infeasible" and contradict_integers(arrays):
         return first
-    started = perf_counter()
     without_values: Status = "none" if first.values is None else "feasible"
     unproven = replace(first, status=without_values, stopped_because="time_limit", bound=None, searched=True)
     try:
@@ -169,7 +169,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
     except OutOfTimeError:
         return unproven
-    return _of_two(arrays, first, again, unproven, first.seconds + perf_counter() - started)
+    return _of_two(arrays, first, again, unproven)
 
 
 def _loses(again: ProgramResult, first: ProgramResult) -> bool:
@@ -183,18 +183,18 @@ def _loses(again: ProgramResult, first: ProgramResult) -> bool:
     return again.objective is None or again.objective > above(first.objective)
 
 
-def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
+def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult) -> ProgramResult:
     """The first result after a second search: confirmed, replaced, or, also where it loses the point, without proof."""
     if first.objective is None:
         allowed = again.values is None or _refutes(arrays, again.values)
-        return replace(again, seconds=seconds) if allowed else first
+        return again if allowed else first
     if _loses(again, first):
-        return replace(unproven, stopped_because="iteration_limit", seconds=seconds)
+        return replace(unproven, stopped_because="iteration_limit")
     ended = again.searched and again.status == "optimal"
     if ended or (again.objective is not None and again.objective < first.objective):
-        return replace(again, seconds=seconds)
+        return again
     bound = None if again.bound is None else min(again.bound, first.objective)
-    return replace(unproven, stopped_because=again.stopped_because, bound=bound, seconds=seconds)
+    return replace(unproven, stopped_because=again.stopped_because, bound=bound)
 
 
 def _refutes(arrays: Arrays, point: Floats) -> bool:
@@ -217,7 +217,6 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
-    started = perf_counter()
     at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
@@ -225,7 +224,7 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver = _SilentHighs()
     _configure(solver, options)
     if not hand_over(solver, arrays):
-        return ProgramResult("none", "error", None, None, None, 0.0, ("HiGHS refuses the numbers of the program",))
+        return ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
     if options.start is not None:
         _set_start(solver, arrays, options.start)
     solver.HandleUserInterrupt = True
@@ -242,8 +241,8 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
             solver.setOptionValue("presolve", "off")
             outcome = brake.run(solver, at_once)
     except OutOfTimeError:
-        return incumbent.result(perf_counter() - started)
-    result = _result(solver, arrays, outcome, perf_counter() - started)
+        return incumbent.result()
+    result = _result(solver, arrays, outcome)
     return replace(result, stopped_because="time_limit") if brake.pulled else result
 
 
@@ -336,7 +335,7 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     solver.setSolution(with_value.size, with_value.astype(np.int32), values)
 
 
-def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> ProgramResult:
+def _result(solver: Any, arrays: Arrays, outcome: Any) -> ProgramResult:
     native = solver.getModelStatus()
     stopped = STOPPED[native]
     if outcome == highspy.HighsStatus.kError:
@@ -345,15 +344,15 @@ def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> Progra
     mixed = bool(arrays.integer.any())
     searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not only_presolved(info)
     if native == _Status.kInfeasible:
-        return ProgramResult("infeasible", stopped, None, None, None, seconds, searched=searched)
+        return ProgramResult("infeasible", stopped, searched=searched)
     if native in (_Status.kUnbounded, _Status.kUnboundedOrInfeasible):
-        return ProgramResult("unbounded", stopped, None, None, None, seconds)
+        return ProgramResult("unbounded", stopped)
     bound = finite_or_none(info.mip_dual_bound) if mixed else None
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return ProgramResult("none", stopped, None, None, bound, seconds)
+        return ProgramResult("none", stopped, bound=bound)
     values = np.array(solver.getSolution().col_value, float)
     objective = float(arrays.objective @ values + arrays.constant)
     searched = searched and objective <= above(float(solver.getObjectiveValue()))  # the value of another point is no proof
     if native in (_Status.kOptimal, _Status.kModelEmpty):
-        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, seconds, searched=searched)
-    return ProgramResult("feasible", stopped, values, objective, bound, seconds)
+        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, searched=searched)
+    return ProgramResult("feasible", stopped, values, objective, bound)

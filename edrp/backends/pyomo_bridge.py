@@ -1,15 +1,16 @@
-"""Pyomo: the program as a Pyomo model, solved through its solver interface (here with HiGHS)."""
+"""Pyomo: the program as a Pyomo model, solved by HiGHS through Pyomo's solver interface."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
     COUNTERS,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -53,75 +54,66 @@ HELD: Final[dict[str, Status]] = {
 """Status, by Pyomo's solution status."""
 
 
-class PyomoBackend:
-    """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
+class PyomoBackend(Backend):
+    """Backend that solves programs by Pyomo with HiGHS."""
 
     name = "pyomo"
+    summary = "mixed-integer program handed to Pyomo"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
-    packages: tuple[str, ...] = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
+    packages = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
     extra = "pyomo"
-
-    def __init__(self, solver: str = "highs") -> None:
-        self.solver = solver
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
         until = end_for_solver(options)
-        return second_look(arrays, options, until, self._solved(arrays, options))
+        return second_look(arrays, options, until, _solved(arrays, options))
 
-    def _solved(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """Solve a program with the solver once, and return its result."""
-        import pyomo.environ  # registers the solvers
-        from pyomo.common.log import LoggingIntercept
-        from pyomo.contrib.solver.common.factory import SolverFactory
 
-        assert pyomo.environ
-        if _contradiction(arrays):
-            return ProgramResult("infeasible", "finished", None, None, None, 0.0)
-        keep_silent()
-        solver = SolverFactory(self.solver)
-        settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
-        settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
-        if self.solver == "highs":
-            # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
-            settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-        brake = NodeBrake(arrays.size, end_for_solver(options) - now())
-        if brake.nodes is not None and self.solver == "highs":
-            settings["solver_options"]["mip_max_nodes"] = brake.nodes
-        started = perf_counter()
+def _solved(arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    """Solve a program once, and return its result."""
+    import pyomo.environ  # registers the solvers
+    from pyomo.common.log import LoggingIntercept
+    from pyomo.contrib.solver.common.factory import SolverFactory
 
-        def work() -> tuple[Any, Any]:
-            with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
-                model = _model(arrays)
-            if hasattr(solver, "set_instance"):  # no limit of the solver counts it, and it takes as long as making the model
-                look("the program")
-                solver.set_instance(model)
-                settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
-                look("the program")
-            return model, solver.solve(model, time_limit=seconds_for_solver(), **settings)
+    assert pyomo.environ
+    if _contradiction(arrays):
+        return ProgramResult("infeasible", "finished")
+    keep_silent()
+    solver = SolverFactory("highs")
+    settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
+    settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
+    # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
+    own = settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
+    brake = NodeBrake(arrays.size, end_for_solver(options) - now())
+    if brake.nodes is not None:
+        own["mip_max_nodes"] = brake.nodes
 
-        # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
-        model, answer = in_fresh_thread(work, patience=inf)
-        seconds = perf_counter() - started
-        info = solver._solver_model.getInfo() if self.solver == "highs" else None
-        braked = brake.release(*(getattr(info, name, None) for name in COUNTERS))
-        stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
-        if braked and stopped == "iteration_limit":
-            stopped = "time_limit"
-        bound = finite_or_none(answer.objective_bound)
-        if answer.termination_condition.name in ("provenInfeasible", "unbounded", "infeasibleOrUnbounded"):
-            proven: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
-            return ProgramResult(proven, stopped, None, None, None, seconds, searched=self._searched(solver, options))
-        if status == "none":
-            return ProgramResult("none", stopped, None, None, bound, seconds)
+    def work() -> tuple[Any, Any]:
+        with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
+            model = _model(arrays)
+        look("the program")  # no limit of the solver counts what follows, and it takes as long as making the model
+        solver.set_instance(model)
+        settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
+        look("the program")
+        return model, solver.solve(model, time_limit=seconds_for_solver(), **settings)
+
+    # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
+    model, answer = in_fresh_thread(work, patience=inf)
+    info = solver._solver_model.getInfo()
+    braked = brake.release(*(getattr(info, name, None) for name in COUNTERS))
+    ending, status = answer.termination_condition.name, HELD[answer.solution_status.name]
+    stopped = STOPPED[ending]
+    if braked and stopped == "iteration_limit":
+        stopped = "time_limit"
+    values = None
+    if ending in ("provenInfeasible", "unbounded", "infeasibleOrUnbounded"):
+        status = "infeasible" if ending == "provenInfeasible" else "unbounded"
+    elif status != "none":
         answer.solution_loader.load_vars()
         values = np.array([model.x[index].value for index in model.x], float)
-        objective, searched = float(arrays.objective @ values + arrays.constant), self._searched(solver, options)
-        return ProgramResult(status, stopped, values, objective, bound, seconds, searched=status != "optimal" or searched)
-
-    def _searched(self, solver: Any, options: SolverOptions) -> bool:
-        """Whether HiGHS's answer rests on more than its presolve; always true for other solvers."""
-        return self.solver != "highs" or options.tiny or not only_presolved(solver._solver_model.getInfo())
+    searched = status in ("none", "feasible") or options.tiny or not only_presolved(info)
+    result = ProgramResult.of(arrays, status, stopped, values, finite_or_none(answer.objective_bound))
+    return replace(result, searched=searched)
 
 
 def _contradiction(arrays: Arrays) -> bool:

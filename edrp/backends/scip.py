@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -10,12 +9,12 @@ import numpy as np
 from edrp.backends.base import (
     FAILED,
     INFINITE,
+    Backend,
     ProgramResult,
     SolverOptions,
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     need_root,
     paced,
     seconds_for_solver,
@@ -42,12 +41,14 @@ ROOT_WORK, LP_WORK, ITERATION_WORK = 9e-6, 1e-6, 8e-9
 the simplex method; within a factor of 2.5 of the seconds of programs of 80 to 75,000 entries of all kinds."""
 
 
-class ScipBackend:
+class ScipBackend(Backend):
     """Backend that solves programs by SCIP."""
 
     name = "scip"
+    summary = "mixed-integer program solved by SCIP"
+    undivided = "presolve and a heuristic of its search"
     features = frozenset({"work_limit", "gap", "start", "interrupt", "seed", "progress", "tolerances"})
-    packages: tuple[str, ...] = ("pyscipopt",)
+    packages = ("pyscipopt",)
     extra = "scip"
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -59,7 +60,7 @@ class ScipBackend:
             When presolve and the root alone would take more than is left.
         """
         until = end_for_solver(options)
-        started, meter = perf_counter(), _meter(arrays, options, until - now())
+        meter = _meter(arrays, options, until - now())
         model, columns = _model(arrays)
         model.setParams(_settings(options))
         if options.start is not None:
@@ -72,7 +73,7 @@ class ScipBackend:
             stopped = "time_limit"
         best = model.getBestSol() if model.getNSols() else None
         values = None if best is None else np.array([best[column] for column in columns], float)
-        return made_result(arrays, status, stopped, values, finite_or_none(model.getDualbound()), perf_counter() - started)
+        return ProgramResult.of(arrays, status, stopped, values, finite_or_none(model.getDualbound()))
 
 
 def _settings(options: SolverOptions) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
     NODE_WORK,
+    Backend,
     NodeBrake,
     ProgramResult,
     SolverOptions,
@@ -18,7 +18,6 @@ from edrp.backends.base import (
     end_for_solver,
     finite_or_none,
     in_fresh_thread,
-    made_result,
     seconds_for_solver,
 )
 from edrp.backends.conditioning import raised
@@ -49,27 +48,25 @@ MIN_COST = 1e-5
 """Smallest one, if possible: HiGHS's own tolerance of costs, which SciPy cannot change, is 1e-7."""
 
 
-class ScipyBackend:
+class ScipyBackend(Backend):
     """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
+    summary = "mixed-integer program solved by scipy.optimize.milp"
     features = frozenset({"work_limit", "gap", "threads"})
-    packages: tuple[str, ...] = ("scipy",)
-    extra = ""
+    packages = ("scipy",)
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
         scale = _scale(arrays.objective)
-        started = perf_counter()
         answer = _milp(arrays, options, scale, presolve=not options.tiny)
         if _suspicious(arrays, answer, scale):
             answer = _again(arrays, options, scale, answer)
-        seconds = perf_counter() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
             bound = bound / scale + arrays.constant
-        return made_result(arrays, status, stopped, answer.x, bound, seconds)
+        return ProgramResult.of(arrays, status, stopped, answer.x, bound)
 
 
 def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **program: Any) -> Any:

@@ -19,7 +19,7 @@ def packed_additions(choices: Iterable[Choice]) -> bytes:
     """Methods among `choices`, kinds of problems, rules in Python and metrics, that are not part of this package."""
     chosen = [get_method(choice.name) for choice in choices]
     added = {
-        "methods": [method for method in chosen if not is_ours(type(method))],
+        "methods": [method for method in chosen if not is_ours(method.origin)],
         "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
         **{part: own(f"edrp.{part}")() for part in PARTS},
     }

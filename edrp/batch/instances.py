@@ -70,8 +70,7 @@ class Instances:
             for name, count in Counter(name for name, fault in alike if not fault).items()
             if count > 1
         ]
-        if faults:
-            raise InvalidInstanceError(faults)
+        InvalidInstanceError.raise_if_any(faults)
         if repeated:
             self.fingerprint = fingerprint(self._named())
 

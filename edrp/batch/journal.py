@@ -16,8 +16,16 @@ from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.core.files import DamagedFileError, open_own, read_regular, set_aside, warn_user, write_whole
-from edrp.core.sealed_lines import read_sealed_line, sealed_line
+from edrp.core.files import (
+    DamagedFileError,
+    open_own,
+    read_regular,
+    read_sealed_line,
+    sealed_line,
+    set_aside,
+    warn_user,
+    write_whole,
+)
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000

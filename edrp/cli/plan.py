@@ -98,5 +98,4 @@ def _refuse_options(problem: Any, given: Mapping[str, float | None]) -> None:
     else:
         return
     faults = [Fault(name, f"{value:g}", why) for name, value in given.items() if name in refused and value is not None]
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.backends import BACKENDS
+from edrp.backends import backends
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
@@ -152,8 +152,8 @@ def _method_for(method: str, program: str | None) -> str:
     """The method to run: asked for a program, the automatic choice is a solver backend."""
     if program is not None and method == "auto":
         return "highs"
-    if program is not None and method not in BACKENDS:
-        why = f"goes with a solver backend ({', '.join(BACKENDS)}), not with method {method!r}"
+    if program is not None and method not in backends():
+        why = f"goes with a solver backend ({', '.join(backends())}), not with method {method!r}"
         raise InvalidInstanceError([Fault("--program", program, why)])
     return method
 

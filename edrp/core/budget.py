@@ -80,7 +80,7 @@ class Clock:
         self._interrupted = True
 
     def extend(self, seconds: float) -> None:
-        """Let the time limit pass so much later."""
+        """Postpone the time limit by `seconds`."""
         self._end += seconds
 
     def wait(self, seconds: float) -> None:
@@ -177,7 +177,7 @@ def interruptible(run: Clock) -> Iterator[None]:
 
 @contextmanager
 def running(time_limit: float | None = None, work_limit: float | None = None) -> Iterator[Clock]:
-    """Give what is done inside the block a clock of its own, which ends it after so many seconds or units.
+    """Give what is done inside the block a clock of its own, which ends it at `time_limit` or `work_limit`.
 
     A run inside another one keeps to the limits of both, and its work counts for both.
     """
@@ -263,7 +263,7 @@ def look(subject: str, expected: float = 0.0) -> None:
 
 @contextmanager
 def at_most(units: float) -> Iterator[None]:
-    """Have `spend` raise `TooMuchWorkError` once the work of the block exceeds so many units.
+    """Have `spend` raise `TooMuchWorkError` once the work of the block exceeds `units`.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def expect(units: float) -> None:
 
 @contextmanager
 def counted_as(units: float) -> Iterator[None]:
-    """Count a block as so many units, where what it does depends on what the process has kept from before.
+    """Count a block as `units`, where what it does depends on what the process has kept from before.
 
     No limit ends the block.
 

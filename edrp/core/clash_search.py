@@ -66,7 +66,7 @@ def no_limit(number: int, left_out: frozenset[int], values: dict[int, float]) ->
 
 @dataclass
 class ClashSearch:
-    """Sets of so many demands that are known to clash or to be feasible; `decide` answers what does not follow from these."""
+    """Sets of `count` demands that are known to clash or to be feasible; `decide` answers what does not follow from these."""
 
     count: int
     decide: Decide

@@ -40,7 +40,7 @@ NOT_KEPT = (
 )
 """Note of an answer that waited for the compiler."""
 
-HEARD = 0.2
+INTERRUPT_POLL_SECONDS = 0.2
 """Seconds within which Ctrl-C ends waiting for the compiler."""
 
 
@@ -122,10 +122,10 @@ def compiled_apart(function: Callable[..., Any], signature: Any, folder: str, lo
             if (seconds := min(until - perf_counter(), clock().seconds_left())) <= 0:
                 break
             if child is None:
-                sleep(min(seconds, HEARD))
+                sleep(min(seconds, INTERRUPT_POLL_SECONDS))
             else:
                 with suppress(TimeoutExpired):
-                    child.wait(min(seconds, HEARD))
+                    child.wait(min(seconds, INTERRUPT_POLL_SECONDS))
     if child is None or child.poll() is None:
         compilation.given_up += 1
         compilation.folder = folder

@@ -416,7 +416,7 @@ class LinkedNodes(Document):
     @field_validator("links", mode="after")
     @classmethod
     def _read_before(cls, links: Any, info: ValidationInfo) -> Any:
-        """The links of a long text have been read in parts (`edrp/core/long_documents.py`)."""
+        """The links of a long text have been read in parts (`edrp/core/instances.py`)."""
         return links or (info.context or {}).get("links", links)
 
     @model_validator(mode="after")

@@ -106,7 +106,7 @@ def _bounds(part: Any) -> Iterator[tuple[str, float]]:
 
 
 def short(value: Any, room: int = MAX_LENGTH) -> str:
-    """A value as Python writes it, with so many characters about; of documents only what is not as by default.
+    """A value as Python writes it, in about `room` characters; of documents only what is not as by default.
 
     >>> short({"numbers": tuple(range(1000))}, 24)
     "{'numbers': (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … 990 more)}"

@@ -22,7 +22,7 @@ HIDDEN = re.compile(
 
 
 def numbered(count: int, noun: str) -> str:
-    """So many of something, with the plural of a regular noun.
+    """A count of something, with the plural of a regular noun.
 
     >>> numbered(1, "replica"), numbered(2, "replica")
     ('1 replica', '2 replicas')
@@ -127,6 +127,12 @@ class InvalidInstanceError(EdrpError, ValueError):
         self.faults = tuple(faults)
         self.source = source
         super().__init__(self._text())
+
+    @classmethod
+    def raise_if_any(cls, faults: Sequence[Fault], source: str = "") -> None:
+        """Raise this error unless there are no faults."""
+        if faults:
+            raise cls(faults, source)
 
     def _text(self) -> str:
         head = f"{visible(self.source)}: " if self.source else ""

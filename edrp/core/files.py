@@ -2,7 +2,7 @@
 
 Whatever the package writes goes through `writing`, `write_whole` or, where several files belong together, `filling`
 (`edrp/core/folders.py`). A file that has changed since it was written, as a failing disk or a stranger leaves it, is noticed by
-its checksum, named and set aside.
+its checksum, named and set aside. So are lines of journals. Files of other formats than JSON are called what they are.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedRandom
 from itertools import islice
@@ -22,7 +23,6 @@ from secrets import token_hex
 from typing import Any, BinaryIO
 
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, RecoveryWarning, UnwritableError, visible
-from edrp.core.other_formats import binary_format
 from edrp.core.wording import nearest
 
 PARTIAL = ".{}.partial"
@@ -422,3 +422,81 @@ def set_aside(path: Path) -> Path:
             target, number = folder / f"{number}-{path.name}", number + 1
         path.replace(target)
     return target
+
+
+BINARY = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it with gunzip",
+    b"\x28\xb5\x2f\xfd": "is compressed with Zstandard; unpack it with unzstd",
+    b"PK\x03\x04": "is a zip archive; unpack it, and name the JSON file in it",
+    b"PAR1": "is a Parquet table; `edrp batch` reads tables of instances",
+    b"%PDF": "is a PDF; it must hold one JSON document",
+    b"\xff\xfe": "is UTF-16 text; save the file as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
+}
+"""First bytes of files of other formats, and advice on them."""
+
+WORKBOOK = "is an Excel workbook; a problem is one JSON document, whose fields `edrp schema KIND` lists"
+
+
+def binary_format(content: bytes, source: str) -> str:
+    """Name the format of a binary file by its first bytes, and say what to do; "" for text.
+
+    >>> binary_format(b"PAR1...", "mine.parquet")
+    'is a Parquet table; `edrp batch` reads tables of instances'
+    """
+    if content[:2] == b"PK" and source.lower().endswith(("xlsx", "xlsm")):
+        return WORKBOOK
+    return next((why for start, why in BINARY.items() if content.startswith(start)), "")
+
+
+def text_format(text: str, source: str) -> str:
+    r"""Name the format of a text that is no JSON, by the name of its file or its first line, and say what to do; "" if unknown.
+
+    >>> text_format("operator,rate\nreader,900\n", "mine.csv")
+    'is a table (CSV); a problem is one JSON document, whose fields `edrp schema KIND` lists'
+    """
+    lines = [line for line in text.split("\n", 50)[:50] if line.strip() and not line.startswith("#")]
+    first, ending = lines[0] if lines else "", source.lower().rpartition(".")[2]
+    if ending in ("yaml", "yml") or re.match(r"---\s*$|- |[\w-]+:(\s|$)", first):
+        # PyYAML is no dependency of this package; most who write YAML have it.
+        convert = "python -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)'"
+        files = f" < {source} > {Path(source).with_suffix('.json')}" if ending in ("yaml", "yml") else ""
+        return f"is YAML, and JSON is read; convert it, for example with {convert}{files}"
+    if ending in ("csv", "tsv") or re.match(r"[^{}\[\]<=]+[,;\t][^{}\[\]<=]*$", first):
+        return "is a table (CSV); a problem is one JSON document, whose fields `edrp schema KIND` lists"
+    return "is XML or HTML, and JSON is read" if first.lstrip().startswith("<") else ""
+
+
+SEAL = f', "{CHECKSUM}": "%s"}}'
+"""End of a line, with the checksum of the rest of it."""
+
+SEAL_LENGTH = len(SEAL % content_digest(b""))
+
+
+def sealed_line(row: dict[str, Any], key: str, default: Callable[[Any], Any] | None = None) -> bytes:
+    r"""A row, which is not empty, as a line; `default` turns values that JSON does not have into ones that it has.
+
+    >>> sealed_line({"n": 1}, "batch 7")
+    b'{"n": 1, "checksum": "a12d5c3fdd9f9f6c"}\n'
+    """
+    content = json.dumps(row, default=default)[:-1].encode()
+    return content + _seal(content, key) + b"\n"
+
+
+def read_sealed_line(line: bytes, key: str) -> dict[str, Any]:
+    """The row in a line without its end.
+
+    Raises
+    ------
+    ValueError
+        The line is not one that `sealed_line` gave for this key.
+    """
+    content, seal = line[:-SEAL_LENGTH], line[-SEAL_LENGTH:]
+    if seal != _seal(content, key):
+        raise ValueError("its checksum is another")
+    row: dict[str, Any] = json.loads(content + b"}")
+    return row
+
+
+def _seal(content: bytes, key: str) -> bytes:
+    return (SEAL % content_digest(key.encode() + content)).encode()

@@ -1,26 +1,24 @@
-"""Instance files: one JSON document per problem, read and written without loss."""
+"""Instance files: one JSON document per problem, read and written without loss, those of many links part by part."""
 
 from __future__ import annotations
 
+import gc
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.arguments import check_arguments, described
-from edrp.core.document import Document
+from edrp.core.document import Document, LinkedNodes
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
-from edrp.core.files import read_whole, save_text
-from edrp.core.forms import likely_classes
+from edrp.core.files import read_whole, save_text, text_format
 from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
-from edrp.core.long_documents import read_in_parts
-from edrp.core.other_formats import text_format
-from edrp.core.places import format_place
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.core.wording import invalid, likely_words, shown, suggestion
+from edrp.core.wording import format_place, invalid, likely_classes, likely_words, shown, suggestion
 
 _OBJECT = object()
 ProblemType = TypeVar("ProblemType", bound=Problem)
@@ -287,3 +285,56 @@ def _unknown_kind(kind: object, known: Collection[str], fields: Sequence[str] = 
         why = "is an instance; give the solution that a method wrote for it"
         return Fault("kind", shown(kind), why if kind in kinds() else "is a solution; give the instance that it solves")
     return Fault("kind", shown(kind), "is no kind of document" + suggestion(kind, known))
+
+
+LONG = 2**20
+"""Characters of a text that is read in parts, and of a part."""
+
+LINKS = re.compile(r'"links"\s*:\s*\[')
+BETWEEN = re.compile(r"\}\s*,\s*(?=\{)")
+
+
+def read_in_parts(text: str, document: type[Document]) -> Document | None:
+    """A document of one network, read with its links in parts; None where it has to be read as a whole, or is not valid.
+
+    A cut at a wrong place, such as inside of a name, leaves parts that are no JSON.
+
+    Parameters
+    ----------
+    text
+        JSON without names that are given twice in an object.
+    document
+        Class of the document.
+    """
+    field = document.model_fields.get("network")
+    network = field.annotation if field else None
+    start = LINKS.search(text) if len(text) > LONG and text.count('"links"') == 1 else None
+    if start is None or not (isinstance(network, type) and issubclass(network, LinkedNodes)):
+        return None
+    first, last = start.end(), text.find("]", start.end())
+    kind: Any = network.model_fields["links"].annotation
+    part: TypeAdapter[Any] = TypeAdapter(kind)
+    links: list[Any] = []
+    collecting = gc.isenabled()
+    gc.disable()  # documents hold no cycles, and the search for some takes a tenth of the time
+    try:
+        for begin, end in _parts(text, first, last):
+            links += part.validate_json(f"[{text[begin:end]}]", strict=True)
+        context = {"links": tuple(links)}
+        del links
+        read: Document = document.__pydantic_validator__.validate_json(text[:first] + text[last:], strict=True, context=context)
+    except ValidationError:
+        return None
+    finally:
+        if collecting:
+            gc.enable()
+    return read
+
+
+def _parts(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    """Where the parts of a list begin and end, each about as long as `LONG`, without the commas between them."""
+    parts, begin = [], first
+    while cut := BETWEEN.search(text, begin + LONG, last):
+        parts.append((begin, cut.start() + 1))
+        begin = cut.end()
+    return [*parts, (begin, last)]

@@ -29,7 +29,7 @@ from edrp.core.errors import UnwritableError
 from edrp.core.kernel_parts import EntryCompiler
 from edrp.core.kernel_store import (
     NUMBAS,
-    Made,
+    KernelIdentity,
     array_text,
     kernel_places,
     save_entry,
@@ -117,7 +117,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
             known = {each.env_name: Environment(each.env_name, list(each.consts)) for each in (environment, *others)}
             entry = Entry(code, description.llvm_cpython_wrapper_name, list(known.values()))
             processor = kernel_store.WHEEL_LEVEL if target == WHEEL_TARGET else this_processor()
-            save_entry(self._kept.folder, Made(self._function, self._stamp, (kinds, processor)), entry)
+            save_entry(self._kept.folder, KernelIdentity(self._function, self._stamp, (kinds, processor)), entry)
 
     def _load(self, folder: Path, target: tuple[str, ...], sig: Any, context: Any) -> Any:
         # There is no such file, types have been moved or renamed since, or what is there is no folder that can be read.
@@ -131,8 +131,8 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
                     self._save_entry(sig, target, data)
             return CompileResult._rebuild(context, *data)
 
-    def _made(self, sig: Any, target: tuple[str, ...]) -> Made:
-        return Made(self._function, self._stamp, (str(sig), _fields(sig), target))
+    def _made(self, sig: Any, target: tuple[str, ...]) -> KernelIdentity:
+        return KernelIdentity(self._function, self._stamp, (str(sig), _fields(sig), target))
 
 
 def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -206,7 +206,7 @@ def _numba_version() -> bytes:
     return b""
 
 
-class Made(NamedTuple):
+class KernelIdentity(NamedTuple):
     """What a kernel was made of, and what it was compiled for.
 
     Attributes
@@ -254,7 +254,7 @@ class Made(NamedTuple):
         return content if seal == self.seal(content) else None
 
 
-def save_entry(folder: Path, made: Made, entry: Entry) -> None:
+def save_entry(folder: Path, made: KernelIdentity, entry: Entry) -> None:
     """Keep machine code that runs without Numba, unless it names Python objects that only this process has.
 
     Raises
@@ -276,7 +276,7 @@ def compiled_before(function: Callable[..., Any], options: dict[str, Any], types
     for folder, processor in [*places, *[(WHEEL_FOLDER, WHEEL_LEVEL)] * WHEEL_RUNS_HERE]:
         # There may be no such file, none that can be read, or types have been moved or renamed since.
         with suppress(OSError, ImportError, AttributeError, UnlinkableError):
-            content = Made(function, own_stamp, (types, processor)).load(folder, ENTRY)
+            content = KernelIdentity(function, own_stamp, (types, processor)).load(folder, ENTRY)
             if content is not None:
                 return linked(pickle.loads(content))
     return None

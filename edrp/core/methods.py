@@ -181,7 +181,7 @@ class Options:
             self.progress(self.seconds, *known)
 
     def within(self, units: float) -> Options:
-        """The same options for a sub-task that starts now and may take so many units of what remains."""
+        """The same options for a sub-task that starts now and may take `units` of what remains."""
         left = min(units, self.remaining)
         limit, began = None if left == inf else left, perf_counter()
         part = replace(self, time_limit=None, work_limit=limit, started=budget.now(), began=began, progress=None)
@@ -219,6 +219,11 @@ class Method(ABC):
     @abstractmethod
     def kinds(self) -> tuple[str, ...]:
         """Kinds of problems that it takes; a subclass sets them as a class attribute."""
+
+    @property
+    def origin(self) -> type:
+        """Class that says what it does, whose package it belongs to."""
+        return type(self)
 
     def refusal(self, problem: Any) -> str | None:
         """Why the method does not take a problem; None if it does. `resolve` adds which method does.
@@ -364,7 +369,7 @@ def methods(kind: str | None = None) -> dict[str, Method]:
 
 def method_names() -> list[str]:
     """Names of all registered methods; the modules of our own are not imported."""
-    for method in added("edrp.methods"):
+    for method in (*added("edrp.methods"), *(own("edrp.backends")(backend) for backend in added("edrp.backends"))):
         _registry().setdefault(method.name, method)
     return sorted(_registry())
 

@@ -59,8 +59,8 @@ def added(group: str) -> tuple[Any, ...]:
     Parameters
     ----------
     group
-        "edrp.methods": methods. "edrp.kinds": records of kinds of problems. "edrp.families" and "edrp.suites":
-        see `edrp.datasets.families` and `edrp.validation.benchmark`.
+        "edrp.methods": methods. "edrp.backends": solvers of programs. "edrp.kinds": records of kinds of problems.
+        "edrp.families" and "edrp.suites": see `edrp.datasets.families` and `edrp.validation.benchmark`.
 
     Examples
     --------

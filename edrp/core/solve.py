@@ -145,7 +145,7 @@ class Seconds(NamedTuple):
     explaining: float | None = None
 
     def shares(self, build: float) -> dict[str, float]:
-        """Seconds by phase, of which building took so many; those of finding out why nothing is feasible come on top.
+        """Seconds by phase, of which building took `build`; those of finding out why nothing is feasible come on top.
 
         >>> Seconds(5.0, 3.0).shares(1.0), Seconds(2.0, explaining=4.0).shares(0.5)["explain"]
         ({'build': 1.0, 'compile': 3.0, 'solve': 1.0}, 4.0)
@@ -221,9 +221,11 @@ def solve(
     warn_caller(warning_texts(problem))
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
-        options = Options(time_limit, gap, seed, threads, program, decision, _told(progress, run), parameters, work_limit)
+        options = Options(
+            time_limit, gap, seed, threads, program, decision, _interruptible_progress(progress, run), parameters, work_limit
+        )
         answer, evaluation = _answer(method, problem, options)
-        answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
+        answer = _with_stop_reason(answer, run, method, options, compilation.notes_since(compiled))
         seconds, why = Seconds(options.seconds, compilation.seconds - compiled.seconds), NO_REASON
         if answer.status == "infeasible":
             why = _infeasibility(problem, options)
@@ -236,8 +238,8 @@ def solve(
         return certified
 
 
-def _told(progress: Progress | None, run: Clock) -> Progress | None:
-    """Progress as a method is to tell it: an interrupt that it raises is one of the run, which ends as at Ctrl-C."""
+def _interruptible_progress(progress: Progress | None, run: Clock) -> Progress | None:
+    """The caller's progress function; a `KeyboardInterrupt` that it raises interrupts the run, which ends as at Ctrl-C."""
     if progress is None:
         return None
 
@@ -250,15 +252,15 @@ def _told(progress: Progress | None, run: Clock) -> Progress | None:
     return told
 
 
-def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:
-    """The answer; which limit has stopped the method, whether it counted any work, and what is to be said of the compiler."""
+def _with_stop_reason(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:
+    """The answer with the limit that stopped it, a note where it counted no work, and those about the compiler."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
     if run.interrupted and answer.status not in PROVEN:
         stopped = "interrupted"
     elif stopped == "time_limit" and options.work_limit is not None and not run.over:
         stopped = "work_limit"
-    elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
+    elif options.work_limit is not None and method is not None and not is_ours(method.origin) and not run.work:
         notes = (*notes, UNCOUNTED)
     return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys((*notes, *compiling))))
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Options
-from edrp.core.problem import Evaluation, derived_once
+from edrp.core.problem import Evaluation, Solvable, derived_once
 from edrp.core.solution import Answer, StageOutcome, StoppedBecause, relative_gap
 
 SMALL = 0.1
@@ -43,20 +43,11 @@ class Stage:
     objective_factor: float | None
 
 
-class StagedProblem(Protocol):
+class StagedProblem(Solvable[Any], Protocol):
     """A problem that is solved in stages."""
-
-    @property
-    def stage_count(self) -> int:
-        """Number of stages; 0 where the problem is solved as it is."""
-        ...
 
     def stage(self, done: Sequence[StageOutcome], decision: Any) -> Stage:
         """The stage after those that are done; `decision` is a feasible one that keeps to their limits, or None."""
-        ...
-
-    def evaluate(self, decision: Any) -> Evaluation:
-        """Evaluate a decision independently."""
         ...
 
 

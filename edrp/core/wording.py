@@ -1,20 +1,24 @@
-"""Pydantic's report as faults that a user can act on: the place in their file, plain words, what would be right."""
+"""Pydantic's report as faults that a user can act on: the place in their file, plain words, what would be right.
+
+A location is followed through the annotations of a document, and examples of a type show what may stand there.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence, Sized
+import types
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.forms import form_example, likely_classes
-from edrp.core.places import DocumentPlace, format_place, walk
 
 PLAIN = {
     "bool_parsing": "must be true or false",
@@ -252,3 +256,246 @@ def _form_of(value: object) -> str | None:
 
 def _members(value: Any) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value
+
+
+def format_place(location: Iterable[str | int]) -> str:
+    """Write a location as a user would: `network.links[3].delay`.
+
+    >>> format_place(("network", "links", 3, "delay"))
+    'network.links[3].delay'
+    """
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text or "document"
+
+
+@dataclass(frozen=True, slots=True)
+class UnionMember:
+    """Where a location goes through a field that takes values of several forms, such as a number or an object.
+
+    Attributes
+    ----------
+    depth : parts of the location down to the name of the member.
+    form : of the member that the location speaks of: number, text or object.
+    forms : of all members.
+    words : what may stand there.
+    """
+
+    depth: int
+    form: str
+    forms: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPlace:
+    """One place of a document.
+
+    Attributes
+    ----------
+    place : the location without the names of union members, which stand in no file.
+    owner : the model that the last part of the place belongs to.
+    field : the innermost named field on the way.
+    is_field : whether the place is that field itself, and not a member of it.
+    union : the member of the first field of several forms on the way; None where there is no such field.
+    members : the types of what may stand at the place, without null.
+    """
+
+    place: tuple[str | int, ...]
+    owner: Any
+    field: FieldInfo | None
+    is_field: bool
+    union: UnionMember | None
+    members: tuple[Any, ...] = ()
+
+    @property
+    def form(self) -> Any:
+        """The first of the types of what may stand at the place; None where none is known."""
+        return next(iter(self.members), None)
+
+    @property
+    def unit(self) -> str:
+        """The field's unit with a space before it, or nothing."""
+        extra = self.field.json_schema_extra if self.field else None
+        unit = extra.get("unit") if isinstance(extra, dict) else None
+        return f" {unit}" if unit and unit != "1" else ""
+
+    @property
+    def nullable(self) -> bool:
+        """Whether null may stand at the place."""
+        return self.is_field and self.field is not None and type(None) in get_args(self.field.annotation)
+
+
+def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
+    """Follow a location through the annotations of a document, leaving out the names of union members."""
+    annotation, owner, field, is_field = document, document, None, False
+    union: UnionMember | None = None
+    place: list[str | int] = []
+    for depth, part in enumerate(location, 1):
+        members = _union_members(annotation)
+        if len(members) > 1:
+            chosen = next((member for member in members if isinstance(part, str) and _is_called(member, part)), None)
+            if chosen is not None:
+                annotation, union = chosen, union or _union_member(members, chosen, depth)
+                continue
+            annotation = next((member for member in members if get_origin(member) is dict), None)
+        place.append(part)
+        owner = _plain(annotation)
+        annotation, below = _step(owner, part)
+        is_field = below is not None
+        field = below or field
+    return DocumentPlace(tuple(place), owner, field, is_field, union, tuple(_union_members(annotation)))
+
+
+def _step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:
+    if isinstance(annotation, type) and issubclass(annotation, RootModel):
+        annotation = annotation.model_fields["root"].annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        field = annotation.model_fields.get(str(part))
+        return (field.annotation, field) if field else (None, None)
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict:
+        return arguments[1], None
+    return (arguments[0] if arguments else None), None
+
+
+def _plain(annotation: Any) -> Any:
+    members = _union_members(annotation)
+    return members[0] if members else None
+
+
+def _union_members(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Annotated:
+        return _union_members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [member for part in get_args(annotation) if part is not type(None) for member in _union_members(part)]
+    return [annotation]
+
+
+def _is_called(member: Any, part: str) -> bool:
+    if _is_document(member):
+        literals = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
+        validated = part.startswith("function-") and part.endswith(f", {member.__name__}]")
+        return any(get_args(literal) == (part,) for literal in literals) or part == member.__name__ or validated
+    if part.startswith("tuple["):
+        return get_origin(member) is tuple  # the first of several: below rows, and rows of rows, there are numbers alone
+    return part in LABELS.get(member, ()) or (part.startswith("dict[") and get_origin(member) is dict)
+
+
+LABELS: dict[Any, tuple[str, ...]] = {float: ("float", "constrained-float"), str: ("str", "constrained-str")}
+"""Pydantic's names of numbers and texts that are members of a union."""
+
+
+def _is_document(member: Any) -> bool:
+    return isinstance(member, type) and issubclass(member, BaseModel)
+
+
+def _union_member(members: list[Any], chosen: Any, depth: int) -> UnionMember | None:
+    """The member of a field of several forms; None where the forms do not tell the members apart."""
+    forms = tuple(_form(member) for member in members)
+    if len(set(forms)) < len(forms) or None in forms:
+        return None
+    words = ", or ".join(_words(member) for member in members)
+    return UnionMember(depth, str(_form(chosen)), tuple(map(str, forms)), f"must be {words}")
+
+
+def _form(member: Any) -> str | None:
+    if _is_document(member) or get_origin(member) is dict:
+        return "object"
+    return {float: "number", str: "text"}.get(member)
+
+
+def _words(member: Any) -> str:
+    if _is_document(member):
+        return f"an object of {' and '.join(member.model_fields)}"
+    return {float: "a number", str: "text"}.get(member, "an object of numbers by name")
+
+
+MAX_DEPTH, FILLED_DEPTH = 4, 2
+"""Largest number of objects and lists inside each other in an example, and of those around the words of the user in it."""
+
+MAX_LENGTH = 120
+"""Largest number of characters of an example that helps a reader."""
+
+
+def likely_classes(given: Collection[str], classes: Mapping[str, Any]) -> list[str]:
+    """Names of the classes that have most of the given fields, and need fewest besides; none where they share no field.
+
+    >>> from pydantic import create_model
+    >>> likely_classes(["x", "y"], {"point": create_model("Point", x=float), "size": create_model("Size", width=float)})
+    ['point']
+    """
+    ranks: dict[str, tuple[int, int]] = {}
+    for name, form in classes.items():
+        needed = {field for field, info in form.model_fields.items() if info.is_required()}
+        if not form.model_fields.keys().isdisjoint(given):
+            ranks[name] = len(set(given) - form.model_fields.keys()), len(needed - set(given))
+    return [name for name, rank in ranks.items() if rank == min(ranks.values())]
+
+
+def form_example(form: Any, given: object) -> str:
+    """A value of a type as it would stand in a file, with what is given there now; empty where a short one says too little.
+
+    >>> form_example(dict[str, tuple[float, ...]], 3), form_example(tuple[str, ...], "edge")
+    ('{"…": [3]}', '["edge"]')
+    """
+    return next((text for example in _examples(form, given) if (text := _if_valid(form, example))), "")
+
+
+def _examples(form: Any, given: object) -> Iterator[Any]:
+    """The given object in a list, then a value with as much as possible of what is given, then values without."""
+    blank = _example(form, [], 0)
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if isinstance(given, dict):
+        fields = [name for item in blank if isinstance(item, dict) for name in item] if isinstance(blank, list) else []
+        values = list(given)[:1] if given.keys().isdisjoint(fields) else []
+        yield [given]
+    yield from (_example(form, values, 0), blank, _example(form, [], 0, 0.5))
+
+
+def _if_valid(form: Any, example: Any) -> str:
+    """A value as it stands in a file; empty where that is no valid one, or too long for a message."""
+    try:
+        text = json.dumps(example, ensure_ascii=False, allow_nan=False)
+        TypeAdapter(form).validate_json(text)
+    except (TypeError, ValueError, RuntimeError):
+        return ""
+    return text if len(text) <= MAX_LENGTH else ""
+
+
+def _example(form: Any, given: list[Any], depth: int, number: float = 1) -> Any:
+    origin, members = get_origin(form), get_args(form)
+    if origin is Annotated:
+        return _example(members[0], given, depth, number)
+    if origin in (Union, UnionType):
+        return _example(next(member for member in members if member is not NoneType), given, depth, number)
+    if origin is Literal:
+        return members[0]
+    if origin in (tuple, list) and depth < MAX_DEPTH:
+        return [_example(member, given, depth + 1, number) for member in members if member is not Ellipsis]
+    if origin is dict and depth < MAX_DEPTH:
+        return {"…": _example(members[1], given, depth + 1, number)}
+    if isinstance(form, type) and issubclass(form, BaseModel) and depth < MAX_DEPTH:
+        fields = form.model_fields
+        if "root" in fields:
+            return _example(fields["root"].annotation, given, depth, number)
+        shown = [name for name, field in fields.items() if field.is_required() or _is_tag(field.annotation)] or list(fields)[:1]
+        return {name: _example(fields[name].annotation, given, depth + 1, number) for name in shown}
+    if given and depth <= FILLED_DEPTH and _fits(given[0], form):
+        return given.pop(0)
+    return form(number) if form in (float, int, bool) else "…"
+
+
+def _is_tag(annotation: Any) -> bool:
+    """Whether a field has one value only, which says how the others are to be read."""
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
+
+
+def _fits(value: object, form: Any) -> bool:
+    if isinstance(value, str):
+        return form is str and bool(value)
+    return form in (float, int) and isinstance(value, int | float) and not isinstance(value, bool)

@@ -111,8 +111,7 @@ def forecast(
     """
     series = np.concatenate([history.rates, np.asarray(recent, dtype=float)])
     faults = list(_faults(series, steps, quantiles))
-    if faults:
-        raise InvalidInstanceError(faults, "forecast")
+    InvalidInstanceError.raise_if_any(faults, "forecast")
     season = history.season_steps
     recent_steps = max(1, season // RECENT_SHARE)
     if len(series) < season:

@@ -353,8 +353,7 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
     missing = ", ".join(name for name in open_slots if name not in network.by_name)
     if missing:
         faults.append(Fault("nodes", "", f"lack {missing} of the cluster; describe every TaskManager"))
-    if faults:
-        raise InvalidInstanceError(faults, "network")
+    InvalidInstanceError.raise_if_any(faults, "network")
     nodes = [{**node.model_dump(), "resources": dict.fromkeys(slots, float(open_slots[node.name]))} for node in network.nodes]
     links = tuple(_delayed(link, factor) for link in network.links)
     classes = {name: _delayed(getattr(network, name), factor) for name in ("within_zone", "between_zones")}

@@ -94,8 +94,7 @@ class RollingHorizon:
 
     def __post_init__(self) -> None:
         faults = [*_operator_faults(self.operators), *_price_faults(self.prices)]
-        if faults:
-            raise InvalidInstanceError(faults, "controller")
+        InvalidInstanceError.raise_if_any(faults, "controller")
 
     def capacity(self, replicas: Mapping[str, int]) -> float:
         """Tuples/s that a vector of replicas keeps up with; of numbers that are not listed, as much as the next smaller one."""
@@ -281,8 +280,7 @@ def _price_faults(prices: ControlPrices) -> Iterator[Fault]:
 
 
 def _refuse(faults: list[Fault]) -> None:
-    if faults:
-        raise InvalidInstanceError(faults, "controller")
+    InvalidInstanceError.raise_if_any(faults, "controller")
 
 
 @dataclass(frozen=True, slots=True)

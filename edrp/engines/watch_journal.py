@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from edrp.core.errors import InvalidInstanceError, UnwritableError
-from edrp.core.files import naming_errors, open_own, read_regular, warn_user
-from edrp.core.sealed_lines import read_sealed_line, sealed_line
+from edrp.core.files import naming_errors, open_own, read_regular, read_sealed_line, sealed_line, warn_user
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.predictions import DOWNTIME, Prediction

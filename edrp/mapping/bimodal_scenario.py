@@ -15,10 +15,10 @@ from pydantic import Field
 
 from edrp.core.document import RANGES, Faults, Name, NonNegative, Outcome, Positive, checks, unit
 from edrp.core.errors import Fault
+from edrp.core.plausible_magnitudes import MAX_USUAL_DELAY, long_times
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, SAME_VALUE
-from edrp.core.usual import MAX_USUAL_DELAY, long_times
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, Component, PathMap, PathTask, Service
 from edrp.mapping.server_network import ServerNetwork

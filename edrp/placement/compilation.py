@@ -153,8 +153,7 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
                 faults.append(
                     Fault(path, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
                 )
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return table
 
 

@@ -62,5 +62,4 @@ def _check(network: Network, delays: Mapping[tuple[str, str], float]) -> None:
             faults.append(Fault(place, u, "joins a node to itself; such links have no delay, leave it out"))
         if not 0 <= seconds < float("inf"):
             faults.append(Fault(place, str(seconds), "must be finite seconds, at least 0"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edrp.core.errors import Fault
-from edrp.core.usual import (
+from edrp.core.plausible_magnitudes import (
     MAX_USUAL_DELAY,
     MAX_USUAL_DOWNTIME,
     MAX_USUAL_PREPARATION,

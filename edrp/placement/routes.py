@@ -138,8 +138,7 @@ def shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str)
         for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
             pair = index[a], index[b]
             shortest[pair] = min(shortest.get(pair, math.inf), delay)
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
     rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
     matrix = sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)

@@ -140,8 +140,7 @@ class EdrpSequence(PlacementOverTime):
         if len({len(values) for values in series.values()}) > 1:
             numbers = ", ".join(f"{name}: {len(values)}" for name, values in series.items())
             faults.append(Fault("rates", numbers, "must be as many for each source as for the others"))
-        if faults:
-            raise InvalidInstanceError(faults, "EdrpSequence.of")
+        InvalidInstanceError.raise_if_any(faults, "EdrpSequence.of")
         loads = [dict(zip(series, row, strict=True)) for row in zip(*series.values(), strict=True)]
         fields = ("application", "network", "synchronisation_time", "weights", "limits", "reconfiguration", "rules")
         return cls(

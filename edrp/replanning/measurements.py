@@ -77,8 +77,7 @@ def with_measurements(
     ]
     if before.by_name.keys() <= set(vanished):
         faults.append(Fault("vanished", ", ".join(vanished), "no node is left"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     measured = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
     application = _application(problem.application, rates or {}, external_rates or {}, resources or {}, set(vanished))
     left = [node for node in before.nodes if node.name not in vanished]
@@ -145,8 +144,7 @@ def _application(
                 place, gone = f"application.operators[{index}].candidates", ", ".join(operator.candidates)
                 faults.append(Fault(place, gone, f"all nodes that may run '{operator.name}' have vanished; name others"))
         operators.append(_changed(operator, **changes) if changes else operator)
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     pairs = [(stream.source, stream.target) for stream in before.streams]
     streams = [
         _changed(stream, rate=rates[pair]) if pair in rates else stream

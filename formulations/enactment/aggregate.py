@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.program import Linear, Program

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.backends import solve_program
 from edrp.backends.growing import GrowingProgram
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.kernels import inner_loop

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import LIMIT_SLACK

@@ -22,9 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.backends import ProgramResult, solve_program
+from edrp.backends import ProgramResult
 from edrp.backends.closing import Closing
 from edrp.backends.proof_tree import NotClosedError
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now, spend
 from edrp.core.errors import OutOfTimeError
@@ -299,8 +300,8 @@ def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | 
             with deadline(now() + TREE_WORK):
                 tree.run()
             if tree.point is None:
-                return ProgramResult("infeasible", "finished", None, None, None, 0.0), None
-            return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better, 0.0), None
+                return ProgramResult("infeasible", "finished"), None
+            return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better), None
         except (OutOfTimeError, NotClosedError):
             pass  # HiGHS goes on
     result = solve_program(

@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.budget import now, passed, units_left
 from edrp.core.errors import OutOfTimeError

@@ -227,8 +227,7 @@ def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple
     mentioned = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
     unknown = [(field, name) for field, name in mentioned if name not in resources]
     faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
-    if faults:
-        raise InvalidInstanceError(faults, "parameters of method caps")
+    InvalidInstanceError.raise_if_any(faults, "parameters of method caps")
     first = resources.index(parameters.by) if parameters.by else 0
     return first, np.array([named.get(name, 1.0) for name in resources]) if named else None
 

@@ -370,8 +370,7 @@ def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Fl
     for i in np.flatnonzero(inside.all(axis=1) & (np.abs(matrix.sum(axis=1) - 1) > UNIT_SUM_SLACK)):
         why = f"the probabilities of leaving {counts[i]} nodes must sum to 1"
         faults.append(Fault(f"probabilities[{i}]", f"a sum of {matrix[i].sum():.12g}", why))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return counts.astype(np.int64), matrix
 
 
@@ -390,8 +389,7 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
     for index, array in enumerate(arrays):
         place = "series" if len(arrays) == 1 else f"series[{index}]"
         faults += faults_of_counts(array, place)
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     integers = [array.astype(np.int64) for array in arrays]
     occurring = np.unique(np.concatenate([*integers, np.empty(0, dtype=np.int64)]))
     counts_known = occurring if node_counts is None else np.asarray(node_counts, dtype=np.int64)

@@ -214,5 +214,4 @@ def _refuse_names(names: Iterable[str]) -> None:
         for name in names
         if not name or name in (".", "..") or "/" in name or "\0" in name
     ]
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)

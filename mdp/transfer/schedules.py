@@ -432,8 +432,7 @@ def _checked_traffic(traffic: ArrayLike) -> Floats:
     faults = first_faults((Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), why) for i, j in wrong), len(wrong))
     why, self_sending = "a node sends nothing to itself; give 0", np.flatnonzero(np.diag(sizes) > 0)
     faults += first_faults((Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), why) for i in self_sending), self_sending.size)
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return sizes
 
 
@@ -450,6 +449,5 @@ def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) ->
         wrong, where = np.flatnonzero(~((bandwidth > 0) & np.isfinite(bandwidth))), "{}[{}]" if bandwidth.ndim else "{}"
         faults += first_faults((Fault(where.format(name, i), str(bandwidth.flat[i]), why) for i in wrong), wrong.size)
         links.append(np.broadcast_to(bandwidth, (nodes,)))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return links[0], links[1]

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import edrp
+from edrp.backends import backends
 from edrp.core.budget import OVER, Clock, clock, interruptible, look, now, passed, running
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
@@ -124,7 +125,8 @@ def test_no_bound_is_told_that_a_better_answer_refutes(monkeypatch):
 
 def test_every_method_that_tells_bounds_is_interrupted_here():
     known = {*CASES, *SLOW_CASES}
-    silent = {"scipy", "cvxpy", "pyomo", "ssm", "pmc", "fitted", "stored-policy", "process-map", "replica-vectors", "pool-policy"}
+    silent = {"ssm", "pmc", "fitted", "stored-policy", "process-map", "replica-vectors", "pool-policy"}
+    silent |= {name for name, backend in backends().items() if "progress" not in backend.features}
     silent |= {"route-selection"}  # a small tree, or `highs`
     assert {name for name, method in methods().items() if method.exact} - silent <= known
 

@@ -1,4 +1,4 @@
-"""A kind of problem of another package, the one in `examples/template`, gets everything that ours get."""
+"""A kind of problem and a backend of another package, the one in `examples/template`, get everything that ours get."""
 
 import json
 import os
@@ -55,15 +55,36 @@ def test_its_documents_and_methods_are_described(python):
     assert described["metrics"]["unit"] == "moved bytes, others 1"
     assert "assignment" in described
     listed = python("-m", "edrp", "methods", "brokers")
-    assert {"auto", "heaviest-first", "highs", "scipy"} <= {line.split()[0] for line in listed.splitlines()[1:]}
+    assert {"auto", "branch-and-bound", "heaviest-first", "highs", "scipy"} <= {
+        line.split()[0] for line in listed.splitlines()[1:]
+    }
 
 
 def test_its_families_are_generated_and_solved_as_a_batch(python, place):
     python("-m", "edrp", "generate", "brokers", "-n", 5, "-o", "five.jsonl")
-    python("-m", "edrp", "batch", "five.jsonl", "-m", "auto", "-m", "heaviest-first", "-o", "rows", "-j", 1)
+    python(
+        "-m", "edrp", "batch", "five.jsonl", "-m", "auto", "-m", "heaviest-first", "-m", "branch-and-bound", "-o", "rows", "-j", 1
+    )
     rows = read_rows(place / "rows").to_pylist()
-    assert len(rows) == 10
+    assert len(rows) == 15
     assert {(row["kind"], row["outcome"]) for row in rows} == {("brokers", "solved")}
+
+
+def test_its_backend_solves_every_kind_by_name(python, examples):
+    for example in ("word_count", "migration", "enactment", "infeasible"):
+        shown = python(
+            "-m", "edrp", "solve", examples / f"{example}.json", "-m", "branch-and-bound", code=3 * (example == "infeasible")
+        )
+        assert "method branch-and-bound (" in shown
+    note = python("-m", "edrp", "solve", BROKERS, "-m", "branch-and-bound", "--seed", 2)
+    assert "ignored it" in note
+
+
+@pytest.mark.slow
+def test_its_methods_are_solved_on_spark(python, place):
+    python("-m", "edrp", "generate", "brokers", "-n", 3, "-o", "three.jsonl")
+    python("-m", "edrp", "batch", "three.jsonl", "-m", "branch-and-bound", "-o", "spark", "--spark", "local[2]")
+    assert {(row["method"], row["outcome"]) for row in read_rows(place / "spark").to_pylist()} == {("branch-and-bound", "solved")}
 
 
 @pytest.mark.slow
@@ -72,6 +93,7 @@ def test_its_methods_are_compared(python, place):
     summary = pd.read_csv(place / "report" / "summary.csv").set_index(["kind", "method"])
     assert summary.loc[("brokers", "highs"), "solved"] == 1
     assert summary.loc[("brokers", "heaviest-first"), "solved"] == 1
+    assert summary.loc[("brokers", "branch-and-bound"), "solved"] == 1
 
 
 def test_its_methods_are_checked(python):
@@ -87,6 +109,7 @@ def test_a_user_registers_it_in_a_session_and_workers_know_it(coins, place):
         (coins / "coins.py").read_text()
         + """
 import edrp
+import edrp.backends
 edrp.register_kind(KIND)
 edrp.register(METHOD)
 edrp.register_kind(KIND, replace=True)
@@ -96,10 +119,17 @@ class Throw(Throw):  # as when the cell of a notebook is run again with another 
         return edrp.Answer("feasible", "finished", "heads")
 
 edrp.register(Throw(), replace=True)
+
+class Own(type(edrp.backends.get_backend("highs"))):
+    name = "own"
+
+edrp.register_backend(Own())
 if __name__ == "__main__":
     rows = edrp.solve_batch({"a": Coin(side="heads"), "b": Coin(side="fail")}, "throw", n_jobs=1)
-    print(rows["outcome"].to_pylist(), edrp.solve(Coin(side="fail"), "throw").side)
+    problem = edrp.datasets.layered(4, seed=0)
+    solved = edrp.solve_batch({"c": problem}, "own", n_jobs=1)
+    print(rows["outcome"].to_pylist(), edrp.solve(Coin(side="fail"), "throw").side, solved["outcome"].to_pylist())
 """
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, cwd=place)
-    assert done.stdout.strip() == f"{['solved'] * 2} heads", done.stderr
+    assert done.stdout.strip() == f"{['solved'] * 2} heads {['solved']}", done.stderr

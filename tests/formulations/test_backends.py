@@ -2,6 +2,7 @@
 
 import pytest
 
+from edrp.backends import OWN_BACKENDS
 from edrp.backends.base import ProgramResult
 from edrp.check_problems.enactment.problems import (
     EnactmentCheckProblems,
@@ -39,7 +40,7 @@ BRUTE_FORCE = {
 }
 
 
-@pytest.mark.parametrize("backend", ["scipy", "scip", "gurobi", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_every_backend_finds_the_same_optimum(kind, backend):
     for problem in PROBLEMS[kind]:
@@ -55,6 +56,6 @@ def test_every_backend_finds_the_same_optimum(kind, backend):
 def test_a_bound_goes_with_a_decision_or_with_a_search_that_was_stopped(status, stopped, kept):
     """The bound may be one that the formulation knows; an answer that contradicts itself would be refused."""
     formulation = formulate(random_leasing_problem(0), None)
-    answer = to_answer(formulation, ProgramResult(status, stopped, None, None, -1.0, 0.0))
+    answer = to_answer(formulation, ProgramResult(status, stopped, bound=-1.0))
     assert (answer.bound is not None, answer.proof is not None) == (kept, kept or status == "infeasible")
     assert not contradiction(answer)

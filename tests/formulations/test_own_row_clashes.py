@@ -3,9 +3,8 @@
 import pytest
 
 import edrp
+from edrp.backends import OWN_BACKENDS
 from edrp.formulations import clashes
-
-BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
 
 def own(what):
@@ -24,7 +23,7 @@ def apart(problem):
     return formulation
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_own_rows_that_clash_are_named_and_others_are_not(word_count, backend):
     solution = edrp.solve_formulation(apart(word_count), backend)
     assert solution.status == "infeasible"

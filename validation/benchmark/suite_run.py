@@ -16,6 +16,7 @@ from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.methods import methods
+from edrp.core.plugins import is_ours
 from edrp.core.problem import Problem
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.datasets.families.registry import generate, own_families
@@ -217,7 +218,7 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
         instance = Instance(name, problem.model_dump_json())
         for choice in choices:
             method = methods()[choice.name]
-            if kind in method.kinds and type(method).__module__.startswith("edrp."):
+            if kind in method.kinds and is_ours(method.origin):
                 solve_task(Task(instance, Choice(choice.method, choice.name, {}), 0))
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from edrp.backends import OWN_BACKENDS
 from edrp.core.errors import EdrpError
 from edrp.core.instances import loads
 from edrp.core.kinds import kinds
@@ -21,7 +22,7 @@ from edrp.validation.fuzzing.ways import WAYS
 DRAWS_OF_A_PAIR = 20
 """Documents that are drawn of a pair before it counts as one that no document can have."""
 
-PROGRAMS = ("cvxpy", "gurobi", "pyomo", "scip", "scipy")
+PROGRAMS = tuple(sorted(name for name in OWN_BACKENDS if name != "highs"))
 """Backends of which one is asked next to HiGHS and the methods of our own."""
 
 ALL_FAMILIES = "families"

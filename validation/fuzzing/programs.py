@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends import solve_program
 from edrp.backends.base import SolverOptions
 from edrp.backends.highs import solve_arrays
+from edrp.backends.solving import solve_program
 from edrp.core.errors import EdrpError
 from edrp.core.kinds import get_kind
 from edrp.core.solve import solve

@@ -76,8 +76,7 @@ def refuse_less(**counts: tuple[int, int]) -> None:
     faults = [
         Fault(name, str(count), f"must be at least {minimum}") for name, (count, minimum) in counts.items() if count < minimum
     ]
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
 
 
 MEGABIT = 125_000.0

@@ -120,5 +120,4 @@ class LatencyEstimate:
         ]
         missing = [name for name in self.supervisors if name not in described.by_name]
         faults += [Fault("nodes", name, "is missing; every supervisor must be a node") for name in missing]
-        if faults:
-            raise InvalidInstanceError(faults)
+        InvalidInstanceError.raise_if_any(faults)

@@ -10,8 +10,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault
+from edrp.core.plausible_magnitudes import odd_transfer
 from edrp.core.program import Linear
-from edrp.core.usual import odd_transfer
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import DOWNTIME, Counted, Expressions, MeasuredProblem, PlainMetric
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from edrp_template.backend import BRANCH_AND_BOUND
 from edrp_template.kind import BROKERS
 
 import edrp
@@ -17,6 +18,11 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "brokers.json"
 def test_methods_keep_the_contract(name: str) -> None:
     """On the check problems of every kind that the method takes."""
     edrp.testing.check_method(edrp.methods()[name])
+
+
+def test_the_backend_keeps_the_contract() -> None:
+    """On small random programs."""
+    edrp.testing.check_backend(BRANCH_AND_BOUND)
 
 
 def test_the_program_proves_what_brute_force_finds() -> None:

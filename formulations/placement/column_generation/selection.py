@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.backends.base import SolverOptions
-from edrp.backends.closing import last_word
+from edrp.backends.closing import verify_unproven
 from edrp.backends.highs import solve_arrays
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import now
@@ -146,7 +146,7 @@ class Selection:
         within = float(np.clip(gap / self.scale, FINEST_SELECTION_GAP, COARSEST_SELECTION_GAP))
         arrays, settings, began = self.program.arrays(), SolverOptions(limit, within), now()
         result = solve_arrays(arrays, settings)
-        result = last_word(arrays, result, settings, 1.0, now() - began)
+        result = verify_unproven(arrays, result, settings, 1.0, now() - began)
         interrupted = result.stopped_because == "interrupted"
         if result.status == "infeasible":
             return Selected(None, np.inf, False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend, units_left
 from edrp.core.kernel_helpers import copy_matrix

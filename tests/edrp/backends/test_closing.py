@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS, closing, solve_program
+from edrp.backends import backends, closing
 from edrp.backends.base import ProgramResult
 from edrp.backends.closing import closed, point_of
 from edrp.backends.highs import HighsBackend
+from edrp.backends.solving import solve_program
 from edrp.core.program import Linear, Program
 from edrp.core.solution import relative_gap, resolution, within_gap
 
@@ -19,11 +20,11 @@ sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 import wrong_optima
 
 HERE = Path(__file__).with_name("wrong_optima")
-ALL = sorted(BACKENDS)
+ALL = sorted(backends())
 OWN = [name if name in ("highs", "scipy") else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
 """The others take seconds to import."""
 
-INFEASIBLE = ProgramResult("infeasible", "finished", None, None, None, 0.0)
+INFEASIBLE = ProgramResult("infeasible", "finished")
 
 
 def whole(costs, rows, lower, upper, end=100.0) -> Program:
@@ -112,7 +113,7 @@ def test_infeasibility_is_only_as_good_as_its_evidence(monkeypatch):
 
     def unsure(arrays, options):
         asked.append(options)
-        return ProgramResult("none", "time_limit", None, None, None, 0.0)
+        return ProgramResult("none", "time_limit")
 
     monkeypatch.setattr(closing, "solve_arrays", unsure)
     found = solve_program(whole([1.0], [[2.0]], [7.0], [None], 3.0))

@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edrp.backends import solve_program
+from edrp.backends import OWN_BACKENDS
 from edrp.backends.exact_rows import exceeded_covers, point_cover, without_covers
+from edrp.backends.solving import solve_program
 from edrp.core.limits import exceeds
 from edrp.core.program import Linear, Program
 
@@ -30,7 +31,7 @@ def narrow_program(seed):
     return program, min((float(-gains @ point) for point in kept), default=None)
 
 
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 @pytest.mark.parametrize("seed", range(12))
 def test_optima_of_general_integers_are_those_of_enumeration(seed, backend):
     program, optimum = narrow_program(seed)
@@ -71,7 +72,7 @@ def solved(arrays, point):
     )
 
 
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_what_hundreds_of_alike_columns_exceed_is_cut_off_at_once(backend):
     """Two of each of two kinds exceed the limit by a billionth, in 351 × 276 ways."""
     program = Program()

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from edrp.backends.base import ProgramResult, SolverOptions
-from edrp.backends.closing import last_word
-from edrp.backends.whole_part import raised_by_whole_part
+from edrp.backends.closing import raised_by_whole_part, verify_unproven
 from edrp.core.program import Linear, Program
 
 
@@ -31,7 +30,7 @@ def test_a_raised_bound_is_never_above_the_optimum(seed):
     if values.size:
         best = int(values.argmin())
         point, value = np.array([*points[best], over[best], last[best]]), float(values[best])
-        left = ProgramResult("feasible", "finished", point, value, value - 2e-6, 0.0)
+        left = ProgramResult("feasible", "finished", point, value, value - 2e-6)
         raised = raised_by_whole_part(program.arrays(), left, SolverOptions(), 1.0, 1.0)
         assert value - 2e-6 <= raised.bound <= value + 1e-12
 
@@ -44,7 +43,7 @@ def test_what_tolerances_left_open_is_closed_without_a_tree(monkeypatch):
     program.add_row("moves", Linear.of(x, [1.0, 2.0, 3.0]), lower=12.0)
     program.minimise(Linear.of(x, [1.0, 2.0, 3.0]) + Linear.of(slowest, [1.0]))
     value = 12.000001001
-    left = ProgramResult("feasible", "finished", np.array([0.0, 0.0, 4.0, 1.001e-6]), value, value - 1.6e-6, 0.0)
+    left = ProgramResult("feasible", "finished", np.array([0.0, 0.0, 4.0, 1.001e-6]), value, value - 1.6e-6)
     monkeypatch.setattr("edrp.backends.closing.closed", lambda *_: pytest.fail("a tree was grown"))
-    answer = last_word(program.arrays(), left, SolverOptions(), 1.0, 0.1)
+    answer = verify_unproven(program.arrays(), left, SolverOptions(), 1.0, 0.1)
     assert (answer.status, answer.bound) == ("optimal", pytest.approx(value, abs=1e-11))

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS, scipy_milp, solve_program
+from edrp.backends import OWN_BACKENDS, Backend, backends, scipy_milp
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look
+from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
@@ -50,7 +51,7 @@ Costs: tolerances as small as the rounding error that HiGHS reckons with, 0.1 to
 costs away when it began again at the root. SCIP: 7 % above, by reductions of its presolve.
 """
 
-OTHERS = sorted(BACKENDS.keys() - {"highs"})
+OTHERS = sorted(backends().keys() - {"highs"})
 ALSO = list(product(("enactment/next_to_nothing", "restarts/rescale_884", "scip/sequence_188"), OTHERS))
 
 
@@ -71,7 +72,7 @@ def test_an_optimum_that_scipy_loses_at_a_restart_is_found_by_the_tree():
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
     """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
     program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
@@ -81,7 +82,7 @@ def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend
 
 
 @pytest.mark.parametrize("price", [1e-7, 1e-11])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_what_lateness_costs_decides_however_little_it_is(backend, price):
     """Two of six are taken for 6 each; which ones, items decide whose price is below a solver's tolerance of costs."""
     for seed in range(3):
@@ -168,15 +169,15 @@ def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start
     arrays, options = bag(), SolverOptions(start=start)
     for claim in ("infeasible", "optimal"):
         point = None if claim == "infeasible" else np.array([1.0, 0.0])
-        wrong = ProgramResult(claim, "finished", point, None if point is None else -2.0, None, 0.0, searched=False)
+        wrong = ProgramResult(claim, "finished", point, None if point is None else -2.0, searched=False)
         found = second_look(arrays, options, math.inf, wrong)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0])
-    right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, 0.0, searched=False)
+    right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, searched=False)
     assert second_look(replace(arrays, objective=np.array([2.0, 3.0])), options, math.inf, right) is right
 
 
 def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
-    wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, 0.0, searched=False)
+    wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, searched=False)
     found = second_look(bag(), SolverOptions(work_limit=0.0), now(), wrong)
     assert (found.status, found.objective, found.bound) == ("feasible", -2.0, None)
 
@@ -205,7 +206,7 @@ def reservations(share: float) -> Program:
 
 
 @pytest.mark.parametrize("share", [1e-9, 2.3e-7, 1e-6, 1e-3])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
     found = solve_program(reservations(share), backend)
     assert (found.status, found.objective) == ("optimal", pytest.approx(1.0, abs=1e-12))
@@ -216,7 +217,7 @@ def test_that_nothing_is_feasible_is_said_twice_where_coefficients_are_tiny(monk
     honest = HighsBackend.solve
 
     def wrong(self, arrays, options):
-        return ProgramResult("infeasible", "finished", None, None, None, 0.0) if options.tiny else honest(self, arrays, options)
+        return ProgramResult("infeasible", "finished") if options.tiny else honest(self, arrays, options)
 
     monkeypatch.setattr(HighsBackend, "solve", wrong)
     found = solve_program(reservations(1e-6), "highs")
@@ -236,7 +237,7 @@ def test_an_optimum_that_is_not_found_again_in_time_is_no_proof(monkeypatch):
     honest = HighsBackend.solve
 
     def slow(self, arrays, options):
-        return honest(self, arrays, options) if options.tiny else ProgramResult("none", "time_limit", None, None, None, 0.0)
+        return honest(self, arrays, options) if options.tiny else ProgramResult("none", "time_limit")
 
     monkeypatch.setattr(HighsBackend, "solve", slow)
     found = solve_program(reservations(1e-6), "highs")
@@ -250,7 +251,7 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
     use = program.add_columns("use", 2, upper=1, integer=True)
     program.add_row("room", Linear.of(use, [0.5, 0.5 + 1e-7]), upper=1.0)
     program.minimise(Linear.of(use, [-2.0, -3.0]))
-    for backend in ("highs", "scip", "gurobi", "cvxpy", "pyomo"):
+    for backend in (name for name, backend in backends().items() if "tolerances" in backend.features):
         found = solve_program(program, backend)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0]), backend
 
@@ -258,16 +259,16 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-class Loose:
+class Loose(Backend):
     """A backend without tolerances of its own that gives the same point whatever it is asked."""
 
-    name, features, packages, extra = "loose", frozenset(), ("numpy",), ""
+    name = "loose"
 
     def __init__(self, values):
         self.values = np.array(values)
 
     def solve(self, arrays, options):
-        return ProgramResult("optimal", "finished", self.values, float(arrays.objective @ self.values), None, 0.0)
+        return ProgramResult("optimal", "finished", self.values, float(arrays.objective @ self.values))
 
 
 def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(monkeypatch):
@@ -276,23 +277,22 @@ def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(mon
     take = program.add_columns("take", 1, upper=9, integer=True)
     program.add_row("limit", Linear.of(take, [2e6]), upper=6e6 - 1)
     program.minimise(Linear.of(take, [-1]))
-    monkeypatch.setitem(BACKENDS, "loose", Loose([3.0]))
+    loose = Loose([3.0])
     for start in (None, np.array([2.0])):
-        found = solve_program(program, "loose", start=start)
+        found = solve_program(program, loose, start=start)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -2.0, [2.0])
-    monkeypatch.setattr("edrp.backends.last_word", lambda arrays, result, *_, **__: result)
-    result = solve_program(program, "loose")
+    monkeypatch.setattr("edrp.backends.solving.verify_unproven", lambda arrays, result, *_, **__: result)
+    result = solve_program(program, loose)
     assert (result.status, result.values, result.notes[-1]) == ("none", None, LET_THROUGH)
-    known = solve_program(program, "loose", start=np.array([2.0]))
+    known = solve_program(program, loose, start=np.array([2.0]))
     assert (known.status, known.objective, known.values.tolist()) == ("feasible", -2.0, [2.0])
-    monkeypatch.setitem(BACKENDS, "loose", Loose([2.0]))
-    assert solve_program(program, "loose").status == "optimal"
+    assert solve_program(program, Loose([2.0])).status == "optimal"
 
 
-class OutOfTime:
+class OutOfTime(Backend):
     """HiGHS stopped before its continuous columns are what the integer ones allow: as large as a finite bound lets them be."""
 
-    name, features, packages, extra = "scipy", frozenset({"tolerances"}), ("highspy",), ""
+    name, features = "late", frozenset({"tolerances"})
 
     def solve(self, arrays, options):
         first = HighsBackend().solve(arrays, options)
@@ -306,8 +306,8 @@ class OutOfTime:
 def test_an_incumbent_whose_latencies_are_not_the_least_yet_is_worth_what_its_evaluation_says(monkeypatch):
     """Pyomo, out of time before a rescaling's response time came down, claimed more than the evaluation: a loud error."""
     problem = edrp.load(EXAMPLES / "word_count.json")
-    monkeypatch.setitem(BACKENDS, "scipy", OutOfTime())
-    nothing = ProgramResult("none", "time_limit", None, None, None, 0.0)
+    monkeypatch.setattr(edrp.methods()["scipy"], "backend", OutOfTime())
+    nothing = ProgramResult("none", "time_limit")
     monkeypatch.setattr("edrp.backends.points.solve_arrays", lambda arrays, **_: nothing)
     solution = edrp.solve(problem, "scipy")
     assert solution.status == "feasible"

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.backends import get_backend
+from edrp.backends.registry import get_backend
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.core.wording import MAX_LISTED, suggestion
 

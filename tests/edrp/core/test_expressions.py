@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.errors import EdrpError
 from edrp.core.expressions import Block, Expression
 from edrp.core.program import Linear, Program

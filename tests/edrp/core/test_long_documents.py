@@ -5,7 +5,7 @@ import json
 import pytest
 
 import edrp
-from edrp.core import long_documents
+from edrp.core import instances
 from edrp.core.errors import InvalidInstanceError
 
 PLAIN = ("a", "b", "c", "d", "e", "f")
@@ -25,14 +25,14 @@ def document(names=PLAIN, **changes):
 
 @pytest.fixture(params=[1, 40, 400])
 def in_parts(request, monkeypatch):
-    monkeypatch.setattr(long_documents, "LONG", request.param)
+    monkeypatch.setattr(instances, "LONG", request.param)
 
 
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("names", [PLAIN, STRANGE])
 def test_a_document_read_in_parts_is_the_same(in_parts, names, indent):
     text, whole = json.dumps(document(names), indent=indent), edrp.EdrpProblem(**document(names))
-    part = long_documents.read_in_parts(text, edrp.EdrpProblem)
+    part = instances.read_in_parts(text, edrp.EdrpProblem)
     assert part == whole if names is PLAIN else part in (None, whole)
     assert edrp.loads(text) == whole
 

@@ -8,7 +8,7 @@ from typing import Any
 from fake_flink import HANG_UP, FakeClock
 from fake_live import FakeLive
 
-from edrp.core.sealed_lines import read_sealed_line
+from edrp.core.files import read_sealed_line
 from edrp.engines.errors import NoAnswerError
 from edrp.engines.flink.migrating.discovery import LiveReader
 from edrp.engines.watch_journal import MIGRATION_FORMAT

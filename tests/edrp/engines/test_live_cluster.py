@@ -13,7 +13,7 @@ import pytest
 from console import blocks, commands, is_shown, masked
 from real_flink import ON_REAL_FLINK
 
-from edrp.core.sealed_lines import read_sealed_line
+from edrp.core.files import read_sealed_line
 from edrp.engines.clock import SystemClock
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.migrating.discovery import LiveReader

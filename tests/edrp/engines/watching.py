@@ -8,7 +8,7 @@ from typing import Any
 from fake_engine import FakeEngine
 from fake_flink import FakeClock, serving
 
-from edrp.core.sealed_lines import read_sealed_line
+from edrp.core.files import read_sealed_line
 from edrp.engines.watch_journal import FORMAT, Entry
 
 LIMITS = ("--max-downtime", "4", "--cooldown", "150", "--replicas", "1:5")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads

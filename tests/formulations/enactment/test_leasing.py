@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.check_problems.enactment.problems import brute_force_leasing
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.enactment_families import random_leasing_problem

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.backends import OWN_BACKENDS
 from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
@@ -54,12 +55,12 @@ TOGETHER = {"rule": "together", "name": "cache", "components": ["right", "left"]
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=["20", "180"])
 def test_backends_and_process_map_find_the_optimum_of_brute_force(seeds: range) -> None:
-    backends, outcomes = ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"), set()
+    backends, outcomes = tuple(OWN_BACKENDS), set()
     for seed, problem in ((seed, with_rules(seed)) for seed in seeds):
         if problem is None:
             continue
         best, maps = brute_force_mapping(problem)
-        for method in (backends[seed % 6], "process-map"):
+        for method in (backends[seed % len(backends)], "process-map"):
             solution = edrp.solve(problem, method)
             assert solution.status == ("infeasible" if best is None else "optimal"), (seed, method)
             assert solution.objective == (None if best is None else pytest.approx(best)), (seed, method)
@@ -79,9 +80,8 @@ def test_protocols_return_no_broken_rule(name: str) -> None:
 
 
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
-    backends = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"}
     protocols = {"process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"}
-    assert set(methods("mapping")) == {"auto", "label-setting", *backends, *protocols}
+    assert set(methods("mapping")) == {"auto", "label-setting", *OWN_BACKENDS, *protocols}
     with pytest.raises(UnsupportedProblemError, match="label-setting knows no rules; use highs"):
         edrp.solve(line([APART]), "label-setting")
     assert edrp.solve(line([APART])).method == "auto: highs (walks program)"

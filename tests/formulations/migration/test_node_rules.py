@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.backends import OWN_BACKENDS
 from edrp.check_problems.migration.problems import assignments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
@@ -51,12 +52,12 @@ def optimum(problem: MigrationProblem) -> float | None:
 
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)], ids=["12", "388"])
 def test_every_method_that_takes_rules_agrees_with_all_decisions(seeds: range) -> None:
-    backends = ("highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo")
+    backends = tuple(OWN_BACKENDS)
     statuses = set()
     for seed in seeds:
         problem = with_rules(random_migration(seed), seed)
         best = optimum(problem)
-        solution = edrp.solve(problem, backends[seed % 6])
+        solution = edrp.solve(problem, backends[seed % len(backends)])
         assert solution.objective == (None if best is None else pytest.approx(best)), seed
         assert solution.status == ("infeasible" if best is None else "optimal"), seed
         statuses.add(solution.status)
@@ -77,7 +78,7 @@ def test_rules_of_thumb_return_no_broken_rule_and_say_which_it_would_have_been(n
 
 
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
-    tested = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "consistent-hashing", "even-split", "balanced"}
+    tested = {*OWN_BACKENDS, "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
     with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.errors import ProblemTooLargeError

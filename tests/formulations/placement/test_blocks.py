@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.backends import OWN_BACKENDS
 from edrp.check_problems.placement.enumeration import deployments, feasible_deployments
 from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
-
-BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
 
 def few_nodes(model, operators, most):
@@ -63,7 +62,7 @@ def test_operators_whose_node_holds_several_ranges_are_on_it_once(seed):
     assert solution.objective == pytest.approx(min(kept, default=None), abs=1e-7)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_all_backends_keep_own_rows(word_count, backend):
     model = edrp.formulate(word_count)
     few_nodes(model, ["splitter", "counter"], 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric

@@ -5,7 +5,7 @@ import pytest
 from contention import random_contention
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.methods import formulate

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.formulation import PLACEMENT_BUILDERS

@@ -3,6 +3,7 @@
 import pytest
 
 import edrp
+from edrp.backends import OWN_BACKENDS
 from edrp.check_problems.placement.over_time import brute_force_sequence, tiny_sequence
 from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.placement.sequence_program import formulate_sequence
@@ -22,7 +23,7 @@ def test_the_program_finds_what_enumeration_finds(seed):
         assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["scipy", "scip", "gurobi", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("backend", OWN_BACKENDS)
 def test_all_backends_solve_it(backend):
     problem = tiny_sequence(2)
     assert edrp.solve(problem, backend).objective == pytest.approx(brute_force_sequence(problem), rel=1e-6)

@@ -3,4 +3,5 @@
 import edrp
 from edrp.validation.benchmark.suites import Suite
 
-SUITE = Suite("brokers", "ten problems", lambda data: edrp.datasets.generate("brokers", 10), ("highs", "heaviest-first"))
+METHODS = ("highs", "branch-and-bound", "heaviest-first")
+SUITE = Suite("brokers", "ten problems", lambda data: edrp.datasets.generate("brokers", 10), METHODS)

@@ -25,7 +25,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import EQUAL_TIMES, LIMIT_SLACK, WHOLE_NUMBER_SLACK

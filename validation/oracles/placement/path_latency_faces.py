@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.arrays import Ints
 from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies

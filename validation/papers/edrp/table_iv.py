@@ -7,7 +7,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from edrp.backends import solve_program
+from edrp.backends.solving import solve_program
 from edrp.core.methods import Options, get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.geometric import geometric

@@ -1,0 +1,229 @@
+"""Each "How to add …" of CONTRIBUTING is done to a copy of the checkout, and held against the contract.
+
+A recipe is a file that is added, the lines that enter it where CONTRIBUTING says, and what is then run. Packages of their own
+take the same files by entry points (`tests/edrp/test_template.py`, `tests/edrp/test_plugins.py`).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TEMPLATE = "examples/template/src/edrp_template"
+PYTEST = ("pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow")
+CONTRACT = "tests/edrp/test_methods_contract.py"
+METHODS_TABLE = "tests/edrp/test_docs.py::test_method_table_lists_every_method"
+
+pytestmark = pytest.mark.slow
+
+
+class Recipe(NamedTuple):
+    """What CONTRIBUTING asks for: files to add, by their place, and lines, each after one that is there; then commands to run."""
+
+    files: dict[str, str]
+    lines: list[tuple[str, str, str]]
+    commands: list[tuple[str, ...]]
+
+
+def method(file: str, module: str, name: str, summary: str, how: str = "searches") -> Recipe:
+    """A method: a file, its name in the list of modules, a row in the table of methods."""
+    return Recipe(
+        {file: module.replace(".", "/") + ".py"},
+        [
+            ("edrp/method_modules.py", "METHOD_MODULES = {", f'    "edrp.{module}": ("{name}",),'),
+            ("docs/reference/methods.md", "|---|---|---|", f"| `{name}` | {how} | {summary} |"),
+        ],
+        [(*PYTEST, CONTRACT, METHODS_TABLE, "-k", f"{name} or method_table")],
+    )
+
+
+RULE_FACES = "tests/edrp/placement/test_rule_faces.py"
+FACES = '    "at_most": st.fixed_dictionaries({"operators": some, "most": st.integers(0, 3)}),'
+BROKERS = """    _kind(
+        "brokers",
+        problem="edrp.brokers.documents:BrokerProblem",
+        formulations={"assignment": "edrp.brokers.program:formulate"},
+        choose=FirstOf(("highs",)),
+        display="edrp.brokers.kind:display",
+        explain="edrp.brokers.kind:explain",
+        explain_infeasibility="edrp.brokers.kind:explain_infeasibility",
+        families="edrp.brokers.kind:FAMILIES",
+        check_problems="edrp.brokers.check_problems:BrokerCheckProblems",
+    ),"""
+BROKERS_LACK = """LACKING["view"].add("brokers")
+for part in ("explain", "explain_infeasibility"):
+    LACKING[part].discard("brokers")"""
+PARTS_OF_BROKERS = ("documents", "program", "check_problems", "kind", "broker_method")
+SOLVE_BROKERS = """
+import edrp
+problem = edrp.load("examples/template/brokers.json")
+assert len({edrp.solve(problem, method).objective for method in ("auto", "highs", "scipy", "scip")}) == 1
+"""
+SOLVE_RULED = """
+import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.core.kinds import get_kind
+from edrp.testing import check_rule
+statuses = set()
+for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
+    operators = list(problem.application.by_name)
+    rule = {"rule": "at_most", "name": "few", "operators": operators, "most": len(operators)}
+    check_rule(rule, problem)
+    ruled = problem.replace(rules=[rule])
+    best = min((found.evaluation.objective for found in feasible_deployments(ruled)), default=None)
+    proving = {"auto", "highs", "eliminate", "equal-nodes"}
+    for name in [name for name in proving if edrp.methods()[name].refusal(ruled) is None]:
+        solution = edrp.solve(ruled, name)
+        assert solution.status == ("infeasible" if best is None else "optimal"), solution
+        assert best is None or abs(solution.objective - best) <= 1e-9
+    statuses.add(solution.status)
+assert "optimal" in statuses
+"""
+SOLVE_CHAINS = """
+import edrp
+for _, problem in edrp.datasets.generate("edrp", 2, families=["chain"]):
+    assert edrp.solve(problem).status == "optimal"
+"""
+
+RECIPES = {
+    "method": method(
+        "method.py",
+        "heuristics.placement.random_candidates",
+        "random-candidates",
+        "the fewest replicas of every operator on random candidates",
+    ),
+    "search for placements": method(
+        "search.py",
+        "heuristics.placement.search.random_restarts",
+        "random-restarts",
+        "hill climbing, again from random placements while the limit lasts",
+    ),
+    "type of rule": Recipe(
+        {"rule.py": "edrp/placement/rules/at_most.py"},
+        [
+            (
+                "edrp/placement/rules/__init__.py",
+                "from pydantic import Field",
+                "\nfrom edrp.placement.rules.at_most import AtMost",
+            ),
+            ("edrp/placement/rules/__init__.py", "PlacementRule = Annotated[", "    AtMost |"),
+            (RULE_FACES, "RULES = {", FACES),
+        ],
+        [
+            ("docs/reference/field_tables.py",),
+            (*PYTEST, "tests/edrp/placement/test_rule_faces.py", "-k", "at_most"),
+            ("-c", SOLVE_RULED),
+        ],
+    ),
+    "kind of problem": Recipe(
+        {f"{TEMPLATE}/{part}.py": f"edrp/brokers/{part}.py" for part in PARTS_OF_BROKERS},
+        [
+            ("edrp/kinds.py", "KINDS = (", BROKERS),
+            ("edrp/brokers/kind.py", "", "FAMILIES = BROKERS.families"),
+            ("edrp/brokers/broker_method.py", "", "METHODS = (HEAVIEST_FIRST,)"),
+            ("edrp/method_modules.py", "METHOD_MODULES = {", '    "edrp.brokers.broker_method": ("heaviest-first",),'),
+            ("tests/edrp/core/test_kinds.py", "PARTS = [", BROKERS_LACK),
+        ],
+        [(*PYTEST, "tests/edrp/core/test_kinds.py", CONTRACT, "-k", "brokers or heaviest-first"), ("-c", SOLVE_BROKERS)],
+    ),
+    "backend": Recipe(
+        {f"{TEMPLATE}/backend.py": "edrp/backends/branch_and_bound.py"},
+        [
+            (
+                "edrp/backends/names.py",
+                "OWN_BACKENDS: Final = {",
+                '    "branch-and-bound": "edrp.backends.branch_and_bound:BranchAndBound",',
+            ),
+            (
+                "docs/reference/methods.md",
+                "|---|---|---|",
+                "| `branch-and-bound` | proves | mixed-integer program solved by branch and bound on SciPy's linear programs |",
+            ),
+        ],
+        [(*PYTEST, "tests/edrp/backends/test_backends.py", METHODS_TABLE, "-k", "keep_the_contract or method_table")],
+    ),
+    "policy of enactment": Recipe(
+        {"policy.py": "heuristics/enactment/eager.py"},
+        [
+            (
+                "heuristics/enactment/__init__.py",
+                "from edrp.enactment import Policy",
+                "from edrp.heuristics.enactment.eager import EagerParameters, EagerPolicy",
+            ),
+            ("heuristics/enactment/__init__.py", "POLICIES: dict", '    "eager": (EagerPolicy, EagerParameters),'),
+            ("edrp/method_modules.py", '    "edrp.validation.simulation.enactment.methods": (', '        "eager-policy",'),
+        ],
+        [(*PYTEST, CONTRACT, "tests/heuristics/enactment/test_policies.py", "-k", "eager")],
+    ),
+    "family of instances": Recipe(
+        {"family.py": "datasets/families/placement/chains.py"},
+        [
+            (
+                "datasets/families/placement/edrp.py",
+                "from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES",
+                "from edrp.datasets.families.placement.chains import FAMILIES as CHAINS",
+            ),
+            ("datasets/families/placement/edrp.py", "FAMILIES = (*_families(), *CLUSTER_FAMILIES)", "FAMILIES += CHAINS"),
+        ],
+        [("-c", SOLVE_CHAINS)],
+    ),
+}
+"""By what CONTRIBUTING calls them."""
+
+ELSEWHERE = {
+    "program": "the kind of problem has one",
+    "page": "tests/edrp/test_docs.py",
+    "paper": "the tests of its folder",
+    "benchmark": "make test-slow",
+    "metric": "a recipe of its own follows with the registry of metrics",
+}
+"""Those that other tests run."""
+
+
+def test_every_recipe_of_contributing_is_run():
+    told = re.findall(r"^\*\*An? (.*?)\.\*\*", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(told) == {*RECIPES, *ELSEWHERE}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of the checkout, as it is now, with the kernels that have been compiled for it."""
+    place = tmp_path_factory.mktemp("recipes") / "checkout"
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for source in filter(Path.is_file, [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]):
+        copy = place / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy, follow_symlinks=False)
+    return place
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_are_true(name, checkout, tmp_path):
+    recipe, copy = RECIPES[name], tmp_path / "copy"
+    shutil.copytree(checkout, copy, symlinks=True)
+    for source, target in recipe.files.items():
+        text = ((ROOT if "/" in source else HERE) / source).read_text(encoding="utf-8")
+        (copy / target).parent.mkdir(exist_ok=True)
+        (copy / target).write_text(text.replace("edrp_template", "edrp.brokers"), encoding="utf-8")
+    for file, before, line in recipe.lines:
+        enter(copy / file, before, line)
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    for command in recipe.commands:
+        words = [sys.executable, *(["-m"] if command[0] == "pytest" else []), *command]
+        done = subprocess.run(words, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def enter(file: Path, before: str, line: str) -> None:
+    """Add a line after the first one that begins with another, at the end where none is named."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    at = next(number for number, text in enumerate(lines, 1) if text.startswith(before)) if before else len(lines)
+    file.write_text("\n".join([*lines[:at], line, *lines[at:]]) + "\n", encoding="utf-8")
