@@ -8,7 +8,6 @@ from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
-from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
@@ -16,31 +15,6 @@ from edrp.formulations.placement.elimination.paths import covering_paths, elimin
 from edrp.formulations.placement.elimination.tree import BestConfigurations, BoxTree, EliminationParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-
-SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 22, 24, 26, 28, 32, 33, 34, 36, 37, 39, 40, 41, 42, 43, 45)
-"""Seeds of random problems that `eliminate` takes."""
-
-
-@pytest.mark.parametrize("seed", SUPPORTED[:8])
-def test_equals_brute_force_from_any_start(seed: int) -> None:
-    """Weak incumbents are where an invalid bound would show."""
-    problem = random_problem(seed)
-    best, _ = brute_force(problem)
-    for annealing in (True, False):
-        solution = edrp.solve(problem, "eliminate", annealing=annealing)
-        assert solution.status == ("infeasible" if best is None else "optimal")
-        assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
-
-
-@pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
-@pytest.mark.parametrize("seed", SUPPORTED[25:31])
-def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
-    """States that the beam gives up are branched on until the optimum is proven."""
-    problem = random_problem(seed)
-    best, _ = brute_force(problem)
-    solution = edrp.solve(problem, "eliminate", efforts=(effort, (1_000_000, 1000)), ascent_states=effort[1], annealing=False)
-    assert solution.status == ("infeasible" if best is None else "optimal")
-    assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
 
 
 def test_a_stop_in_time_leaves_a_valid_bound() -> None:

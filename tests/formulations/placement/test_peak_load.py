@@ -11,15 +11,6 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.methods import formulate
 
 
-def weighed(seed: int) -> edrp.EdrpProblem:
-    """A problem with one or two peak loads in its objective, often also with a limit on one."""
-    problem, random = random_contention(seed), np.random.default_rng(seed)
-    resource = str(random.choice(["cpu", "disk", "network"]))
-    weights = {"cost": 0.2, "response_time": 0.2, "peak_load": 0.3, "peak_loads": {resource: 0.3}}
-    limits = problem.limits if random.random() < 0.5 else problem.limits.replace(peak_loads={"cpu": 0.9})
-    return problem.replace(weights=weights, limits=limits)
-
-
 @pytest.mark.parametrize("program", ["compact", "literal"])
 @pytest.mark.parametrize("seed", range(12))
 def test_both_faces_agree_on_random_deployments(seed, program):
@@ -35,19 +26,6 @@ def test_both_faces_agree_on_random_deployments(seed, program):
             formulation.program.minimise(formulation.metric(name))
             value = metric.scaled(metric.evaluate(problem, deployment))
             assert solve_program(formulation.program).objective == pytest.approx(value, rel=1e-9, abs=1e-9), name
-
-
-@pytest.mark.parametrize("program", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_the_optimum_is_that_of_an_enumeration(seed, program):
-    problem = weighed(seed)
-    listed = feasible_deployments(problem)
-    solution = edrp.solve(problem, "highs", program=program)
-    if not listed:
-        assert solution.status == "infeasible"
-        return
-    assert solution.status == "optimal"
-    assert solution.objective == pytest.approx(min(each.evaluation.objective for each in listed), rel=1e-8)
 
 
 @pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "hill-climbing"])
