@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
 from capacity_curves import with_capacity_curves
-from contention import random_contention
+from contention import random_contended_cluster, random_contention
 
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
@@ -80,6 +80,64 @@ def latency_decides(seed: int) -> LatencyAwareProblem:
     return drawn.replace(weights={"latency": 1.0, "supervisors": 0.1 * (seed % 2), "colocation": 0.1, "events": 0.0})
 
 
+def peak_limits(seed: int) -> EdrpProblem:
+    """Bounds know neither what streams send away nor how replicas are packed: then a gap is told."""
+    return random_contended_cluster(seed + 500)
+
+
+def peak_weights(seed: int) -> EdrpProblem:
+    """A weight of one peak load, and the rest split between response time and cost."""
+    problem, weight = random_contended_cluster(seed), {0: 0.3, 1: 0.7, 4: 0.7}.get(seed, 1.0)
+    peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
+    others = {"response_time": 0.6 * (1.0 - weight), "cost": 0.4 * (1.0 - weight)} if weight < 1 else {}
+    return problem.replace(weights=problem.weights.of_metrics({peaks[seed % len(peaks)]: weight, **others}))
+
+
+def proven_by_highs(problem: EdrpProblem) -> float | None:
+    return edrp.solve(problem, "highs").objective
+
+
+def small(seed: int) -> EdrpProblem:
+    """A few hundred deployments."""
+    return random_problem(seed, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
+
+
+def tight(seed: int) -> EdrpProblem:
+    """A limit that binds without a weight on it."""
+    which, part = divmod(seed, 100)
+    limit, weight = (("response_time", "cost"), ("cost", "response_time"), ("network_usage", "cost"))[which]
+    problem = small(part).replace(weights={weight: 1.0}, limits={"response_time": 10.0, "cost": 1e3, "downtime": 1e3})
+    needed = problem.evaluate(brute_force(problem)[1][0]).metrics[limit]
+    return problem.replace(limits=problem.limits.replace(**{limit: 0.9 * needed + 1e-6}))
+
+
+def moving(seed: int) -> EdrpProblem:
+    """What a move costs in downtime counts."""
+    weights = {"response_time": 0.1, "cost": 0.3, "network_usage": 0.3, "downtime": 0.3}
+    limits = {"response_time": 10.0, "cost": 100.0, "network_usage": 100.0, "downtime": 20.0}
+    problem = small(seed).replace(weights=weights, limits=limits)
+    assert problem.current is not None
+    return problem
+
+
+def rooms(seed: int) -> EdrpProblem:
+    """Two sources, a join and a sink on three nodes, of which one has room for two; what runs where decides how long it takes."""
+    random = np.random.default_rng(seed)
+    nodes = [{"name": name, "resources": 1.0, "speedup": float(random.uniform(1, 4))} for name in "abc"]
+    nodes[int(random.integers(3))]["resources"] = 2.0
+    links = [{"source": u, "target": v, "delay": float(random.uniform(0.01, 0.1))} for u, v in ("ab", "ac", "bc")]
+    latency = {"model": "mm1", "service_rate": 40.0}
+    operators = [{"name": name, "latency": latency, "resources": 1.0} for name in ("left", "right", "join", "sink")]
+    operators[0]["external_rate"], operators[1]["external_rate"] = 5.0, 20.0
+    streams = [("left", "join"), ("right", "join"), ("join", "sink")]
+    return EdrpProblem(
+        application={"operators": operators, "streams": [{"source": s, "target": t} for s, t in streams]},
+        network={"nodes": nodes, "links": links},
+        weights={"response_time": 1.0},
+        limits={"response_time": 10.0},
+    )
+
+
 @dataclass(frozen=True)
 class Way:
     """A family of problems, and methods that are compared with brute force on it.
@@ -123,6 +181,9 @@ def narrow(states: int, beam: int) -> tuple[str, dict[str, Any]]:
 SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 28, 32, 33, 34, 36, 37)
 """Seeds of random problems that `eliminate` takes."""
 
+LITTLE = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
+"""Few steps of the ascent leave much to the label search, a narrow beam leaves much to branching; no start is known."""
+
 BRANCHING = {"first_beam": 1, "beam": 1, "branch_beam": 1, "far_beam": 1, "rounds": 2, "branch_rounds": 2}
 
 
@@ -143,10 +204,22 @@ def ways() -> dict[str, Way]:
         # The current deployment need not fit, so that some moves are forced, of which the bound does not always know.
         "running": Way(lambda seed: random_cluster(seed, running=True), _brute_force, (EQUAL_NODES,), range(25), proves=False),
         "traffic": Way(with_traffic, _brute_force, (("equal-nodes", {"branch_rounds": 4}),), range(24), proves=False),
+        "peak limits": Way(peak_limits, proven_by_highs, (EQUAL_NODES,), range(32), proves=False),
+        "peak weights": Way(peak_weights, proven_by_highs, (EQUAL_NODES,), (0, 1, 5), (2, 4, 23)),
         "peak loads": Way(weighed_peaks, enumerated, BOTH, range(100, 130)),
         "latency": Way(latency, _brute_force_latency_aware, (PRICED, SEARCHED), range(40)),
         "latency decides": Way(latency_decides, _brute_force_latency_aware, (SEARCHED, COMPACT, ELIMINATE), range(30)),
     }
+    little = (("eliminate", LITTLE),)
+    for name, draw, seeds in (
+        ("small", small, (0, 1, 2, 3, 5, 6, 7, 8, 9, 15, 17, 18, 19, 20)),
+        ("tight", tight, [100 * limit + seed for limit in range(3) for seed in (0, 1, 7, 9, 19)]),
+        ("moving", moving, (1, 10, 22, 31, 42)),
+        ("rooms", rooms, range(8)),
+    ):
+        found[name] = Way(draw, _brute_force, little, seeds)
+    instances = lambda seed: latency(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)  # noqa: E731 - used once
+    found["small instances"] = Way(instances, _brute_force_latency_aware, little, (12, 22, 26, 32, 37, 49))
     for name, draw in (
         ("curves", lambda seed: random_problem(seed, combinations_limit=5e3)),
         ("curves on clusters", lambda seed: random_cluster(seed, max_combinations=5e3)),

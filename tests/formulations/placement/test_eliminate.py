@@ -5,9 +5,12 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.core.budget import LOOK
 from edrp.core.errors import UnsupportedProblemError
+from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
+from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
@@ -163,3 +166,40 @@ def test_where_nothing_can_change_the_current_deployment_is_the_optimum(pinned: 
     solution = edrp.solve(problem, "eliminate")
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(2e-4)  # in units of the limit
+
+
+@pytest.mark.parametrize("looks", [10, 30, 60])
+def test_an_answer_that_the_work_limit_cut_short_says_so_and_claims_no_more_than_is_true(looks: int) -> None:
+    """The limit passes after so many looks at the clock, while boxes are still open."""
+    problem = random_problem(5, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
+    best, _ = brute_force(problem)
+    little = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
+    with interpreting():
+        solution = edrp.solve(problem, "eliminate", work_limit=looks * LOOK, **little)
+    assert (solution.status, solution.stopped_because) == ("none", "work_limit")
+    assert solution.bound is None or solution.bound <= best + 1e-9
+
+
+def test_what_runs_already_stays_where_nothing_else_is_better() -> None:
+    """One replica less would cost the same, and is where the search starts."""
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "work", "max_replicas": 3}]},
+        network={"nodes": [{"name": "a"}]},
+        weights={"response_time": 1.0},
+        limits={"response_time": 1.0},
+        current={"work": ["a", "a", "a"]},
+    )
+    solution = edrp.solve(problem, "eliminate", annealing=False, start={"work": ["a", "a"]})
+    assert (solution.status, solution.deployment) == ("optimal", problem.current)
+
+
+@pytest.mark.parametrize("start", ["a", "b", "c"])
+def test_of_equal_optima_the_first_of_the_document_is_taken_whatever_the_start(start: str) -> None:
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "work", "cost": 1.0, "external_rate": 1.0}]},
+        network={"nodes": [{"name": name} for name in "abc"]},
+        weights={"cost": 1.0},
+        limits={"cost": 10.0},
+    )
+    solution = edrp.solve(problem, "eliminate", annealing=False, start={"work": [start]})
+    assert (solution.status, solution.deployment) == ("optimal", {"work": ["a"]})
