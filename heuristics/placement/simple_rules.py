@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable, node_choices
-from edrp.heuristics.placement.search.rule_repair import repaired
+from edrp.heuristics.placement.search.deployment_engine import repaired
 from edrp.placement.compiled import Compiled
 
 

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-import edrp
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS, Cost, Downtime, ResponseTime
@@ -291,24 +290,6 @@ def test_storm_restarts_the_replicas_of_a_node_one_after_the_other(problem):
     )
     target = Deployment({"source": ["b"], "work": ["a", "a", "b"], "sink": ["c"]})
     assert Downtime().operator_downtime(storm, target, "work") == pytest.approx(0.25 + 2 * 2 / 3 + 2 * 0.5)
-
-
-@pytest.mark.parametrize("metric", ["response_time", "cost", "downtime", "network_usage", "availability"])
-def test_programs_compute_what_the_equations_say(problem, metric):
-    """Nodes have room for one deployment only; a program that computed another objective would be refused."""
-    room = {"a": 4.0, "b": 1.0, "c": 1.0}
-    nodes = [node.replace(resources=room[node.name]) for node in problem.network.nodes]
-    source, work, sink = problem.application.operators
-    pinned = (source.replace(candidates=("a",)), work.replace(min_replicas=2, max_replicas=2), sink.replace(candidates=("c",)))
-    only = problem.replace(
-        application=problem.application.replace(operators=pinned),
-        network=problem.network.replace(nodes=tuple(nodes)),
-        weights={metric: 1.0},
-        limits={"response_time": 1.0, "cost": 20.0, "downtime": 10.0, "network_usage": 10.0, "availability": 0.5},
-    )
-    solution = edrp.solve(only, "highs")
-    assert (solution.status, solution.deployment) == ("optimal", SPREAD)
-    assert solution.objective == pytest.approx(only.evaluate(SPREAD).objective)
 
 
 def test_objective_is_the_weighted_sum_over_the_limits(problem):

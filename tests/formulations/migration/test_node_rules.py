@@ -1,9 +1,9 @@
 """Rules about tasks and nodes: every method of kind `migration` that takes them against all decisions of tiny problems."""
 
-
 import pytest
 
 import edrp
+from edrp.backends import BACKENDS
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.migration.single_step import MigrationProblem
@@ -12,7 +12,7 @@ LINE = MigrationProblem(work=[1] * 6, state_size=[1, 2, 3, 4, 5, 6], intervals=[
 
 
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
-    tested = {"highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "consistent-hashing", "even-split", "balanced"}
+    tested = {*BACKENDS, "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
     with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):

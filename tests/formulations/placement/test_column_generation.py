@@ -178,19 +178,6 @@ def test_honest_bounds_at_a_work_limit(limit):
     assert 0 < answer.bound <= 0.8713907777 <= answer.objective
 
 
-def test_an_interrupt_keeps_the_incumbent(monkeypatch):
-    problem = paper_problem("T-R5", 0.7)
-    optimum = proven(problem).objective
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BranchAndPrice, "_choose", interrupted)
-    answer = METHOD.run(problem, Options())
-    assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
-    assert answer.bound <= optimum <= answer.objective
-
-
 def test_progress_closes_in_on_the_optimum():
     """Bounds only rise, incumbents only fall, and both end at the optimum."""
     seen = []

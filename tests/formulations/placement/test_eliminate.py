@@ -82,17 +82,6 @@ def test_without_a_price_on_cost_the_cheapest_of_the_fastest_is_taken() -> None:
             assert problem.evaluate(Deployment(fewer)).objective > problem.evaluate(fastest.deployment).objective
 
 
-def test_a_response_limit_binds_without_a_weight_on_it() -> None:
-    limits = edrp.Limits(response_time=1.0, cost=30.0, downtime=7.5)
-    cheapest = debs2015(200.0, weights=edrp.Weights(cost=1.0), network=geometric(8, 1), limits=limits)
-    fastest = edrp.solve(cheapest.replace(weights=edrp.Weights(response_time=1.0)), "eliminate")
-    tight = cheapest.replace(limits=limits.replace(response_time=1.1 * fastest.metrics["response_time"]))
-    answer, proof = edrp.solve(tight, "eliminate"), edrp.solve(tight, "highs")
-    assert answer.status == proof.status == "optimal"
-    assert answer.objective == pytest.approx(proof.objective, abs=1e-9)
-    assert answer.objective > edrp.solve(cheapest, "eliminate").objective
-
-
 def test_availability_is_refused_with_a_way_out() -> None:
     problem = debs2015(100.0)
     limited = problem.replace(limits=problem.limits.replace(availability=0.9))

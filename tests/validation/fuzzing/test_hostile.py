@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode
 from edrp.core.instances import loads
 from edrp.datasets.families.registry import all_families
@@ -45,7 +46,7 @@ def text_of(name: str) -> str:
     return (HOSTILE / f"{name}.json").read_text()
 
 
-EXACT = {"auto", "highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo", "column-generation"}
+EXACT = {"auto", *BACKENDS, "column-generation"}
 
 
 def judged_by_all_methods(text: str, patient: Collection[str] = ()) -> dict[str, ExitCode]:
