@@ -9,7 +9,6 @@ import pytest
 
 import edrp
 from edrp import testing
-from edrp.backends import BACKENDS
 from edrp.check_problems import CheckProblems
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
@@ -46,15 +45,16 @@ WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
 """Methods that cannot run without parameters: with those that each problem needs, made in a folder of the test."""
 
 
-OTHERS = [name for name in BACKENDS if name != "highs"]
-PARTS = {name: slice(k % 3, None, 3) for k, name in enumerate(OTHERS)}
+PARTS = {name: slice(start, None, 3) for name, start in (("cvxpy", 0), ("pyomo", 1), ("scipy", 2), ("scip", 0), ("gurobi", 1))}
 """Methods that solve the programs of `highs` by another library: each solves a third of the problems.
 
 Where no optimum is compared, of a third of the kinds.
 """
 
-HALVES = {name: slice(k, None, 6) for k, name in enumerate(OTHERS)}
-"""What of them the default tests solve of the feasible ones, some with rules among them."""
+HALVES = {"cvxpy": slice(3, None, 6), "pyomo": slice(4, None, 6), "scipy": slice(2, None, 6)}
+HALVES |= {"scip": slice(0, None, 12), "gurobi": slice(7, None, 12)}
+"""Every second or fourth one of these problems, some with rules among them, which is what the default tests solve of the
+feasible ones."""
 
 LONG = ("feasible_problems", "work_limit")
 """Clauses that `make test-slow` checks on all problems, and with the work limits of the package."""

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS
 from edrp.check_problems.migration.rescale_brute_force import configurations
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.formulation import to_answer
 from edrp.migration.rescale.deployment import KeyedDeployment
+
+BACKENDS = ["highs", "scipy", "scip", "gurobi", "cvxpy", "pyomo"]
 
 
 def few_nodes(model, operators, most):
