@@ -78,6 +78,11 @@ RULES = {
     "required": st.builds(lambda operators, chosen: {"operators": operators, **chosen}, some | st.just([]), choices),
     "linear": st.fixed_dictionaries({"terms": st.lists(terms, min_size=1, max_size=3), "upper": st.integers(0, 3)}),
     "linear lower": st.fixed_dictionaries({"terms": st.lists(terms, min_size=1, max_size=3), "lower": st.integers(-1, 3)}),
+    "linear equal": st.builds(
+        lambda listed, total: {"terms": listed, "lower": total, "upper": total},
+        st.lists(terms, min_size=1, max_size=3),
+        st.integers(0, 3),
+    ),
 }
 
 
