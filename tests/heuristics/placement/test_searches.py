@@ -351,8 +351,15 @@ def test_searches_go_on_while_a_limit_lasts(method: str, one_run: str, units: fl
 
 def test_greedy_keeps_a_current_deployment_that_is_as_good() -> None:
     problem = layered(8, seed=1)
-    best = edrp.solve(problem)
-    assert edrp.solve(problem.replace(current=best.deployment), "greedy").actions == ()
+    assert edrp.solve(problem.replace(current=edrp.solve(problem).deployment), "greedy").actions == ()
+    anywhere = edrp.EdrpProblem(
+        application={"operators": [{"name": "a", "cost": 1.0}]},
+        network={"nodes": [{"name": "x"}, {"name": "y"}]},
+        weights={"cost": 1.0},
+        limits={"cost": 9.0},
+        current={"a": ["y"]},
+    )
+    assert edrp.solve(anywhere, "greedy").actions == ()
 
 
 def test_greedy_stops_where_replication_ceases_to_pay() -> None:
