@@ -81,7 +81,8 @@ def test_cost_counts_replicas_and_traffic(problem):
     """Eqs. 2, 4, 8: 6 + 2·1.5 for replicas; 30 tuples/s at 0.01 and at 0.03 and at 0.02 between them."""
     cost = Cost()
     assert cost.operator_cost(problem, SPREAD, "source") == 6.0
-    assert cost.operator_cost(problem, SPREAD, "work") == 3.0
+    assert cost.operator_cost(problem, SPREAD, "work") == cost.operator_cost(problem, moved(["b", "b"]), "work") == 3.0
+    assert cost.stream_cost(problem, moved(["b", "b"]), "source", "work") == pytest.approx(0.6)
     assert cost.stream_cost(problem, SPREAD, "source", "work") == pytest.approx(0.3)
     assert cost.stream_cost(problem, SPREAD, "work", "sink") == pytest.approx(0.9 + 0.6)
     assert cost.evaluate(problem, SPREAD) == pytest.approx(10.8)

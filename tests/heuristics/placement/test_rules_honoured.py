@@ -74,6 +74,8 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     assert broken == hard.sum()
     assert breach == pytest.approx(sum(violated[g] / rules.rules[rules.group_rule[g]].scale for g in np.flatnonzero(hard)))
     assert price == pytest.approx(rules.price(counts) / 2)
+    allowed = np.minimum(counts, compiled.max_replicas[:, None])
+    assert rules.price(allowed) <= rules.price_ceiling(compiled.max_replicas) * (1 + 1e-9)
 
 
 @settings(max_examples=25)
