@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from hypothesis import settings
+from pages import Page
 
 from edrp.core.budget import compiling_under_limits
 from edrp.core.instances import load
@@ -60,20 +60,6 @@ class Run:
         """This outcome, of which the exit code is asserted."""
         assert self.code == code, self.err or self.out
         return self
-
-
-class PageLinks(HTMLParser):
-    """Addresses that a page would fetch, and the number of its images that are inlined and described."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.fetched, self.images = [], 0
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        self.fetched += [values[name] for name in ("src", "href") if values.get(name, "").startswith(("http", "//", "file"))]
-        self.images += tag == "img" and values["src"].startswith("data:image/svg+xml") and bool(values["alt"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -220,6 +206,6 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def links_of() -> Callable[[str], PageLinks]:
+def links_of() -> Callable[[str], Page]:
     """Reads the links of a page."""
-    return PageLinks
+    return Page

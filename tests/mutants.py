@@ -92,7 +92,10 @@ SLOW = (
 """Words of the names of tests of the core that take long, most of them since they compile."""
 
 ELIMINATION_TESTS = (
-    "test_elimination_kernels.py",
+    *(
+        f"test_agreement.py::test_equals_brute_force[{name}-eliminate]"
+        for name in ("small-0", "small instances-12", "tight-0", "moving-1", "rooms-0")
+    ),
     "test_eliminate.py::test_on_a_chain_of_single_replicas_the_path_bound_is_the_optimum",
     "test_eliminate.py::test_a_search_that_is_stopped_at_once_has_proven_nothing",
     "test_eliminate.py::test_paths_cover_every_operator_and_flows_come_apart",
@@ -160,7 +163,9 @@ PARTS = {
         tuple(f"tests/formulations/placement/{test}" for test in ELIMINATION_TESTS),
         60,
         {
-            f"formulations/placement/elimination/{name}.py": (f"tests/formulations/placement/{ELIMINATION_TESTS[0]}",)
+            f"formulations/placement/elimination/{name}.py": tuple(
+                f"tests/formulations/placement/{test}" for test in ELIMINATION_TESTS if "agreement" in test
+            )
             for name in ("beam", "frontier", "labels")
         },
         ("--interpreted",),

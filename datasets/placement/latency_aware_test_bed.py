@@ -14,8 +14,8 @@ import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
-from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, draw_topology
 from edrp.datasets.families.placement.shapes import Shape, sequential, series_parallel
+from edrp.datasets.placement.latency_aware_test_bed import CPU, MEGABYTE, MEMORY, draw_topology
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Network
 

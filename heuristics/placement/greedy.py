@@ -16,7 +16,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
 from edrp.heuristics.placement.filling import Filling, PlacementHeuristic, checked_answer
-from edrp.heuristics.placement.search.rule_repair import repaired
+from edrp.heuristics.placement.search.deployment_engine import repaired
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Ints
 from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable, node_choices
-from edrp.heuristics.placement.search.rule_repair import repaired
+from edrp.heuristics.placement.search.deployment_engine import repaired
 from edrp.placement.compiled import Compiled
 
 
@@ -64,7 +64,9 @@ class FirstFit(PlacementRule):
 class LargestNode(PlacementRule):
     """Use as few nodes as possible, the largest first, and as few replicas as keep operators stable.
 
-    Nodes are tried by size (`sizes`): each replica goes to the largest of the operator's candidates that has room.
+    Nodes are tried by size: each replica goes to the largest of the operator's candidates that has room. A node is as large as
+    the number of copies of the whole application that it can hold, infinitely large without limits; the scarcest of several
+    resources counts. Among nodes of equal size the fastest is taken, and of those the first in the document.
     Operators with the fewest candidates are placed first, others in topological order. Delays, costs and what runs now
     play no part.
     """
@@ -76,28 +78,13 @@ class LargestNode(PlacementRule):
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the operator with the fewest candidates first, on its largest node."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
-        order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
+        total = replicas @ compiled.demand
+        sizes = (compiled.capacity[:, total > 0] / total[total > 0]).min(axis=1, initial=np.inf)
+        order = np.lexsort((-compiled.speedup, -sizes))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
             nodes, count = order[compiled.candidate[operator, order]], int(replicas[operator])
             filling.add(operator, nodes, count, first_fit_shares)
         return filling
-
-
-def sizes(compiled: Compiled, replicas: Ints) -> Floats:
-    """Size of each node, in copies of the whole application that it can hold, shape (nodes,); infinite without limits.
-
-    The scarcest of several resources counts. Among nodes of equal size the fastest is taken, and of those the
-    first in the document.
-
-    Parameters
-    ----------
-    compiled
-        The problem.
-    replicas : shape (operators,)
-        Number of replicas of each operator.
-    """
-    total = replicas @ compiled.demand
-    return (compiled.capacity[:, total > 0] / total[total > 0]).min(axis=1, initial=np.inf)
 
 
 @dataclass(frozen=True, slots=True)

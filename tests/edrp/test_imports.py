@@ -37,19 +37,7 @@ def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(exa
     code = "from edrp.cli import main; main(['solve', '--method', 'highs', *sys.argv[1:]])"
     found = loaded(code, examples / "word_count.json")
     assert "highspy" in found
-    assert not found & {
-        "numba",
-        "networkx",
-        "pyarrow",
-        "pandas",
-        "joblib",
-        "cloudpickle",
-        "cvxpy",
-        "gurobipy",
-        "pyomo",
-        "pyscipopt",
-        "matplotlib",
-    }
+    assert not found - {"highspy", "numpy", "pydantic", "rich", "scipy"}
 
 
 def test_reading_an_instance_imports_no_solver(examples):

@@ -2,10 +2,10 @@
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pages import Page
 from rich.console import Console
 
 import edrp
@@ -14,26 +14,8 @@ from edrp.report import progress as report_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"
+TAGS = {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 HOSTILE = "<script>alert(1)</script>[bold]"
-
-
-class Tables(HTMLParser):
-    """Tags, and the cells of all tables."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.cells: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_data(self, data):
-        if self.tags and self.tags[-1] in ("td", "th") and self.cells:
-            self.cells[-1] += data
 
 
 def example(name: str):
@@ -42,7 +24,7 @@ def example(name: str):
 
 
 def test_a_problem_is_shown_by_its_fields():
-    cells = Tables(example("word_count")._repr_html_()).cells
+    cells = Page(example("word_count")._repr_html_()).cells
     assert cells[:2] == ["field", "value"]
     assert dict(zip(cells[::2], cells[1::2], strict=True))["limits"] == "response_time 0.2, cost 20"
     assert "operators (4)" in cells[cells.index("application") + 1]
@@ -51,7 +33,7 @@ def test_a_problem_is_shown_by_its_fields():
 def test_a_solution_is_shown_as_on_the_terminal():
     shown = edrp.solve(example("word_count"))._repr_html_()
     assert "optimal: nothing better exists" in shown
-    cells = Tables(shown).cells
+    cells = Page(shown).cells
     assert cells[cells.index("splitter") :][:3] == ["splitter", "2", "cloud ×2"]
     assert cells[cells.index("cost") :][:3] == ["cost", "5.27", "money/h"]
 
@@ -72,19 +54,8 @@ def test_names_are_text():
     )
     solution = edrp.solve(problem, "greedy")
     for shown in (problem, solution, edrp.explain(problem, solution, runner_up=False)):
-        assert set(Tables(shown._repr_html_()).tags) <= {
-            "div",
-            "p",
-            "strong",
-            "table",
-            "caption",
-            "thead",
-            "tbody",
-            "tr",
-            "th",
-            "td",
-        }
-    assert HOSTILE in Tables(solution._repr_html_()).cells
+        assert set(Page(shown._repr_html_()).tags) <= TAGS
+    assert HOSTILE in Page(solution._repr_html_()).cells
 
 
 def test_a_notebook_without_widgets_gets_no_warning_but_lines(monkeypatch, capsys):

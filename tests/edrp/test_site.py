@@ -4,10 +4,10 @@ import importlib
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pages import Page
 
 import edrp
 from edrp.cli.app import COMMANDS
@@ -18,21 +18,6 @@ API = ("edrp.datasets", "edrp.enactment", "edrp.heuristics.enactment", "edrp.mdp
 """Packages whose public names are on the pages of the API."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # built once
-
-
-class Loaded(HTMLParser):
-    """Addresses that a browser would load by itself, and those that a reader may follow."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loaded: list[str] = []
-        self.anchors: set[str] = set()
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        self.anchors |= {values["id"]} if values.get("id") else set()
-        self.loaded += [values["src"]] if values.get("src") else []
-        self.loaded += [values["href"]] if tag == "link" and values.get("rel") != "canonical" else []
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +31,8 @@ def site(tmp_path_factory) -> Path:
     return place
 
 
-def parsed(page: Path) -> Loaded:
-    reader = Loaded()
-    reader.feed(page.read_text(encoding="utf-8"))
-    return reader
+def parsed(page: Path) -> Page:
+    return Page(page.read_text(encoding="utf-8"))
 
 
 def test_pages_load_nothing_from_elsewhere(site):

@@ -1,4 +1,4 @@
-"""Finished deployments on small clusters, judged by both faces of every rule."""
+"""Finished deployments on small clusters, judged by both faces of every rule and by the checker of certificates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import edrp
+from edrp.certificates import checker
 from edrp.placement.rules.arrays import record_rules
 
 MAX_REPLICAS = 8
@@ -27,7 +28,7 @@ def placed(
 
 
 def violations(problem: edrp.EdrpProblem, deployment: Mapping[str, Sequence[str]]) -> list[float]:
-    """Violation of each rule in plain code, which its rows must confirm."""
+    """Violation of each rule in plain code, which its rows and the checker must confirm."""
     given = edrp.Deployment(deployment)
     plain = [rule.evaluate(problem, given) for rule in problem.rules]
     operators, nodes = list(problem.application.by_name), list(problem.network.by_name)
@@ -35,6 +36,9 @@ def violations(problem: edrp.EdrpProblem, deployment: Mapping[str, Sequence[str]
     arrays = record_rules(problem.rules, problem, operators, nodes)
     by_rows = np.bincount(arrays.group_rule, arrays.violations(counts), minlength=len(plain))
     np.testing.assert_allclose(by_rows, plain, atol=1e-9)
+    decision = {operator: list(given[operator]) for operator in operators}
+    checked = [float(rule.violation(decision)) for rule in checker.read_rules(checker.parse(problem.model_dump_json()))]
+    np.testing.assert_allclose(checked, plain, atol=1e-9)
     return plain
 
 

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from edrp.heuristics.enactment.threshold import place_first_fit
-
 from edrp.enactment import Action, EnactmentState, TentativeState
+from edrp.heuristics.enactment.baselines import place_first_fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def method(file: str, module: str, name: str, summary: str, how: str = "searches
     )
 
 
-RULE_FACES = "tests/edrp/placement/test_rule_faces.py"
+RULE_FACES = "tests/edrp/test_rules_contract.py"
 FACES = '    "at_most": st.fixed_dictionaries({"operators": some, "most": st.integers(0, 3)}),'
 BROKERS = """    _kind(
         "brokers",
@@ -118,7 +118,7 @@ RECIPES = {
         ],
         [
             ("docs/reference/field_tables.py",),
-            (*PYTEST, "tests/edrp/placement/test_rule_faces.py", "-k", "at_most"),
+            (*PYTEST, "tests/edrp/test_rules_contract.py", "-k", "at_most"),
             ("-c", SOLVE_RULED),
         ],
     ),

@@ -21,7 +21,7 @@ from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
 from edrp.heuristics.placement.search.deployment_memory import DeploymentSearch, adopt
-from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
+from edrp.heuristics.placement.search.search_engine import OVERLOAD_RULES, ColonyParameters
 
 PAPER_VIOLATION_PENALTY = 10_000.0
 """Score of one violation (4.3.2) by the printed rule."""

@@ -19,8 +19,13 @@ from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
-from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.search.search_engine import PlacementValue, SearchEngine
+from edrp.heuristics.placement.search.search_engine import (
+    ClimbingParameters,
+    ColonyParameters,
+    KickParameters,
+    PlacementValue,
+    SearchEngine,
+)
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 

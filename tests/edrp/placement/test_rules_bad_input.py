@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import edrp
+from edrp.certificates import checker
 from edrp.core.errors import InvalidInstanceError
 
 NODES = [
@@ -118,14 +119,18 @@ BAD = [
     ),
     (linear(), 'needs `lower` or `upper`; without either it has no effect (got "rule 0")'),
     (linear(terms=[], upper=1), "terms: must hold at least 1 (got [])"),
+    (linear(lower=-1e-12), "lower: must be 0, or at least 1e-09, or left out (got -1e-12)"),
 ]
 
 
 @pytest.mark.parametrize(("given", "said"), BAD, ids=[said for _, said in BAD])
-def test_a_fault_of_a_rule_says_where_it_is_and_what_is_right(given, said, monkeypatch):
+def test_a_fault_of_a_rule_says_where_it_is_and_what_is_right_and_the_checker_refuses_it_too(given, said, monkeypatch):
     monkeypatch.setattr("edrp.placement.rules.own.registered_rules", dict)  # whatever other tests have registered
     where = "rules[0]: " if said.startswith(("needs", "no node")) else "rules[0]."
     assert faults(given) == [where + said]
+    if "type" not in given:  # what is registered here the checker does not know
+        with pytest.raises(checker.Refused):
+            checker.check_instance(checker.parse(document(given)))
 
 
 @pytest.mark.parametrize(

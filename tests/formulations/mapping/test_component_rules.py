@@ -1,34 +1,13 @@
 """Components apart or together: every method of kind `mapping` that takes rules against brute force on small maps."""
 
-import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import OWN_BACKENDS
-from edrp.check_problems.mapping.problems import brute_force_mapping
+from edrp.backends import BACKENDS
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
-from edrp.datasets.families.mapping.path_mapping import random_mapping_problem
-from edrp.formulations.methods import formulate
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
-
-
-def with_rules(seed: int, **fields) -> MappingProblem | None:
-    """A random problem with one or two rules; None where its task has fewer than two components."""
-    problem = random_mapping_problem(seed, max_servers=4, max_components=3, **fields)
-    names, generator = [component.name for component in problem.task.components], np.random.default_rng(seed)
-    if len(names) < 2:
-        return None
-    rules = [
-        {
-            "rule": str(generator.choice(["apart", "together"])),
-            "name": f"rule {number}",
-            "components": generator.permutation(names)[: generator.integers(2, len(names) + 1)].tolist(),
-        }
-        for number in range(1 + seed % 2)
-    ]
-    return problem.replace(rules=rules)
 
 
 def line(rules=()) -> MappingProblem:
@@ -53,35 +32,9 @@ APART = {"rule": "apart", "name": "spare", "components": ["left", "right"]}
 TOGETHER = {"rule": "together", "name": "cache", "components": ["right", "left"]}
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=["20", "180"])
-def test_backends_and_process_map_find_the_optimum_of_brute_force(seeds: range) -> None:
-    backends, outcomes = tuple(OWN_BACKENDS), set()
-    for seed, problem in ((seed, with_rules(seed)) for seed in seeds):
-        if problem is None:
-            continue
-        best, maps = brute_force_mapping(problem)
-        for method in (backends[seed % len(backends)], "process-map"):
-            solution = edrp.solve(problem, method)
-            assert solution.status == ("infeasible" if best is None else "optimal"), (seed, method)
-            assert solution.objective == (None if best is None else pytest.approx(best)), (seed, method)
-            assert bool(solution.clashes) == (best is None)
-        outcomes.add(solution.status)
-        if maps:
-            assert formulate(problem).encode(maps[0]) is not None
-    assert outcomes == {"infeasible", "optimal"}
-
-
-@pytest.mark.parametrize("name", ["least-cost-map", "annealed-least-cost-map", "random-neighbor"])
-def test_protocols_return_no_broken_rule(name: str) -> None:
-    problems = [problem for seed in range(30) if (problem := with_rules(seed, cost="load-balance"))]
-    solutions = [edrp.solve(problem, name) for problem in problems]
-    assert {solution.status for solution in solutions} == {"feasible", "none"}
-    assert any("within all limits and rules" in note for solution in solutions for note in solution.notes)
-
-
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
     protocols = {"process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"}
-    assert set(methods("mapping")) == {"auto", "label-setting", *OWN_BACKENDS, *protocols}
+    assert set(methods("mapping")) == {"auto", "label-setting", *BACKENDS, *protocols}
     with pytest.raises(UnsupportedProblemError, match="label-setting knows no rules; use highs"):
         edrp.solve(line([APART]), "label-setting")
     assert edrp.solve(line([APART])).method == "auto: highs (walks program)"

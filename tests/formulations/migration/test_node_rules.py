@@ -1,84 +1,18 @@
 """Rules about tasks and nodes: every method of kind `migration` that takes them against all decisions of tiny problems."""
 
-import math
-
-import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import OWN_BACKENDS
-from edrp.check_problems.migration.problems import assignments
+from edrp.backends import BACKENDS
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
-from edrp.datasets.families.migration.migration_families import random_migration
-from edrp.formulations.methods import formulate
 from edrp.migration.single_step import MigrationProblem
 
 LINE = MigrationProblem(work=[1] * 6, state_size=[1, 2, 3, 4, 5, 6], intervals=[(0, 3), (3, 6)], nodes=2, tolerance=0.5)
 
 
-def with_rules(problem: MigrationProblem, seed: int) -> MigrationProblem:
-    """The problem with one to three random rules of one or two ranges and nodes each."""
-    generator = np.random.default_rng(seed)
-    tasks, nodes = len(problem.work), len(problem.intervals)
-    rules = []
-    for number in range(generator.integers(1, 4)):
-        starts = generator.integers(0, tasks, generator.integers(1, 3)).tolist()
-        rules.append(
-            {
-                "rule": str(generator.choice(["forbidden", "required"])),
-                "name": f"rule {number}",
-                "tasks": [(start, min(tasks, start + int(generator.integers(1, 3)))) for start in starts],
-                "nodes": generator.integers(0, nodes, generator.integers(1, 3)).tolist(),
-            }
-        )
-    return problem.replace(rules=rules)
-
-
-def optimum(problem: MigrationProblem) -> float | None:
-    """Least state that moves; the rules are judged here by what they say, node by node."""
-    best = math.inf
-    for decision in assignments(problem):
-        node_of_task = {task: node for node, held in enumerate(decision) if held for task in range(*held)}
-        for rule in problem.rules:
-            named = [node_of_task[task] in rule.nodes for first, end in rule.tasks for task in range(first, end)]
-            if any(named) if rule.rule == "forbidden" else not all(named):
-                break
-        else:
-            evaluation = problem.replace(rules=()).evaluate(decision)
-            best = min(best, evaluation.objective if evaluation.feasible else math.inf)
-    return None if math.isinf(best) else best
-
-
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)], ids=["12", "388"])
-def test_every_method_that_takes_rules_agrees_with_all_decisions(seeds: range) -> None:
-    backends = tuple(OWN_BACKENDS)
-    statuses = set()
-    for seed in seeds:
-        problem = with_rules(random_migration(seed), seed)
-        best = optimum(problem)
-        solution = edrp.solve(problem, backends[seed % len(backends)])
-        assert solution.objective == (None if best is None else pytest.approx(best)), seed
-        assert solution.status == ("infeasible" if best is None else "optimal"), seed
-        statuses.add(solution.status)
-        if best is None:
-            assert solution.clashes
-        else:
-            point = formulate(problem).encode(solution.intervals)
-            assert point is not None
-            assert problem.evaluate(solution.intervals).broken == ()
-    assert statuses == {"infeasible", "optimal"}
-
-
-@pytest.mark.parametrize("name", ["consistent-hashing", "even-split", "balanced"])
-def test_rules_of_thumb_return_no_broken_rule_and_say_which_it_would_have_been(name: str) -> None:
-    answers = [edrp.solve(with_rules(random_migration(seed), seed), name) for seed in range(24)]
-    assert {answer.status for answer in answers} == {"feasible", "none"}
-    assert any("rule 'rule 0'" in answer.notes[0] for answer in answers if answer.status == "none")
-
-
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
-    tested = {*OWN_BACKENDS, "consistent-hashing", "even-split", "balanced"}
+    tested = {*BACKENDS, "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
     with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):

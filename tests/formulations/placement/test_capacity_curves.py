@@ -2,44 +2,21 @@
 
 import json
 
-import numpy as np
 import pytest
+from capacity_curves import with_capacity_curves
 
 import edrp
 from edrp.certificates.checker import fraction, latency_at
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.methods import Options
 from edrp.datasets.families.placement.random_clusters import random_cluster
-from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.compilation import compile_problem
-from edrp.placement.latency import CapacityCurveLatency, Mm1Latency
 
 MAPPER = {"model": "capacity-curve", "replicas": [1, 8, 25], "capacities": [0.53e6, 3.1e6, 7.1e6]}
 """A mapper as ContTune measured it on Flink."""
 
 LEVEL = {"model": "capacity-curve", "replicas": [1, 4], "capacities": [10.0, 10.0]}
 """More replicas serve nothing more."""
-
-
-EXPONENTS = (0.0, 0.5, 0.8, 0.8, 1.0)
-"""Growth of capacities, n to this power: from none at all, over what was measured of Flink's operators, to n times as much."""
-
-
-def with_capacity_curves(problem: edrp.EdrpProblem, seed: int = 0) -> edrp.EdrpProblem:
-    """The problem with a random capacity curve in place of every constant service rate, which one replica keeps."""
-    random = np.random.default_rng(seed)
-    operators = []
-    for operator in problem.application.operators:
-        if isinstance(operator.latency, Mm1Latency):
-            number = int(random.integers(1, operator.max_replicas + 1))
-            numbers = sorted({1, number, number + int(random.integers(0, 3))})
-            exponent = EXPONENTS[int(random.integers(len(EXPONENTS)))]
-            capacities = [operator.latency.service_rate * n**exponent for n in numbers]
-            operators.append(operator.replace(latency=CapacityCurveLatency(replicas=numbers, capacities=capacities)))
-        else:
-            operators.append(operator)
-    return problem.replace(application=problem.application.replace(operators=tuple(operators)))
 
 
 def alone(latency, load, *, replicas=30, **fields):
@@ -98,22 +75,6 @@ class TestMethods:
         assert len(edrp.solve(alone(MAPPER, 5e5)).deployment["work"]) == 8
         assert len(edrp.solve(alone({"model": "mm1", "service_rate": 0.53e6}, 5e5)).deployment["work"]) == 30
         assert len(edrp.solve(alone(LEVEL, 5.0)).deployment["work"]) == 1
-
-    @pytest.mark.parametrize("draw", [random_problem, random_cluster])
-    @pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (10, 20))])
-    def test_exact_methods_equal_brute_force(self, draw, first):
-        for seed in range(first, first + 10):
-            limited = {"combinations_limit": 5e3} if draw is random_problem else {"max_combinations": 5e3}
-            problem = with_capacity_curves(draw(seed, **limited), seed)
-            best, _ = brute_force(problem)
-            for name, program in (("highs", "compact"), ("eliminate", ""), ("equal-nodes", "")):
-                method = edrp.methods()[name]
-                if method.refusal(problem) is not None:
-                    continue
-                answer = method.run(problem, Options(program=program))
-                assert answer.status == ("infeasible" if best is None else "optimal"), (seed, name)
-                if answer.decision is not None:
-                    assert problem.evaluate(answer.decision).objective == pytest.approx(best, rel=1e-9, abs=1e-9), (seed, name)
 
     @pytest.mark.parametrize(
         ("method", "few"),

@@ -57,25 +57,6 @@ def line(operators, streams, nodes, weights=None, **fields):
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_optimum_of_small_problems(seed):
-    """Cycles, self loops, candidates, instances, one to three resources, zero weights; some have no placement."""
-    agrees_with_brute_force(random_latency_aware_problem(seed))
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_exact_methods_agree_where_latency_decides(seed):
-    """Little room makes operators spread."""
-    drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4), room=0.7)
-    problem = drawn.replace(weights={"latency": 1.0, "supervisors": 0.1 * (seed % 2), "colocation": 0.1, "events": 0.0})
-    best, _ = brute_force(problem)
-    for name in (METHOD.name, "highs", "eliminate"):
-        if methods()[name].refusal(problem) is None:
-            solution = edrp.solve(problem, name)
-            assert solution.status == ("infeasible" if best is None else "optimal"), name
-            assert solution.objective == (None if best is None else pytest.approx(best, rel=1e-8)), name
-
-
 def test_a_self_loop_pays_for_instances_apart():
     """Two instances of one operator fit on one node only where they need no more than it has."""
     loop = [("a", "a", 1.0)]
@@ -85,14 +66,6 @@ def test_a_self_loop_pays_for_instances_apart():
     apart = together.replace(utilisation={"cpu": 0.5})
     # One supervisor more, and two of the four pairs apart, in number and in rate; a loop counts for no path.
     assert agrees_with_brute_force(apart) == pytest.approx(1.0 + 0.5 + 0.5)
-
-
-@pytest.mark.parametrize("latency", [0.0, 1e-6, 1e-3, 0.1, 10.0])
-def test_any_weight_of_latency(latency):
-    """Up to where the path counts for more than everything else; there a proof without a first search takes minutes."""
-    searches = (False, True) if latency < 1 else (True,)
-    for seed in (2, 7, 11):
-        agrees_with_brute_force(random_latency_aware_problem(seed).replace(weights={"latency": latency}), searches)
 
 
 def test_infeasible_in_every_arrangement():
@@ -201,19 +174,6 @@ def test_honest_bounds_at_a_work_limit(limit):
     assert answer.status == "feasible"
     assert checked(problem, answer)[1] == ""
     assert 0 < answer.bound <= 0.8713907777 <= answer.objective
-
-
-def test_an_interrupt_keeps_the_incumbent(monkeypatch):
-    problem = paper_problem("T-R5", 0.7)
-    optimum = proven(problem).objective
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BranchAndPrice, "_choose", interrupted)
-    answer = METHOD.run(problem, Options())
-    assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
-    assert answer.bound <= optimum <= answer.objective
 
 
 def test_progress_closes_in_on_the_optimum():

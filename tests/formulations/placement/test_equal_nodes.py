@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from contention import random_contended_cluster, random_contention
+from contention import random_contention
 
 import edrp
 from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
@@ -28,35 +28,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
 
 WEIGHTINGS = ({"response_time": 1.0}, {"response_time": 0.5, "cost": 0.5}, {"response_time": 0.1, "cost": 0.9}, {"cost": 1.0})
-
-
-TRAFFIC_WEIGHTINGS: tuple[dict[str, float], ...] = (
-    {"network_usage": 1.0},
-    {"response_time": 0.4, "network_usage": 0.6},
-    {"response_time": 0.5, "cost": 0.5},
-    {"cost": 0.5, "availability": 0.5},
-    {"response_time": 0.3, "cost": 0.3, "network_usage": 0.3, "availability": 0.1},
-    {"cost": 1.0},
-)
-
-
-def with_traffic(problem: edrp.EdrpProblem, seed: int) -> edrp.EdrpProblem:
-    """The problem with random prices and availabilities of links and zones, weights and limits on all metrics."""
-    random = np.random.default_rng([seed, 19])
-    uncertain = float(random.choice([1.0, 1.0, 0.99]))
-    links = {
-        field: {**getattr(problem.network, field).model_dump(), "cost": float(random.choice(prices)), "availability": uncertain}
-        for field, prices in (("within_zone", (0.0, 0.01)), ("between_zones", (0.0, 0.02, 0.02)))
-    }
-    safe = {zone: float(random.choice([0.95, 0.99, 1.0])) for zone in sorted({node.zone or "" for node in problem.network.nodes})}
-    nodes = tuple(node.replace(availability=safe[node.zone or ""]) for node in problem.network.nodes)
-    weights = TRAFFIC_WEIGHTINGS[int(random.integers(len(TRAFFIC_WEIGHTINGS)))]
-    limits = {"network_usage": float(random.choice([5.0, 1.0, 0.5])), "availability": float(random.choice([0.5, 0.5, 0.9]))}
-    return problem.replace(
-        network=problem.network.replace(nodes=nodes, **links),
-        weights=weights,
-        limits=problem.limits.replace(**limits, cost=(problem.limits.cost or 0.0) + 5.0),
-    )
 
 
 def cluster(streams, weights, *, nodes=4, slots=8, replicas=12, limits=None, seed=0):
@@ -93,61 +64,10 @@ def layers(count, seed):
     return [tuple(int(end) for end in stream) for stream in layered_shape(count, np.random.default_rng(seed)).streams]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_equals_brute_force(seed):
-    problem = random_cluster(seed)
-    best, _ = brute_force(problem)
-    solution = edrp.solve(problem, "equal-nodes")
-    if best is None:
-        assert solution.status == "infeasible"
-        return
-    assert solution.objective == pytest.approx(best, abs=1e-9)
-    assert solution.bound is not None
-    assert solution.bound <= best + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(60, 80))
-def test_branches_are_searched_where_labels_are_too_many(seed):
-    problem = random_cluster(seed)
-    best, _ = brute_force(problem)
-    efforts = {"first_beam": 1, "beam": 1, "branch_beam": 1, "far_beam": 1, "rounds": 2, "branch_rounds": 2}
-    solution = edrp.solve(problem, "equal-nodes", **efforts)
-    assert solution.status == ("infeasible" if best is None else "optimal")
-    assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_brackets_the_optimum_where_an_application_already_runs(seed):
-    """The current deployment need not fit, so that some moves are forced, of which the bound does not always know."""
-    problem = random_cluster(seed, running=True)
-    best, _ = brute_force(problem)
-    solution = edrp.solve(problem, "equal-nodes")
-    if best is None:
-        assert solution.status in ("infeasible", "none")
-        return
-    assert solution.bound is None or solution.bound <= best + 1e-9
-    assert solution.objective is None or solution.objective >= best - 1e-9
-    if solution.status == "optimal":
-        assert solution.objective == pytest.approx(best, abs=1e-9)
-
-
 class TestTraffic:
     """Prices of links, tuples in flight and availability depend on which replicas share nodes."""
 
     LIMITS: ClassVar = {"response_time": 1.0, "cost": 30.0, "network_usage": 1.0}
-
-    @pytest.mark.parametrize("first", range(0, 24, 6))
-    def test_brackets_the_optimum(self, first):
-        for seed in range(first, first + 6):
-            problem = with_traffic(random_cluster(seed, max_combinations=5e3, running=seed % 3 == 2), seed)
-            best, _ = brute_force(problem)
-            solution = edrp.solve(problem, "equal-nodes", branch_rounds=4)
-            if best is None:
-                assert solution.objective is None, seed
-                continue
-            assert solution.bound is None or solution.bound <= best + 1e-9, seed
-            assert solution.objective is None or solution.objective >= best - 1e-9, seed
-            assert solution.status != "infeasible", seed
 
     def test_pairs_on_common_nodes_are_as_many_as_fit(self):
         """Two slots: one of each per node; with three, two senders share with a receiver."""
@@ -278,43 +198,11 @@ def test_one_different_property_makes_a_class_of_its_own():
     assert node_classes(compile_problem(other)).tolist() == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("first", range(500, 532, 8))
-def test_bounds_are_valid_under_limits_on_peak_loads(first):
-    """The bound knows neither what streams send away nor how replicas are packed: then a gap is told."""
-    proven = asked = 0
-    for seed in range(first, first + 8):
-        problem = random_contended_cluster(seed)
-        best = edrp.solve(problem, "highs")
-        solution = edrp.solve(problem, "equal-nodes")
-        if best.status == "infeasible":
-            assert solution.deployment is None
-            continue
-        asked, proven = asked + 1, proven + (solution.status == "optimal")
-        assert solution.status != "infeasible"
-        assert solution.bound <= best.objective + 1e-8
-        if solution.status == "optimal":
-            assert solution.objective == pytest.approx(best.objective, rel=1e-7)
-    assert proven >= 0.5 * asked
-
-
 def with_weight_of_a_peak_load(problem, metric, weight):
     """The problem with a weight of a peak load, and the rest split between response time and cost."""
     rest = 1.0 - weight
     others = {"response_time": 0.6 * rest, "cost": 0.4 * rest} if rest else {}
     return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))
-
-
-@pytest.mark.parametrize(
-    ("seed", "weight"),
-    [(0, 0.3), (1, 0.7), (5, 1.0), *(pytest.param(*drawn, marks=pytest.mark.slow) for drawn in ((2, 1.0), (4, 0.7), (23, 1.0)))],
-)
-def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
-    problem = random_contended_cluster(seed)
-    peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
-    problem = with_weight_of_a_peak_load(problem, peaks[seed % len(peaks)], weight)
-    best, solution = edrp.solve(problem, "highs"), edrp.solve(problem, "equal-nodes")
-    assert solution.status == best.status
-    assert solution.objective == (None if best.objective is None else pytest.approx(best.objective, rel=1e-7))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1 - 1e-13])

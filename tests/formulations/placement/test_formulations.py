@@ -1,16 +1,19 @@
 """Programs: both faces of every metric agree, deployments go in and come out, own rows count."""
 
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement, pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
+from contention import random_contention
 
 import edrp
 from edrp.backends.solving import solve_program
-from edrp.check_problems.placement.enumeration import brute_force
+from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.methods import formulate, solve_formulation
 from edrp.formulations.placement.compact_columns import SPLIT_LIMIT
@@ -20,9 +23,7 @@ from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metric_values import Limits, Weights
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.network import Network
 
 
@@ -48,17 +49,39 @@ def stable_deployments(problem: EdrpProblem, seed: int, count: int) -> list[Depl
     return found[:count]
 
 
-@pytest.mark.parametrize("program", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(200, 224))
-def test_both_faces_of_every_metric_agree(seed, program):
-    problem = unlimited(random_problem(seed, combinations_limit=2e4))
-    for deployment in stable_deployments(problem, seed, 3):
+def deployed(kind: str, seed: int) -> tuple[Any, list[Deployment]]:
+    """A random problem, and deployments for which all of its metrics are finite."""
+    if kind == "edrp":
+        problem = unlimited(random_problem(seed, combinations_limit=2e4))
+        return problem, stable_deployments(problem, seed, 3)
+    random = np.random.default_rng(seed)
+    if kind == "peak loads":
+        contended = random_contention(seed)
+        listed = [each.deployment for each in feasible_deployments(contended)]
+        return contended, [listed[index] for index in random.integers(len(listed), size=2)] if listed else []
+    drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
+    roomy = [{**node.model_dump(), "resources": None} for node in drawn.network.nodes]
+    nodes = tuple(drawn.network.by_name)
+    chosen = {o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in drawn.application.operators}
+    return drawn.replace(network=drawn.network.replace(nodes=roomy)), [Deployment(chosen)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "program"),
+    [
+        *product(["edrp"], range(200, 224), ["compact", "literal"]),
+        *product(["peak loads"], range(12), ["compact", "literal"]),
+        *product(["latency-aware"], range(12), ["compact"]),
+    ],
+)
+def test_both_faces_of_every_metric_agree(kind, seed, program):
+    problem, deployments = deployed(kind, seed)
+    for deployment in deployments:
         formulation = formulate(problem, program)
-        integer = formulation.program.arrays().integer
-        point = formulation.encode(deployment)
+        point, integer = formulation.encode(deployment), formulation.program.arrays().integer
         for value in (0.0, 1.0):
             formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
-        for name, metric in EDRP_METRICS.items():
+        for name, metric in problem.metrics.items():
             formulation.program.minimise(formulation.metric(name))
             result = solve_program(formulation.program)
             value = metric.scaled(metric.evaluate(problem, deployment))
@@ -206,20 +229,6 @@ def test_unknown_names_are_refused(word_count):
         formulation.replicas["splitter", "moon"]
     with pytest.raises(EdrpError, match=r"no metric 'costs'; did you mean 'cost'\?"):
         formulation.metric("costs")
-
-
-@pytest.mark.parametrize("program", ["compact", "literal"])
-def test_own_rows_change_the_optimum(program, word_count):
-    plain = edrp.solve(word_count, "highs", program=program)
-    formulation = formulate(word_count, program)
-    formulation.add(formulation.replicas["splitter"].sum() >= 3, "spread")
-    formulation.add(formulation.on["splitter", plain.deployment["splitter"][0]] <= 0, "away")
-    own = solve_formulation(formulation)
-    assert own.status == "optimal"
-    assert own.deployment.degree("splitter") == 3
-    assert plain.deployment["splitter"][0] not in own.deployment["splitter"]
-    assert own.objective > plain.objective + 1e-6
-    assert own.bound == pytest.approx(own.objective)
 
 
 def test_own_terms_leave_the_objective_the_problems_own(word_count):

@@ -7,7 +7,6 @@ from edrp.auto.choices import proofs
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import deadline, now
 from edrp.core.clash_search import UNEXAMINED
-from edrp.core.solution import Infeasibility
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import (
     Prover,
@@ -24,20 +23,16 @@ CLASHING = (3, 12, 14, 19, 24, 46, 47, 51)
 """Seeds of random problems that no deployment solves."""
 
 
+READER = {"name": "reader", "external_rate": 900.0, "candidates": ["edge"]}
+PARSER = {"name": "parser", "latency": {"model": "mm1", "service_rate": 500.0}, "max_replicas": 2, "cost": 3.0}
+STREAM = [{"source": "reader", "target": "parser"}]
+
+
 def two_operators(**changes: object) -> EdrpProblem:
     """A reader on the edge and a parser that needs two replicas, on two nodes 20 ms apart."""
     fields: dict[str, object] = {
-        "application": {
-            "operators": [
-                {"name": "reader", "external_rate": 900.0, "candidates": ["edge"]},
-                {"name": "parser", "latency": {"model": "mm1", "service_rate": 500.0}, "max_replicas": 2, "cost": 3.0},
-            ],
-            "streams": [{"source": "reader", "target": "parser"}],
-        },
-        "network": {
-            "nodes": [{"name": "edge", "resources": 2}, {"name": "cloud", "resources": 2}],
-            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
-        },
+        "application": {"operators": [READER, PARSER], "streams": STREAM},
+        "network": joined(*ROOM),
         "weights": {"cost": 1.0},
         "limits": {"cost": 10.0},
     }
@@ -57,40 +52,65 @@ def test_every_demand_named_is_needed(seed):
         assert brute_force(known[k].drop(relaxed))[0] is not None, known[k].text
 
 
-def test_a_single_limit_says_how_far_it_is_out_of_reach():
-    problem = two_operators(limits={"cost": 5.5})
-    assert explain_infeasibility(problem, proofs).clashes == (
-        "parser: its load of 900 tuples/s needs at least 2 replicas",
-        "limits.cost: 5.5 money/h; it is at least 6 money/h",
-    )
+def joined(*nodes: dict[str, object]) -> dict[str, object]:
+    """Nodes of which edge and cloud are 20 ms apart."""
+    return {"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]}
 
 
-def test_clashing_limits_are_named_together():
-    """Two replicas do not fit next to the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work."""
-    problem = two_operators(limits={"cost": 10.0, "response_time": 0.03})
-    found = explain_infeasibility(problem, proofs).clashes
-    assert found == (
-        "parser: its load of 900 tuples/s needs at least 2 replicas",
-        "resources of the nodes: edge 2 and cloud 2; the operators need at least 3 (reader 1 and parser 2)",
-        "limits.response_time: 0.03 s; it is at least 0.04 s",
-    )
+ROOM = ({"name": "edge", "resources": 2}, {"name": "cloud", "resources": 2})
+TWO_PARSERS = "parser: its load of 900 tuples/s needs at least 2 replicas"
+
+EXPLAINED = {
+    "nothing to explain": ({}, ()),
+    "a single limit says how far it is out of reach": (
+        {"limits": {"cost": 5.5}},
+        (TWO_PARSERS, "limits.cost: 5.5 money/h; it is at least 6 money/h"),
+    ),
+    # Two replicas do not fit next to the reader, so one is 20 ms away: 20 ms of delay and 20 ms of work.
+    "clashing limits are named together": (
+        {"limits": {"cost": 10.0, "response_time": 0.03}},
+        (
+            TWO_PARSERS,
+            "resources of the nodes: edge 2 and cloud 2; the operators need at least 3 (reader 1 and parser 2)",
+            "limits.response_time: 0.03 s; it is at least 0.04 s",
+        ),
+    ),
+    "an overloaded operator is reported alone": (
+        {"application": {"operators": [READER, {**PARSER, "max_replicas": 1}], "streams": STREAM}},
+        ("parser: with a single replica it cannot serve its load of 900 tuples/s; that takes max_replicas of at least 2",),
+    ),
+    "an operator that fits nowhere is reported alone": (
+        {"network": joined({"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9})},
+        ("resources of reader: a replica needs 1, no candidate offers more than the 0.5 of edge (0.5 short)",),
+    ),
+    "least availability is a limit from below": (
+        {
+            "network": joined({"name": "edge", "availability": 0.9}, {"name": "cloud", "availability": 0.99}),
+            "limits": {"cost": 10.0, "availability": 0.95},
+        },
+        ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9"),
+    ),
+    # Without a link to the third node the reader can only be where it is allowed.
+    "candidates that cannot be widened are not blamed": (
+        {
+            "network": joined(*ROOM, {"name": "far"}),
+            "application": {
+                "operators": [
+                    {"name": "reader", "external_rate": 9.0, "candidates": ["edge"], "cost": 7.0},
+                    {"name": "parser", "candidates": ["edge", "cloud"], "cost": 4.0},
+                ],
+                "streams": STREAM,
+            },
+        },
+        ("limits.cost: 10 money/h; it is at least 11 money/h",),
+    ),
+}
 
 
-def test_an_overloaded_operator_is_reported_alone():
-    problem = two_operators()
-    operators = tuple(operator.replace(max_replicas=1) for operator in problem.application.operators)
-    single = problem.replace(application=problem.application.replace(operators=operators))
-    assert explain_infeasibility(single, proofs).clashes == (
-        "parser: with a single replica it cannot serve its load of 900 tuples/s; that takes max_replicas of at least 2",
-    )
-
-
-def test_an_operator_that_fits_nowhere_is_reported_alone():
-    nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
-    problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem, proofs).clashes == (
-        "resources of reader: a replica needs 1, no candidate offers more than the 0.5 of edge (0.5 short)",
-    )
+@pytest.mark.parametrize("case", EXPLAINED)
+def test_clashing_demands_are_named_with_numbers(case):
+    changes, told = EXPLAINED[case]
+    assert explain_infeasibility(two_operators(**changes), proofs).clashes == told
 
 
 @pytest.mark.parametrize(
@@ -132,40 +152,6 @@ def test_no_room_is_missed_where_a_deployment_fits(seed):
     fewest = {operator.name: operator.min_replicas for operator in problem.application.operators}
     assert brute_force(problem)[0] is not None
     assert not [*homeless_operators(problem), *shortages(problem, fewest)]
-
-
-def test_least_availability_is_a_limit_from_below():
-    problem = two_operators(
-        network={
-            "nodes": [{"name": "edge", "availability": 0.9}, {"name": "cloud", "availability": 0.99}],
-            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
-        },
-        limits={"cost": 10.0, "availability": 0.95},
-    )
-    clashes = explain_infeasibility(problem, proofs).clashes
-    assert clashes == ("candidates of reader: edge", "limits.availability: 0.95; it is at most 0.9")
-
-
-def test_candidates_that_cannot_be_widened_are_not_blamed():
-    """Without a link to the third node the reader can only be where it is allowed."""
-    problem = two_operators(
-        network={
-            "nodes": [{"name": "edge", "resources": 2}, {"name": "cloud", "resources": 2}, {"name": "far"}],
-            "links": [{"source": "edge", "target": "cloud", "delay": 0.02}],
-        },
-        application={
-            "operators": [
-                {"name": "reader", "external_rate": 9.0, "candidates": ["edge"], "cost": 7.0},
-                {"name": "parser", "candidates": ["edge", "cloud"], "cost": 4.0},
-            ],
-            "streams": [{"source": "reader", "target": "parser"}],
-        },
-    )
-    assert explain_infeasibility(problem, proofs).clashes == ("limits.cost: 10 money/h; it is at least 11 money/h",)
-
-
-def test_a_feasible_problem_has_nothing_to_explain():
-    assert explain_infeasibility(two_operators(), proofs) == Infeasibility()
 
 
 def test_a_solution_carries_the_explanation():

@@ -1,53 +1,11 @@
 """Peak loads in programs and searches: both faces agree, optima are those of an enumeration, other methods refuse by name."""
 
-import numpy as np
 import pytest
 from contention import random_contention
 
 import edrp
-from edrp.backends.solving import solve_program
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
-from edrp.formulations.methods import formulate
-
-
-def weighed(seed: int) -> edrp.EdrpProblem:
-    """A problem with one or two peak loads in its objective, often also with a limit on one."""
-    problem, random = random_contention(seed), np.random.default_rng(seed)
-    resource = str(random.choice(["cpu", "disk", "network"]))
-    weights = {"cost": 0.2, "response_time": 0.2, "peak_load": 0.3, "peak_loads": {resource: 0.3}}
-    limits = problem.limits if random.random() < 0.5 else problem.limits.replace(peak_loads={"cpu": 0.9})
-    return problem.replace(weights=weights, limits=limits)
-
-
-@pytest.mark.parametrize("program", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(12))
-def test_both_faces_agree_on_random_deployments(seed, program):
-    problem = random_contention(seed)
-    listed = [each.deployment for each in feasible_deployments(problem)]
-    for index in np.random.default_rng(seed).integers(len(listed), size=2) if listed else ():
-        deployment = listed[index]
-        formulation = formulate(problem, program)
-        point, integer = formulation.encode(deployment), formulation.program.arrays().integer
-        for value in (0.0, 1.0):
-            formulation.program.fix(np.flatnonzero(integer & (point == value)), value)
-        for name, metric in problem.metrics.items():
-            formulation.program.minimise(formulation.metric(name))
-            value = metric.scaled(metric.evaluate(problem, deployment))
-            assert solve_program(formulation.program).objective == pytest.approx(value, rel=1e-9, abs=1e-9), name
-
-
-@pytest.mark.parametrize("program", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_the_optimum_is_that_of_an_enumeration(seed, program):
-    problem = weighed(seed)
-    listed = feasible_deployments(problem)
-    solution = edrp.solve(problem, "highs", program=program)
-    if not listed:
-        assert solution.status == "infeasible"
-        return
-    assert solution.status == "optimal"
-    assert solution.objective == pytest.approx(min(each.evaluation.objective for each in listed), rel=1e-8)
 
 
 @pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "hill-climbing"])

@@ -1,99 +1,20 @@
 """Exact methods honour rules: optimum and infeasibility are those of an enumeration, by every method and by `auto`."""
 
-from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
-from contention import random_contended_cluster, random_contention
-from given_tasks import tasks
 
 import edrp
 from edrp.auto.choices import proofs
-from edrp.check_problems.placement.enumeration import feasible_deployments
-from edrp.core.methods import methods
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
-from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.handover import RULES_LEFT_OUT, without_rules
 from edrp.placement.compilation import compile_problem
-from edrp.placement.compiled import count_configurations
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.node_classes import node_classes
-
-METHODS = ("eliminate", "equal-nodes", "fixed-tasks", "column-generation", "auto")
-
-MAX_DEPLOYMENTS = 1_000
-
-
-def zoned(problem: edrp.EdrpProblem) -> edrp.EdrpProblem:
-    """Two zones whose nodes are joined as those of different zones, so that giving nodes a zone cuts nothing."""
-    network = problem.network
-    nodes = tuple(node.replace(zone=node.zone or f"zone {u % 2}") for u, node in enumerate(network.nodes))
-    return problem.replace(network=network.replace(nodes=nodes, within_zone=network.within_zone or network.between_zones))
-
-
-def weighted_tasks(seed: int) -> edrp.EdrpProblem:
-    """Given tasks on equal nodes, whose most important peak load has all the weight."""
-    problem = tasks(seed, 2 + seed % 2, 3)
-    return zoned(problem.replace(priorities=(), weights={"peak_loads": {problem.priorities[0].metric.partition(".")[2]: 1.0}}))
-
-
-FAMILIES: tuple[Any, ...] = (
-    lambda seed: random_problem(seed, operators=(2, 4), nodes=(2, 4), combinations_limit=MAX_DEPLOYMENTS),
-    lambda seed: random_cluster(seed, max_combinations=MAX_DEPLOYMENTS),
-    lambda seed: random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4), combinations_limit=MAX_DEPLOYMENTS),
-    lambda seed: random_cluster(seed, max_combinations=MAX_DEPLOYMENTS, running=True),
-    weighted_tasks,
-    lambda seed: zoned(random_contention(seed)),
-    random_contended_cluster,
-)
-
-
-def ruled(seed: int) -> Any:
-    """A tiny problem with rules, of the families in turn."""
-    return with_rules(FAMILIES[seed % len(FAMILIES)](seed), seed)
-
-
-def deployment_count(problem: Any) -> int:
-    """Deployments that an enumeration looks at."""
-    operators, nodes = problem.application.operators, len(problem.network.nodes)
-    return prod(count_configurations(len(operator.candidates or ()) or nodes, operator.max_replicas) for operator in operators)
-
-
-def check_methods(problem: Any) -> None:
-    """Every method that takes the problem proves the enumerated optimum, and never reports what rules forbid."""
-    best = min((entry.evaluation.objective for entry in feasible_deployments(problem)), default=np.inf)
-    slack = 1e-6 * max(1.0, abs(best)) if np.isfinite(best) else 0.0
-
-    def check_report(_: float, incumbent: float | None, bound: float | None) -> None:
-        assert incumbent is None or incumbent >= best - slack
-        assert bound is None or bound <= best + slack
-
-    for name, method in methods(problem.kind).items():
-        if name in METHODS and method.refusal(problem) is None:
-            solution = edrp.solve(problem, name, progress=check_report)
-            assert solution.status == ("optimal" if np.isfinite(best) else "infeasible"), name
-            assert np.isinf(best) or solution.objective == pytest.approx(best, abs=slack), name
-
-
-@pytest.mark.parametrize("seed", range(1, 8))
-def test_the_optimum_with_rules_is_the_enumerated_one(seed):
-    problem = ruled(seed)
-    if deployment_count(problem) <= MAX_DEPLOYMENTS:
-        check_methods(problem)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(8, 638, 90))
-def test_optima_with_rules_are_the_enumerated_ones(first):
-    for seed in range(first, first + 90):
-        problem = ruled(seed)
-        if deployment_count(problem) <= 3 * MAX_DEPLOYMENTS:
-            check_methods(problem)
 
 
 def on_cluster(*rules: dict[str, Any], **fields: Any) -> edrp.EdrpProblem:

@@ -7,8 +7,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
-from edrp.heuristics.placement.caps import CapsParameters, CapsSearch, load_range
-from edrp.heuristics.placement.caps_search import placements_within
+from edrp.heuristics.placement.caps import CapsParameters, CapsSearch, load_range, placements_within
 from edrp.placement.fixed_tasks import read_fixed_tasks
 
 pytestmark = pytest.mark.xdist_group("caps")  # kernels are compiled once

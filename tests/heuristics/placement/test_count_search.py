@@ -13,8 +13,7 @@ from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arr
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.count_moves import colocation_gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
-from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
-from edrp.heuristics.placement.search.search_engine import PlacementValue
+from edrp.heuristics.placement.search.search_engine import ColonyParameters, KickParameters, PlacementValue
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from edrp import solve
 from edrp.heuristics.placement.filling import least_stable
-from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
-from edrp.heuristics.placement.resource_aware_order import TopologyComponents, by_connections, by_proximity
+from edrp.heuristics.placement.resource_aware import (
+    ResourceAware,
+    ResourceAwareParameters,
+    TopologyComponents,
+    by_connections,
+    by_proximity,
+)
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem

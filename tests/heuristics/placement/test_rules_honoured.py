@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
@@ -24,7 +23,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
 SEARCHES = ("annealing", "ant-system", "hybrid", "hill-climbing", "iterated-local-search")
-BASELINES = ("greedy", "random", "first-fit", "largest-node", "even", "ds2", "resource-aware")
 SHORT = {
     "annealing": {"anneals": 2, "steps": 200},
     "ant-system": {"ants": 10, "iterations": 10},
@@ -76,6 +74,8 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     assert broken == hard.sum()
     assert breach == pytest.approx(sum(violated[g] / rules.rules[rules.group_rule[g]].scale for g in np.flatnonzero(hard)))
     assert price == pytest.approx(rules.price(counts) / 2)
+    allowed = np.minimum(counts, compiled.max_replicas[:, None])
+    assert rules.price(allowed) <= rules.price_ceiling(compiled.max_replicas) * (1 + 1e-9)
 
 
 @settings(max_examples=25)
@@ -106,35 +106,6 @@ def test_room_is_up_to_where_a_rule_is_exceeded_for_good(seed: int, draw: int) -
 def _columns(rules, counts: np.ndarray) -> np.ndarray:
     on = counts.ravel() > 0
     return np.concatenate([counts.ravel(), on, rules.members @ on > 0]).astype(float)
-
-
-@pytest.mark.parametrize("method", [*SEARCHES, *BASELINES])
-def test_nothing_that_a_method_returns_breaks_a_rule_or_claims_another_objective(method: str) -> None:
-    """The method itself, without the verification of `solve`."""
-    statuses = set()
-    for seed in range(100, 118):
-        problem = tiny(seed)
-        if problem.kind not in get_method(method, "edrp").kinds:
-            continue
-        answer = answered(method, problem, seed=seed)
-        statuses.add(answer.status)
-        if answer.decision is not None:
-            evaluation = problem.evaluate(answer.decision)
-            assert evaluation.feasible, (seed, evaluation.broken)
-            assert answer.objective == pytest.approx(evaluation.objective)
-    assert statuses == {"feasible", "none"}, "both are met: the draws are not all easy, and not all infeasible"
-
-
-def test_the_best_search_misses_no_optimum_of_tiny_problems() -> None:
-    solved = 0
-    for seed, problem in ((seed, tiny(seed)) for seed in range(200, 216)):
-        best = min((entry.evaluation.objective for entry in feasible_deployments(problem)), default=None)
-        answer = edrp.solve(problem, "iterated-local-search", kicks=30)
-        assert (answer.objective is None) == (best is None), seed
-        if best is not None:
-            solved += 1
-            assert answer.objective == pytest.approx(best, abs=1e-9), seed
-    assert solved >= 8
 
 
 RULES = {
@@ -183,13 +154,6 @@ def test_an_imitated_scheduler_answers_with_the_rule_that_it_does_not_know() -> 
     answer = edrp.solve(spread_out([{"name": "two", "rule": "spread", "operators": ["read"], "per": "zone", "most": 1}]), "even")
     assert answer.status == "none"
     assert "rule 'two'" in answer.notes[-1]
-
-
-@pytest.mark.parametrize("method", SEARCHES)
-def test_the_seed_decides(method: str) -> None:
-    problem = tiny(131)
-    first, second = (answered(method, problem, seed=4) for _ in range(2))
-    assert (first.decision, first.objective) == (second.decision, second.objective)
 
 
 def test_a_price_that_dwarfs_the_objective_does_not_pass_for_infeasible() -> None:

@@ -1,9 +1,16 @@
-"""Rules have the semantics of Kubernetes: topology spread constraints, inter-pod (anti-)affinity and node affinity.
+"""Rules have the semantics of what schedulers call constraints: those of Kubernetes and of Storm's resource-aware scheduler.
 
-Facts from https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and
+Facts about topology spread constraints, inter-pod (anti-)affinity and node affinity of Kubernetes are from
+https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/. Kubernetes judges each incoming pod by the pods that
 are there; a rule is a condition on the finished deployment. The last test shows when the two are the same: as long as no pod
 leaves, the scheduler reaches exactly the deployments that meet the rule. Where a rule differs on purpose, the id says "unlike".
+
+Facts about Storm (`ConstraintSolverStrategy`) are from https://storm.apache.org/releases/2.7.1/javadocs/org/apache/storm/Config.html
+(`TOPOLOGY_RAS_CONSTRAINTS` and `TOPOLOGY_SPREAD_COMPONENTS`). Incompatible components share no worker, whatever node it is on;
+`maxNodeCoLocationCnt` bounds the executors of one component on a node, in all of its workers. A node of a problem is therefore a
+worker here, and its label `supervisor` names the node of Storm. Storm judges one executor after the other, a rule judges the
+finished deployment; these constraints only ever forbid more, so that both allow the same.
 """
 
 from itertools import product
@@ -22,13 +29,14 @@ KEY_MISSING = [*TWO_ZONES, {"name": "node5", "labels": {"site-typo": "C"}}]
 
 
 def case(shown: str, rules: list[dict[str, Any]], allowed: bool, /, cluster=TWO_ZONES, within="", **pods: str) -> Any:
-    """What a case shows, and its parts: pods are given as the numbers of their nodes, and so are candidates of all (`within`)."""
+    """What a case shows, and its parts: pods are given by their nodes, and so are candidates of all (`within`)."""
     candidates = {"candidates": _nodes(within)} if within else {}
     return pytest.param(cluster, rules, candidates, {name: _nodes(numbers) for name, numbers in pods.items()}, allowed, id=shown)
 
 
-def _nodes(numbers: str) -> list[str]:
-    return [f"node{number}" for number in numbers]
+def _nodes(named: str) -> list[str]:
+    """Nodes by their numbers ("113"), or by name ("a1 b2")."""
+    return named.split() if named[:1].isalpha() else [f"node{number}" for number in named]
 
 
 def spread(max_skew: int = 1, per: str = "zone", operators: tuple[str, ...] = ("web",), **fields: Any) -> dict[str, Any]:
@@ -155,8 +163,82 @@ NODE_AFFINITY = [
 ]
 
 
-@pytest.mark.parametrize(("cluster", "rules", "candidates", "deployment", "allowed"), [*SPREAD, *INTER_POD, *NODE_AFFINITY])
-def test_a_deployment_is_allowed_as_kubernetes_allows_it(cluster, rules, candidates, deployment, allowed):
+WORKERS = [{"name": f"{supervisor}{slot}", "labels": {"supervisor": supervisor}} for supervisor in "ab" for slot in "12"]
+"""Two supervisors, a and b, with two workers each."""
+
+
+def rules_of(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rules for a configuration of Storm, in both of its formats."""
+    constraints = config.get("topology.ras.constraints", {})
+    pairs, counts = constraints, {}
+    if isinstance(constraints, dict):
+        others = {name: own.get("incompatibleComponents", []) for name, own in constraints.items()}
+        pairs = [[name, other] for name, own in others.items() for other in ([own] if isinstance(own, str) else own)]
+        counts = {name: own["maxNodeCoLocationCnt"] for name, own in constraints.items() if "maxNodeCoLocationCnt" in own}
+    counts = {**dict.fromkeys(config.get("topology.spread.components", []), 1), **counts}
+    apart = [{"rule": "apart", "operators": pair, "between": "operators"} for pair in pairs]
+    return apart + [{"rule": "spread", "operators": [name], "most": most, "per": "supervisor"} for name, most in counts.items()]
+
+
+NEW = {
+    "topology.ras.constraints": {
+        "spout": {"maxNodeCoLocationCnt": 2, "incompatibleComponents": ["bolt", "sink"]},
+        "bolt": {"incompatibleComponents": ["join"]},
+    }
+}
+"""The example of the documentation, with other names for its components."""
+
+OLD = {"topology.ras.constraints": [["spout", "bolt"], ["spout", "sink"], ["bolt", "join"]]}
+ONE_EACH = {"topology.spread.components": ["spout"]}
+ONE_EACH_OF_BOTH = {"topology.spread.components": ["spout", "bolt"]}
+COUNT = {"topology.ras.constraints": {"spout": {"maxNodeCoLocationCnt": 2}}}
+ONE = {"topology.ras.constraints": {"spout": {"maxNodeCoLocationCnt": 1}}}
+SINGLE = {"topology.ras.constraints": {"spout": {"incompatibleComponents": "bolt"}}}
+
+
+def storm(shown: str, config: dict[str, Any], allowed: bool, /, **executors: str) -> Any:
+    """A case of Storm; `spout="a1 b2"` has an executor in worker 1 of supervisor a, and in worker 2 of b."""
+    return case(shown, rules_of(config), allowed, WORKERS, **executors)
+
+
+STORM = [
+    storm("incompatible components in one worker", NEW, False, spout="a1", bolt="a1", sink="b1", join="b2"),
+    storm("incompatible components in two workers of a node", NEW, True, spout="a1", bolt="a2", sink="a2", join="b1"),
+    storm("incompatible components on two nodes", NEW, True, spout="a1", bolt="b1", sink="b2", join="a2"),
+    storm("each of the listed components is incompatible", NEW, False, spout="a1", bolt="b1", sink="a1", join="b2"),
+    storm("listed components may share a worker with each other", NEW, True, spout="a1", bolt="b1", sink="b1", join="a2"),
+    storm("a constraint stated by another component", NEW, False, spout="a1", bolt="b1", sink="a2", join="b1"),
+    storm("components without a constraint on each other", NEW, True, spout="a1", bolt="b1", sink="b1", join="a1"),
+    storm("some executor of each is enough", NEW, False, spout="a1 b1", bolt="a2 b1", sink="b2", join="a1"),
+    storm("executors of one component may share a worker", NEW, True, spout="a1 a1", bolt="b1 b1", sink="b2", join="a2"),
+    storm("as many as maxNodeCoLocationCnt in the workers of a node", NEW, True, spout="a1 a2", bolt="b1", sink="b1", join="b2"),
+    storm(
+        "more than maxNodeCoLocationCnt in the workers of a node", NEW, False, spout="a1 a2 a2", bolt="b1", sink="b1", join="b2"
+    ),
+    storm("more than maxNodeCoLocationCnt in one worker", COUNT, False, spout="a1 a1 a1"),
+    storm("maxNodeCoLocationCnt on each node", COUNT, True, spout="a1 a2 b1 b1"),
+    storm("maxNodeCoLocationCnt is reached everywhere", COUNT, False, spout="a1 a2 b1 b2 b1"),
+    storm("maxNodeCoLocationCnt leaves other components free", COUNT, True, spout="a1", bolt="a1 a1 a1"),
+    storm("maxNodeCoLocationCnt 1: one per node", ONE, True, spout="a1 b2"),
+    storm("maxNodeCoLocationCnt 1: two workers of a node", ONE, False, spout="a1 a2"),
+    storm("old format: a pair in one worker", OLD, False, spout="a1", bolt="a1", sink="b1", join="b2"),
+    storm("old format: the second of a pair stated first elsewhere", OLD, False, spout="a1", bolt="b1", sink="b2", join="b1"),
+    storm("old format: no pair in one worker", OLD, True, spout="a1", bolt="a2", sink="a2", join="a1"),
+    storm("old format: no bound on executors of a node", OLD, True, spout="a1 a1 a1", bolt="a2", sink="a2", join="b1"),
+    storm("spread components: one per node", ONE_EACH, True, spout="a1 b1"),
+    storm("spread components: two workers of a node", ONE_EACH, False, spout="a1 a2"),
+    storm("spread components: each by itself", ONE_EACH_OF_BOTH, True, spout="a1 b1", bolt="a1 b1"),
+    storm("spread components: each of them", ONE_EACH_OF_BOTH, False, spout="a1 b1", bolt="a1 a2"),
+    storm("maxNodeCoLocationCnt comes before spread components", COUNT | ONE_EACH, True, spout="a1 a2"),
+    storm("a single component without a list", SINGLE, False, spout="a1", bolt="a1"),
+    storm("a single component without a list, in two workers", SINGLE, True, spout="a1", bolt="a2"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "rules", "candidates", "deployment", "allowed"), [*SPREAD, *INTER_POD, *NODE_AFFINITY, *STORM]
+)
+def test_a_deployment_is_allowed_as_the_scheduler_allows_it(cluster, rules, candidates, deployment, allowed):
     problem = placed(cluster, rules, dict.fromkeys(deployment, candidates))
     assert is_allowed(problem, deployment) == allowed
 
@@ -193,3 +275,13 @@ def _scheduled(domains: int, max_skew: int, min_domains: int) -> set[tuple[int, 
         }
         reached |= level
     return reached
+
+
+def test_a_constraint_that_is_stated_from_both_sides_is_one():
+    both = {"spout": {"incompatibleComponents": ["bolt"]}, "bolt": {"incompatibleComponents": ["spout"]}}
+    problems = [
+        placed(WORKERS, rules_of({"topology.ras.constraints": part}), {"spout": {}, "bolt": {}})
+        for part in (both, {"spout": both["spout"]})
+    ]
+    for spout, bolt in product(("a1", "a2", "b1"), repeat=2):
+        assert len({is_allowed(problem, {"spout": [spout], "bolt": [bolt]}) for problem in problems}) == 1

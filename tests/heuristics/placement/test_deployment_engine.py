@@ -1,0 +1,147 @@
+"""Kernels of annealing and of the engine for whole deployments: what they compute is what the problem's plain code says."""
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edrp
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.heuristics.placement.annealing import energies
+from edrp.heuristics.placement.deployment_starts import random_fit
+from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
+from edrp.heuristics.placement.filling import overload_answer
+from edrp.heuristics.placement.problem_arrays import placement_arrays
+from edrp.heuristics.placement.search import search_engine as engine_module
+from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.count_engine import CountEngine
+from edrp.heuristics.placement.search.deployment_ants import size_prior
+from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
+from edrp.heuristics.placement.search.methods import make_engine
+from edrp.heuristics.placement.search.search_engine import KickParameters
+from edrp.placement.compilation import compile_problem
+from edrp.placement.metrics import EDRP_METRICS
+
+SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
+
+# Inlined kernels that are called from here.
+refresh_all_alone = numba.njit(refresh_all.function)
+better_alone = numba.njit(better.function)
+near_alone = numba.njit(near.function)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 400), draw=st.integers(0, 10))
+def test_kernels_and_plain_metrics_agree_on_random_deployments(seed: int, draw: int) -> None:
+    """The search evaluates with code of its own; the metrics' plain face must say the same."""
+    problem = random_problem(seed)
+    compiled = compile_problem(problem)
+    if not np.isfinite(compiled.latency).any(axis=1).all():
+        return
+    counts = random_fit(compiled, np.random.default_rng(draw))
+    values = energies(compiled, counts)
+    deployment = compiled.deployment(counts)
+    for value, name in zip(values, ("response_time", "cost", "downtime", "network_usage", "availability"), strict=True):
+        plain = EDRP_METRICS[name].scaled(EDRP_METRICS[name].evaluate(problem, deployment))
+        assert value == pytest.approx(plain, rel=1e-9, abs=1e-12), name
+
+
+def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> DeploymentEngine | None:
+    """An engine in the middle of a search that began somewhere at random; None where operators cannot be stable."""
+    compiled = compile_problem(problem)
+    if overload_answer(compiled) is not None:
+        return None
+    monkeypatch.setattr(engine_module, "CHUNK_UNITS", 3e-5)
+    engine = DeploymentEngine(compiled)
+    random = np.random.default_rng(draw)
+    engine.reset(random_fit(compiled, random), random)
+    for _ in zip(range(steps), engine.kicks(KickParameters(kicks=40), draw), strict=False):
+        pass
+    return engine
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 400), draw=st.integers(0, 5), steps=st.integers(1, 12))
+def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps: int) -> None:
+    """Wherever a search stands after any number of changes and kicks, nothing it remembers has drifted."""
+    with pytest.MonkeyPatch.context() as patch:
+        engine = searched(random_problem(seed, **SMALL), draw, steps, patch)
+    if engine is None:
+        return
+    now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
+    refresh_all_alone(engine.arrays, fresh)
+    np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
+    for name in ("per_operator", "per_stream"):
+        np.testing.assert_allclose(getattr(now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(getattr(now, f"old_{name}"), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 400), draw=st.integers(0, 5))
+def test_the_value_of_the_best_is_what_the_problem_says(seed: int, draw: int) -> None:
+    """Objective and violations come from kernels; the problem evaluates in plain code, and knows what replicas are allowed."""
+    problem = random_problem(seed, **SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        engine = searched(problem, draw, 1_000, patch)
+    if engine is None:
+        return
+    evaluation = problem.evaluate(engine.compiled.deployment(engine.counts()))
+    assert engine.value().objective == pytest.approx(evaluation.objective, rel=1e-7, abs=1e-7)
+    assert engine.value().violations == len(evaluation.broken)
+    assert (engine.value().violations == 0) == (engine.value().overload == 0.0) == evaluation.feasible
+    degrees = engine.counts().sum(axis=1)
+    assert (degrees >= engine.compiled.min_replicas).all()
+    assert (degrees <= engine.compiled.max_replicas).all()
+    assert np.isfinite(engine.compiled.latency[np.arange(degrees.size), degrees]).all()
+    assert not engine.counts()[~engine.compiled.candidate].any()
+
+
+def test_numbers_of_replicas_that_cost_least_are_drawn_most() -> None:
+    """Unstable numbers are never drawn; among the others what counts is the operator's own share of the objective."""
+    queue = {"model": "mm1", "service_rate": 10.0}
+    operator = {"name": "a", "external_rate": 14.0, "latency": queue, "cost": 1.0, "max_replicas": 4}
+    problem = edrp.EdrpProblem(
+        application={"operators": [operator]},
+        network={"nodes": [{"name": "x"}]},
+        weights={"response_time": 0.5, "cost": 0.5},
+        limits={"response_time": 1.0, "cost": 4.0},
+    )
+    # Latencies 1/3, 3/16, 2/13 s with 2, 3, 4 replicas: shares 5/12, 15/32, 15/26 of the objective.
+    prior = size_prior(placement_arrays(compile_problem(problem)))[0]
+    np.testing.assert_allclose(prior, [0, 0, 1, (5 / 12) / (15 / 32), (5 / 12) / (15 / 26)])
+
+
+def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
+    for weights, expected in ((None, CountEngine), ({"latency": 1.0}, DeploymentEngine)):
+        problem = paper_problem("T-R7", 0.4)
+        if weights is not None:
+            problem = problem.replace(weights=weights)
+        engine = make_engine(compile_problem(problem))
+        assert isinstance(engine, expected)
+        engine.reset(None, np.random.default_rng(0))
+        for _ in zip(range(3), engine.kicks(KickParameters(kicks=20), 0), strict=False):
+            pass
+        assert problem.evaluate(compile_problem(problem).deployment(engine.counts())).feasible
+
+
+@pytest.mark.parametrize(
+    ("value", "than", "expected"),
+    [
+        ((0, 0.0, 2.0), (1, 0.1, 1.0), True),
+        ((1, 0.1, 2.0), (1, 0.2, 1.0), True),
+        ((1, 0.2, 0.5), (1, 0.1, 1.0), False),
+        ((0, 0.0, 1.0), (0, 0.0, 1.0), False),
+        ((0, 0.0, 1.0 - 1e-6), (0, 0.0, 1.0), True),
+    ],
+)
+def test_placements_are_compared_by_violations_overload_objective(value: Any, than: Any, expected: bool) -> None:
+    assert better_alone(np.array(value, float), np.array(than, float)) == expected
+
+
+@pytest.mark.parametrize(("objective", "violations", "expected"), [(1.01, 0, True), (1.03, 0, False), (0.5, 1, False)])
+def test_near_enough_to_go_on_from(objective: float, violations: int, expected: bool) -> None:
+    assert near_alone(np.array([violations, 0.0, objective]), np.array([0, 0.0, 1.0]), 0.02) == expected
