@@ -13,9 +13,8 @@ from edrp.core.methods import Method, Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
-from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
+from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, Replicas, range_arrays
 from edrp.heuristics.migration.rescale.range_starts import (
-    Replicas,
     best_answer,
     evaluated_answer,
     meet_rules,
