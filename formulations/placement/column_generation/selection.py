@@ -127,13 +127,6 @@ class Selection:
         columns = self._columns(chosen)
         self.program.add_row(f"excluded {self.program.rows}", Linear.of(columns, 1.0), upper=columns.size - 1)
 
-    def prolong(self, chosen: Ints, seconds: float) -> None:
-        """Bound the longest path of all choices that contain these candidates."""
-        if "longest" in self.program.column_blocks:
-            columns, delay = self._columns(chosen), 1000 * seconds
-            row = Linear.of(self.program["longest"]) - Linear.of(columns, delay)
-            self.program.add_row(f"prolonged {self.program.rows}", row, lower=delay * (1 - columns.size))
-
     def _columns(self, chosen: Ints) -> Ints:
         candidate, uses = np.unique(chosen, return_counts=True)
         return np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])

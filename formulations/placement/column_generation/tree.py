@@ -92,15 +92,6 @@ class Relabelling:
             node[rank] = best
         return Labelled(node, seconds, bound if searched > MAX_RELABELLING_NODES else seconds)
 
-    def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
-        """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""
-        core_nodes = np.arange(owner.size)
-        for position in range(owner.size):
-            fewer = core_nodes[core_nodes != position]
-            if fewer.size and self.shortest(owner[fewer], patterns[fewer], seconds).bound >= seconds:
-                core_nodes = fewer
-        return core_nodes
-
 
 def _twins(delay: Floats, members: list[Ints]) -> Ints:
     """Index of the previous node of the same class with equal delays to and from all nodes, or -1; shape (nodes,)."""
@@ -427,19 +418,10 @@ class BranchAndPrice:
                 least = self._look_at(candidates.owner[selected.chosen], candidates.pattern[selected.chosen])
                 looked_at = min(looked_at, least)
                 selection.exclude(selected.chosen)
-                self._prolong(selection, selected.chosen)
             halved = self.target - candidates.least < 0.5 * (limit - candidates.least)  # fewer patterns would do by now
             if selected.chosen is None or bound >= min(limit, self.target) or halved or self.remaining() <= 0:
                 break
         return bound
-
-    def _prolong(self, selection: Selection, chosen: Ints) -> None:
-        """Tell the program which few of the patterns chosen make paths too long for a better placement."""
-        if self.model.second > 0:
-            owner, patterns = selection.candidates.owner[chosen], selection.candidates.pattern[chosen]
-            seconds = (self.target - self._score(patterns)) / self.model.second
-            if seconds > 0 and self.relabelling.shortest(owner, patterns, seconds).bound >= seconds:
-                selection.prolong(chosen[self.relabelling.core(owner, patterns, seconds)], seconds)
 
     def _score(self, patterns: Ints) -> float:
         """Score of a choice without path latency."""
