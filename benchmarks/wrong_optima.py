@@ -10,8 +10,8 @@ relaxation, then a search without presolve), and what that added to the time of 
 With `--open` nothing is compared: problems of the families and check problems, most with another magnitude of one of their
 fields, with priorities or load scenarios where the kind has them, are solved by `highs` and, in turn, by another backend. A row
 says how many of up to `MAX_OPEN` columns there were, how their answers ended, how many were left open although the solver had
-finished, the processor seconds of all solves, and the share that `verify_unproven` adds to them, in sum and in the mean of solves;
-open ones are named, and written to the folder `--write`.
+finished, the processor seconds of all solves, and the share that `verify_unproven` adds to them, in sum and in the mean of
+solves; open ones are named, and written to the folder `--write`.
 
 With `--tiny` up to three coefficients of each program are first made a hundred to ten million times smaller, without a start:
 programs as an operator leads to that needs next to nothing of a resource.

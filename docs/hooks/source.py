@@ -14,7 +14,7 @@ from properdocs.plugins import event_priority
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 LEFT_OUT = (
-    "edrp/auto", "edrp/backends", "edrp/cli", "edrp/report", "formulations/enactment", "formulations/mapping",
+    "edrp/auto", "edrp/cli", "edrp/report", "formulations/enactment", "formulations/mapping",
     "formulations/migration", "formulations/placement", "heuristics/mapping", "heuristics/migration", "heuristics/placement",
     "validation/fuzzing", "validation/papers", "validation/simulation",
 )  # fmt: skip
