@@ -10,11 +10,20 @@ import numpy as np
 
 from edrp.core.document import named_resources
 from edrp.datasets.families.family import Family, first_line
-from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, draw_topology, packing
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
 from edrp.datasets.placement import latency_aware_test_bed as test_bed
-from edrp.datasets.placement.latency_aware_test_bed import CLOUD, DEVICE, EDGE_SERVER, stream_back
+from edrp.datasets.placement.latency_aware_test_bed import (
+    CLOUD,
+    CPU,
+    DEVICE,
+    EDGE_SERVER,
+    MEGABYTE,
+    MEMORY,
+    draw_topology,
+    packing,
+    stream_back,
+)
 from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Topology
 from edrp.placement.latency_aware import LatencyAwareProblem

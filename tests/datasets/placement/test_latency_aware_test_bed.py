@@ -7,8 +7,7 @@ import pytest
 import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets import generate
-from edrp.datasets.families.placement.latency_aware_needs import packing
-from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_network, paper_problem, random_problem
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, packing, paper_network, paper_problem, random_problem
 
 TABLE_1 = {
     "T-M1": (6, 6),
