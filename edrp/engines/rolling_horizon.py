@@ -8,9 +8,8 @@ Tuples are followed as a fluid. The delay D of a tuple that arrives now changes 
 and a change that silences the job for S seconds starts at D = S plus what has piled up before. So a change under load λ makes
 λ S / (1 - λ/μ) tuples late: those of the silence and those of the time in which the job catches up.
 
-Backlog is a delay, never a load: what a change has caused itself does
-not lead to the next change. There are no bands around a target: that a change costs is all that keeps replicas from following
-every minute.
+Backlog is a delay, never a load: what a change has caused itself does not lead to the next change. There are no bands around a
+target: that a change costs is all that keeps replicas from following every minute.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 
-__all__ = ["ControlPrices", "LaterChange", "OperatorCapacity", "Outlook", "RollingHorizon", "clock_time"]
-
 STEP_SLACK = 0.01
 """Share of a step by which a forecast may be shorter than the horizon."""
+
+IN_FLIGHT = 1.0
+"""Seconds of load that are on their way at any time and no backlog."""
 
 
 class LaterChange(NamedTuple):
@@ -56,10 +56,6 @@ class Outlook:
     reason: str
     at: tuple[LaterChange, ...] = ()
     saving: float = 0.0
-
-
-IN_FLIGHT = 1.0
-"""Seconds of load that are on their way at any time and no backlog."""
 
 
 @dataclass(frozen=True, slots=True)
