@@ -10,8 +10,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import Every, GoalsFile, Job, NetworkFile, Seconds
-from edrp.cli.display.advice import advice_parts
-from edrp.cli.display.advice_page import advice_page
+from edrp.cli.display.jobs import advice_page, advice_parts
 from edrp.cli.options import ForceFolder, command_group, output_folder
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.files import refuse_inputs, refuse_target, write_whole

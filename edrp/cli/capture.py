@@ -1,4 +1,4 @@
-"""`edrp capture`: what an engine answers about a running job, in one file."""
+"""`edrp capture` and `edrp observe`: what an engine answers about a running job, in one file, and what that file tells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from edrp.cli.display.jobs import observation_parts
 from edrp.cli.options import Force, command_group, finite_option
-from edrp.cli.terminal import output, progress, say
+from edrp.cli.terminal import output, progress, say, show
 from edrp.core.files import refuse_target
 from edrp.engines.capture import write_capture
+from edrp.engines.fit import fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.client import read_address
-from edrp.engines.protocol import get_engine
+from edrp.engines.protocol import get_engine, observe_capture
 
 capture = command_group()
 
@@ -49,3 +51,8 @@ def capture_flink(
         f"{out}: job {seen.job} of Flink {seen.version}, {len(seen.operators)} operators with {replicas} replicas, "
         f"{len(captured.answers)} answers",
     )
+
+
+def observe(file: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture of the job.")]) -> None:
+    """Print rates, busy shares, service rates and state of a running job from a capture."""
+    show(output(), observation_parts(fit_job(observe_capture(file))))

@@ -12,7 +12,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import Job, Rest
-from edrp.cli.display.migrate import job_line, migrate_lines, outcome_line, step_parts
+from edrp.cli.display.jobs import job_line, migrate_lines, outcome_line, step_parts
 from edrp.cli.display.plan import migration_plan_document, rescale_plan_document
 from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option, output_folder
 from edrp.cli.terminal import errors, output, say, show

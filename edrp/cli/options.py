@@ -11,12 +11,14 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from edrp.cli.terminal import errors, output, say
+from edrp.cli.terminal import errors, output, progress, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.files import naming_errors
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import load, load_solution
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
+from edrp.core.solve import solve
 from edrp.core.wording import suggestion
 from edrp.report.page import require_packages
 
@@ -125,6 +127,12 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
     say(output(), f"written to {out}")
 
 
+def make_parent(target: Path) -> None:
+    """Create the folder that a file goes to where it is missing."""
+    with naming_errors(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+
+
 @contextmanager
 def figure_folder(out: Path | None, force: bool, names: Sequence[str]) -> Iterator[Path | None]:
     """As `output_folder`, for figures of these names; what they cannot be drawn without is said before any work."""
@@ -183,6 +191,14 @@ def read_solution(problem: Problem, path: Path) -> Any:
     if solution.kind != wanted:
         raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
     return solution
+
+
+def read_or_solve(problem: Problem, file: Path, solution_file: Path | None, method: str, **limits: Any) -> Any:
+    """The solution that is read or, without a file of one, found within limits."""
+    if solution_file is not None:
+        return read_solution(problem, solution_file)
+    with progress(f"solving {file}") as update:
+        return solve(problem, method, progress=update, **limits)
 
 
 def command_text(command: str, options: Mapping[str, Sequence[Any]]) -> str:

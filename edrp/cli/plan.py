@@ -9,15 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from edrp.cli.app import outcome_code
-from edrp.cli.display.change_plan import change_plan_document, change_plan_parts
-from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
+from edrp.cli.display.plan import (
+    change_plan_document,
+    change_plan_parts,
+    migration_plan_document,
+    migration_plan_parts,
+    rescale_plan_document,
+    rescale_plan_parts,
+)
 from edrp.cli.display.solution import clash_parts, verdict
-from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite_option, read_problem, read_solution
-from edrp.cli.terminal import output, progress, say, show
+from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite_option, read_or_solve, read_problem
+from edrp.cli.terminal import output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
-from edrp.core.solve import solve
 from edrp.mdp.transfer.change_plan import plan_changes
 from edrp.mdp.transfer.migration_plan import plan_migration
 from edrp.mdp.transfer.rescale_plan import plan_rescale
@@ -56,10 +61,7 @@ def plan_file(
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
     _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
-    solution: Any = read_solution(problem, solution_file) if solution_file is not None else None
-    if solution is None:
-        with progress(f"solving {file}"):
-            solution = solve(problem, method, time_limit=time_limit)
+    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])

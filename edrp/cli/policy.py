@@ -14,8 +14,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite_option
-from edrp.cli.solve import write_solution
+from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite_option, make_parent
 from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
 from edrp.core.budget import memory_limit
@@ -24,6 +23,7 @@ from edrp.core.files import read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.methods import alternative
+from edrp.core.solution import write_json
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
@@ -174,7 +174,8 @@ def decide(
         solution = solve(wanted, StoredPolicy.name, policy=folder)
     print_solution(output(), str(folder), wanted, solution)
     if out is not None:
-        write_solution(solution, out, force)
+        make_parent(out)
+        write_json(out, solution.to_document(), replace=force)
 
 
 def _problem(source: Path) -> MigrationPolicyProblem:

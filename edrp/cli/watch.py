@@ -10,7 +10,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import GoalsFile, Job, NetworkFile, Rest
-from edrp.cli.display.watch import watch_lines
+from edrp.cli.display.jobs import watch_lines
 from edrp.cli.options import choice_option, command_group, finite_option
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edrp.cli.display.explanation import Part, explained_parts, objective_explanation_parts
-from edrp.cli.display.rescale_explanation import explained_rescale_parts
-from edrp.cli.display.sequence_explanation import explained_sequence_parts
+from edrp.cli.display.explanation import (
+    Part,
+    explained_parts,
+    explained_rescale_parts,
+    explained_sequence_parts,
+    objective_explanation_parts,
+)
 from edrp.cli.display.solution import clash_parts, verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
@@ -19,7 +23,7 @@ from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.explanations.sequence import SequenceExplanation
 from edrp.migration.rescale.shares import range_text
-from edrp.report.setting import unit_text
+from edrp.report.formatting import unit_text
 from edrp.report.tables import html_parts
 
 Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation

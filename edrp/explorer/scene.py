@@ -1,4 +1,4 @@
-"""A deployment over its network: nodes as boxes, replicas as chips in them, streams from chip to chip."""
+"""A deployment over its network: nodes as boxes, replicas as chips in them, streams between chips; and the application alone."""
 
 from __future__ import annotations
 
@@ -6,23 +6,194 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edrp.core.document import named_resources
-from edrp.explorer.application import layers
-from edrp.explorer.boxes import BOLD_LETTER, NO_ROOM, Content, Item, Room, chips_of, fitted, line_width, rooms, shortened
-from edrp.explorer.grouping import Group, groups
-from edrp.explorer.layout import by_distance, in_columns, on_the_map
-from edrp.explorer.occupancy import Counts, Occupancy
-from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.layout import (
+    BOLD_LETTER,
+    GAP_X,
+    NO_ROOM,
+    Content,
+    Item,
+    Room,
+    by_distance,
+    chips_of,
+    fitted,
+    in_columns,
+    line_width,
+    on_the_map,
+    rooms,
+    shortened,
+)
 from edrp.explorer.routes import routed
-from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
+from edrp.explorer.view import Arrangement, Box, Change, Detail, Edge, Graph, State
 from edrp.placement.application import StreamGraph
+from edrp.placement.network import Network, Node
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import Placed
+from edrp.report.formatting import figure, quantity
 
-if TYPE_CHECKING:
-    from edrp.explorer.reconfiguration import Change
+MAX_BOXES = 220
+"""Nodes up to which each has a box of its own."""
+
+MAX_USED = 120
+"""Nodes in use up to which each has a box of its own where there are more in all."""
+
+MAX_GROUPS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One box: a single node, or several that are shown together."""
+
+    label: str
+    nodes: tuple[str, ...]
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a node."""
+        return len(self.nodes) == 1
+
+
+def groups(network: Network, used: Collection[str]) -> list[Group]:
+    """The boxes of a network: nodes one by one, or those in use one by one and the others by zone, or all by zone."""
+    names = [node.name for node in network.nodes]
+    if len(names) <= MAX_BOXES:
+        return [Group(name, (name,)) for name in names]
+    if len(used) <= MAX_USED:
+        alone = [Group(name, (name,)) for name in names if name in used]
+        return [*alone, *_by_zone([node for node in network.nodes if node.name not in used])]
+    return _by_zone(network.nodes)
+
+
+def _by_zone(nodes: Sequence[Node]) -> list[Group]:
+    """Nodes of one zone together; where there are no zones, or too many, in the order of the document."""
+    zones: dict[str | None, list[str]] = {}
+    for node in nodes:
+        zones.setdefault(node.zone, []).append(node.name)
+    if len(zones) == 1 or len(zones) > MAX_GROUPS:
+        size = -(-len(nodes) // (MAX_GROUPS // 2))
+        rows = [tuple(node.name for node in nodes[first : first + size]) for first in range(0, len(nodes), size)]
+        return [Group(f"{row[0]} … {row[-1]}", row) for row in rows]
+    return [Group("no zone" if zone is None else str(zone), tuple(members)) for zone, members in zones.items()]
+
+
+Counts = Mapping[str, Mapping[int, int]]
+"""Replicas by operator and by number of their box."""
+
+
+class Occupancy:
+    """Resources of boxes, and what replicas use of them."""
+
+    def __init__(self, problem: StreamPlacement, groups: Sequence[Group]) -> None:
+        self.needs = {operator.name: named_resources(operator.resources) for operator in problem.application.operators}
+        self.free = [_free(problem, group) for group in groups]
+
+    def used(self, counts: Counts) -> list[dict[str, float]]:
+        """Resources in use of each box."""
+        used: list[dict[str, float]] = [{} for _ in self.free]
+        for name, replicas in counts.items():
+            for box, count in replicas.items():
+                for resource, amount in self.needs[name].items():
+                    used[box][resource] = used[box].get(resource, 0.0) + count * amount
+        return used
+
+    def shares(self, counts: Counts) -> list[float | None]:
+        """Share in use of the fullest resource of each box; None where nodes have no end of them."""
+        shares: list[float | None] = []
+        for free, used in zip(self.free, self.used(counts), strict=True):
+            own = [used.get(resource, 0.0) / amount for resource, amount in (free or {}).items() if amount]
+            shares.append(max(own, default=None))
+        return shares
+
+
+def _free(problem: StreamPlacement, group: Group) -> dict[str, float] | None:
+    """Resources of the nodes of a box that may be used; None where a node has no end of them."""
+    free: dict[str, float] = {}
+    for node in (problem.network.by_name[name] for name in group.nodes):
+        if node.resources is None:
+            return None
+        for resource, amount in named_resources(node.resources).items():
+            free[resource] = free.get(resource, 0.0) + amount * problem.usable_share(resource)
+    return free
+
+
+WIDTHS, HEIGHT = (150.0, 230.0), 46.0
+MAX_DRAWING_WIDTH = 1000.0
+"""Width of a drawing whose texts are still large enough, in pixels."""
+
+StreamName = tuple[str, str]
+
+
+def layers(application: StreamGraph) -> dict[str, int]:
+    """Number of streams on the longest way to each operator, streams that close a cycle left out."""
+    layer = dict.fromkeys(application.topological_order, 0)
+    for name in application.topological_order:
+        for stream in application.streams:
+            if stream.source == name and (name, stream.target) not in application.feedback:
+                layer[stream.target] = max(layer[stream.target], layer[name] + 1)
+    return layer
+
+
+def application_graph(
+    application: StreamGraph,
+    notes: Mapping[str, str],
+    details: dict[str, Detail],
+    *,
+    hot: Collection[str] = (),
+    hot_streams: Collection[StreamName] = (),
+) -> Graph:
+    """Operators with a note each, and streams as wide as their rate; details of streams are added.
+
+    Operator number i has the detail `o<i>` and the colour i.
+    """
+    layer = layers(application)
+    names = [operator.name for operator in application.operators]
+    columns = max(layer.values()) + 1
+    width = _box_width(names, columns)
+    boxes = [
+        Box(
+            f"a{index}",
+            shortened(name, width - 28, BOLD_LETTER),
+            width,
+            HEIGHT,
+            note=notes.get(name, ""),
+            hot=name in hot,
+            colour=index,
+            detail=f"o{index}",
+        )
+        for index, name in enumerate(names)
+    ]
+    number = {name: index for index, name in enumerate(names)}
+    rates = [application.rate(stream.source, stream.target) for stream in application.streams]
+    edges = []
+    for index, (stream, rate) in enumerate(zip(application.streams, rates, strict=True)):
+        details[f"s{index}"] = Detail(
+            f"{stream.source} → {stream.target}", [("rate", quantity(rate, "tuples/s")), ("partitioning", stream.partitioning)]
+        )
+        edges.append(
+            Edge(
+                f"a{number[stream.source]}",
+                f"a{number[stream.target]}",
+                line_width(rate, max(rates)),
+                hot=(stream.source, stream.target) in hot_streams,
+                dashed=(stream.source, stream.target) in application.feedback,
+                label=f"{figure(rate)}/s" if rate and len(rates) <= 12 else "",
+                detail=f"s{index}",
+            )
+        )
+    place = in_columns("streams", [(width, HEIGHT)] * len(boxes), [float(layer[name]) for name in names], columns)
+    legend = [("line", "stream, as wide as its rate (tuples/s)")]
+    if hot:
+        legend.append(("hot", "critical path"))
+    return routed(Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend))
+
+
+def _box_width(names: Sequence[str], columns: int) -> float:
+    """Wide enough for the longest name, as far as all columns stay legible side by side."""
+    wanted = max(map(len, names)) * BOLD_LETTER + 30.0
+    return min(max(WIDTHS[0], min(wanted, MAX_DRAWING_WIDTH / columns - GAP_X)), WIDTHS[1])
+
 
 WIDTH, IDLE_WIDTH, IDLE_HEIGHT = 162.0, 118.0, 44.0
 MAX_EDGES = 700

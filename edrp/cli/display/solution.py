@@ -12,7 +12,7 @@ from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Proof, Solution
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.report.setting import unit_text
+from edrp.report.formatting import unit_text
 from edrp.report.tables import Table
 
 DIMENSIONLESS = "1"

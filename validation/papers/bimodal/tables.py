@@ -9,8 +9,7 @@ from edrp.datasets.families.mapping import platforms
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.report.estimates import estimate_mean, estimate_share
-from edrp.report.formatting import FACTOR, NONE, NUMBER
-from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows
+from edrp.report.formatting import COLUMNS, FACTOR, NONE, NUMBER, OURS, PAPER, constant_rows
 from edrp.report.tables import Table
 from edrp.validation.papers.bimodal.claims import messages_per_server
 from edrp.validation.papers.bimodal.extent import (

@@ -22,7 +22,7 @@ from edrp.datasets.traces.source_rates import RealDay, real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network
-from edrp.report.console import draw
+from edrp.report.figures import draw
 from edrp.report.progress import working
 from edrp.report.statements import print_statements
 from edrp.report.tables import Table, print_tables

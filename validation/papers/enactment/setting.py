@@ -10,7 +10,7 @@ from edrp.core.document import named_resources
 from edrp.core.methods import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
-from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows, value_text
+from edrp.report.formatting import COLUMNS, OURS, PAPER, constant_rows, value_text
 from edrp.report.tables import Table
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from edrp.report.console import draw
-from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.figures import blank_figure, draw, save_figure, unclutter
 from edrp.report.formatting import NONE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
-from edrp.report.console import draw
 from edrp.report.estimates import Estimate
+from edrp.report.figures import draw
 from edrp.report.formatting import NONE, SHARE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, print_statements
