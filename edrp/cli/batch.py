@@ -14,7 +14,7 @@ import pyarrow as pa
 import typer
 
 from edrp.batch import StoredRows, solve_batch
-from edrp.batch.progress import Report
+from edrp.batch.journal import Report
 from edrp.batch.rows import warned_instances
 from edrp.batch.source import open_instances
 from edrp.batch.tasks import read_choices

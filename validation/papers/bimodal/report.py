@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.batch.progress import Report as ReportProgress
+from edrp.batch.journal import Report as ReportProgress
 from edrp.report.estimates import estimate_mean
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import Report

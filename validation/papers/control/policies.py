@@ -17,7 +17,7 @@ from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Rollin
 from edrp.heuristics.placement.ds2 import Ds2Parameters
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency import CapacityCurveLatency
-from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
+from edrp.replanning.replanner import DowntimePolicy, PlanOption, choose_option
 from edrp.validation.flink.control_policies import CATCH_UP, SCALE_DOWN, AutoscalerControl
 from edrp.validation.flink.control_watch import HORIZON
 from edrp.validation.papers.control.days import DAY_STEPS, STEP, TracedDay

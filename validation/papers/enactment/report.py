@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edrp.batch.progress import Report as ReportProgress
+from edrp.batch.journal import Report as ReportProgress
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import Report
