@@ -175,8 +175,7 @@ def run_enactment(
 ) -> None:
     """Simulate policies that lease hosts: Tables 3 to 6, Figs. 8 to 11, and a verdict on each of the paper's comparisons."""
     check_place(spark, jobs)
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
     with place_of_work(spark, jobs) as where, batch_progress("simulating") as report:
         found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
@@ -201,8 +200,7 @@ def run_bimodal(
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, and a verdict on each statement of the paper."""
     check_place(spark, jobs)
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
     with place_of_work(spark, jobs) as where, batch_progress("running") as report:
@@ -227,8 +225,7 @@ def run_capsys(
     force: ForceFolder = False,
 ) -> None:
     """Place CAPSys's six queries optimally, by CAPS and by Flink, and compare plans of ODRP and CAPSys with joint optima."""
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     with working(output(), "CAPSys") as tell:
         found = capsys_report.investigate(data, slack=slack, speedup=speedup, cores=cores, out=out, tell=tell)
     options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
@@ -251,9 +248,7 @@ def run_flink(
     force: ForceFolder = False,
 ) -> None:
     """Compare predictions, control and placements with measurements on a real cluster of Flink."""
-    if out is not None:
-        refuse_folder(out, [*WRITTEN, ROWS], force=force)
-        require_packages(jinja2="report")
+    _refuse(out, force, ROWS, jinja2="report")
     if rows:
         found = read_rows(rows)
     else:
@@ -279,8 +274,7 @@ def run_control(
     force: ForceFolder = False,
 ) -> None:
     """Control a job through real days: cost of rules and of a rolling horizon over certified clairvoyant bounds."""
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     with working(output(), "control") as tell:
         rows = control_report.investigate(data, days=days, seed=seed, tell=tell, out=out)
     options = {"--data": data, "--days": days, "--seed": seed, "--out": out}
@@ -296,11 +290,16 @@ def run_live(
     force: ForceFolder = False,
 ) -> None:
     """Compare live migration with Flink's own ways to rescale, orders of moves, and methods; Figs. 13 and 15."""
-    if out is not None:
-        refuse_folder(out, [*WRITTEN, *live_report.FIGURES], force=force)
-        require_packages(jinja2="report", matplotlib="plot")
+    _refuse(out, force, *live_report.FIGURES, jinja2="report", matplotlib="plot")
     found = read_live_rows(rows)
     _publish(live_report.report(found), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})
+
+
+def _refuse(out: Path | None, force: bool, *further: str, **extras: str) -> None:
+    """Refuse, before any work, a folder that holds other files of the names of a report, and missing packages."""
+    if out is not None:
+        refuse_folder(out, [*WRITTEN, *further], force=force)
+        require_packages(**extras)
 
 
 def _publish(made: Report, out: Path | None, force: bool, name: str, options: dict[str, Any]) -> None:

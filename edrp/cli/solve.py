@@ -209,10 +209,10 @@ def check_files(
 
     Exit codes: 0 proven, 4 proven about a stated program only, 2 not proven.
     """
-    from edrp.certificates import checker, verification
+    from edrp.certificates import checker, programs
 
     with progress(f"checking {certificate}"):
-        said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
+        said = checker.verdict(programs.check_files, str(file), str(solution), str(certificate))
     code = checker.exit_code(said)
     say(output(), said, {0: "green", 4: "yellow"}.get(code, "red"))
     raise typer.Exit(code)
