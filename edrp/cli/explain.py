@@ -10,7 +10,19 @@ import typer
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import generic_parts
 from edrp.cli.display.solution import STYLES, verdict
-from edrp.cli.options import ExplainedWork, Force, Method, SolutionFile, Strict, TimeLimit, read_or_solve, read_problem
+from edrp.cli.options import (
+    ExplainedWork,
+    Force,
+    Method,
+    SolutionFile,
+    Strict,
+    TimeLimit,
+    argument,
+    option,
+    out_option,
+    read_or_solve,
+    read_problem,
+)
 from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -22,7 +34,7 @@ from edrp.report.tables import Table
 
 
 def explain_file(
-    file: Annotated[Path, typer.Argument(help="Instance file.")],
+    file: Annotated[Path, argument("Instance file.")],
     solution_file: SolutionFile = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
@@ -43,9 +55,9 @@ def explain_file(
 
 
 def explore_file(
-    file: Annotated[Path, typer.Argument(help="Instance file.")],
+    file: Annotated[Path, argument("Instance file.")],
     solution_file: SolutionFile = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the page.")] = Path("explore.html"),
+    out: Annotated[Path, out_option("Output file for the page.")] = Path("explore.html"),
     method: Method = "auto",
     time_limit: TimeLimit = None,
     work_limit: ExplainedWork = None,
@@ -64,10 +76,10 @@ def explore_file(
 
 
 def print_front(
-    file: Annotated[Path, typer.Argument(help="Instance file of kind edrp.")],
-    first: Annotated[str, typer.Argument(help='First metric, such as "cost".')],
-    second: Annotated[str, typer.Argument(help='Second metric, such as "peak_load".')],
-    points: Annotated[int | None, typer.Option(min=2, help="Approximate number of points; default: all.")] = None,
+    file: Annotated[Path, argument("Instance file of kind edrp.")],
+    first: Annotated[str, argument('First metric, such as "cost".')],
+    second: Annotated[str, argument('Second metric, such as "peak_load".')],
+    points: Annotated[int | None, option("Approximate number of points; default: all.", min=2)] = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
     strict: Strict = False,

@@ -18,7 +18,19 @@ from edrp.cli.display.plan import (
     rescale_plan_parts,
 )
 from edrp.cli.display.solution import clash_parts, verdict
-from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite_option, read_or_solve, read_problem
+from edrp.cli.options import (
+    BoundedTime,
+    Force,
+    Method,
+    SolutionFile,
+    Strict,
+    argument,
+    finite_option,
+    option,
+    out_option,
+    read_or_solve,
+    read_problem,
+)
 from edrp.cli.terminal import output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -39,16 +51,16 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[Path, typer.Argument(help="Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
+    file: Annotated[Path, argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
     solution_file: SolutionFile = None,
     uplink: Annotated[float | None, finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")] = None,
     downlink: Annotated[float | None, finite_option("Download rate of a node in bytes/s; default: as --uplink.")] = None,
     max_move_ins: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
+        int | None, option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
     ] = None,
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.")] = None,
+    out: Annotated[Path | None, out_option("Output file for the plan as JSON.")] = None,
     force: Force = False,
     strict: Strict = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edrp.cli.app import ExitCode, gravest, outcome_code
-from edrp.cli.options import Strict, check_warnings
+from edrp.cli.options import Strict, argument, check_warnings, option
 from edrp.cli.terminal import errors, output, print_listing, report, say
 from edrp.core.errors import EdrpError
 from edrp.core.instances import load_document, schema
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def print_schema(
-    kind: Annotated[
-        str | None, typer.Argument(help="Kind, such as edrp or edrp-solution; by default the kinds are listed.")
-    ] = None,
+    kind: Annotated[str | None, argument("Kind, such as edrp or edrp-solution; by default the kinds are listed.")] = None,
 ) -> None:
     """Print the JSON Schema of a kind of document, or list all kinds."""
     if kind is not None:
@@ -40,7 +38,7 @@ def print_schema(
 
 
 def print_methods(
-    kind: Annotated[str | None, typer.Argument(help="Kind of problem; default: methods for all kinds.")] = None,
+    kind: Annotated[str | None, argument("Kind of problem; default: methods for all kinds.")] = None,
 ) -> None:
     """List the methods with their summaries."""
     if kind is not None:
@@ -72,7 +70,7 @@ def print_version() -> None:
 
 
 def validate_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files and solution documents.")],
+    files: Annotated[list[Path], argument("Instance files and solution documents.")],
     strict: Strict = False,
 ) -> None:
     """Validate instances and solutions, and list every fault with its place.
@@ -94,10 +92,8 @@ def validate_files(
 
 
 def compile_kernels(
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1 means one per core.")] = -1,
-    for_wheel: Annotated[
-        Path | None, typer.Option(help="Folder to which kernels are written instead, for a wheel (edrp/compiled).")
-    ] = None,
+    jobs: Annotated[int, option("Number of processes; -1 means one per core.", "--jobs", "-j")] = -1,
+    for_wheel: Annotated[Path | None, option("Folder to which kernels are written instead, for a wheel (edrp/compiled).")] = None,
 ) -> None:
     """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
     from edrp.warm_up import folder_of_kernels, kernels_for_wheel, warm_up, warm_up_tasks  # brings methods of all kinds

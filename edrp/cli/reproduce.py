@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite_option
+from edrp.cli.options import (
+    ForceFolder,
+    Method,
+    TimeLimit,
+    argument,
+    choice_option,
+    command_group,
+    figure_folder,
+    finite_option,
+    option,
+    out_option,
+)
 from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
@@ -39,16 +48,11 @@ from edrp.validation.papers.live.rows import read_rows as read_live_rows
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the figures; default: no figures.")]
+Out = Annotated[Path | None, out_option("Output folder for the figures; default: no figures.")]
 ReportFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", help="Output folder for rows, tables, figures and report.html; the same command continues a stopped run."
-    ),
+    Path | None, out_option("Output folder for rows, tables, figures and report.html; the same command continues a stopped run.")
 ]
-Sensitivity = Annotated[
-    bool, typer.Option("--sensitivity", help="Run a sensitivity analysis, too, which changes one constant at a time.")
-]
+Sensitivity = Annotated[bool, option("Run a sensitivity analysis, too, which changes one constant at a time.", "--sensitivity")]
 
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
@@ -63,9 +67,7 @@ CONTENTION, ENGINES = "Contention (CAPSys)", "Advice for a running job (Apache F
 @reproduce.command("table-iv", rich_help_panel=EDRP)
 def run_table_iv(
     time_limit: TimeLimit = table_iv.TIME_LIMIT,
-    literal: Annotated[
-        bool, typer.Option(help="Also solve the literal program for the cases that the paper solved; takes minutes.")
-    ] = True,
+    literal: Annotated[bool, option("Also solve the literal program for the cases that the paper solved; takes minutes.")] = True,
 ) -> None:
     """Reproduce Table IV: number of columns, and solution times of programs and methods."""
     table_iv.run(output(), time_limit=time_limit, literal=literal)
@@ -83,7 +85,7 @@ def run_storm(
     data: Data = None,
     out: Out = None,
     method: Method = "auto",
-    days: Annotated[int, typer.Option(min=1, help="Number of consecutive days.")] = 1,
+    days: Annotated[int, option("Number of consecutive days.", min=1)] = 1,
     force: ForceFolder = False,
 ) -> None:
     """Reproduce days under Storm's reconfiguration: Table V, Fig. 6."""
@@ -95,9 +97,9 @@ def run_storm(
 def run_migration(
     data: Data = None,
     out: Out = None,
-    migrations: Annotated[int, typer.Option(min=2, help="Number of consecutive migrations for each series.")] = 100,
+    migrations: Annotated[int, option("Number of consecutive migrations for each series.", min=2)] = 100,
     constant: Annotated[
-        bool, typer.Option("--constant", help="Keep work and state of the tasks as they are over the whole series.")
+        bool, option("Keep work and state of the tasks as they are over the whole series.", "--constant")
     ] = False,
     force: ForceFolder = False,
 ) -> None:
@@ -110,14 +112,9 @@ def run_migration(
 @reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
 def run_latency_aware(
     out: Out = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Number of runs of each search for Table 4; at most 5 for the other tables.")
-    ] = 30,
+    seeds: Annotated[int, option("Number of runs of each search for Table 4; at most 5 for the other tables.", min=1)] = 30,
     fresh: Annotated[
-        int,
-        typer.Option(
-            min=0, max=30, help="Number of generated topologies in addition to the paper's; their optima are proven first."
-        ),
+        int, option("Number of generated topologies in addition to the paper's; their optima are proven first.", min=0, max=30)
     ] = 0,
     force: ForceFolder = False,
 ) -> None:
@@ -132,7 +129,7 @@ def run_latency_aware(
 def run_replanning(
     data: Data = None,
     method: Method = "iterated-local-search",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated day and of the method.")] = 1,
+    seed: Annotated[int, option("Seed of the simulated day and of the method.", min=0)] = 1,
 ) -> None:
     """Simulate a day of changing latencies and loads that is replanned always, never, when a limit breaks or when it pays."""
     replanning_report.run(output(), data=data, method=method, seed=seed)
@@ -140,9 +137,9 @@ def run_replanning(
 
 @reproduce.command("production", rich_help_panel=LATENCY_AWARE)
 def run_production(
-    data: Annotated[Path, typer.Option("--data", help="Folder that contains storm_production_topologies.json.")],
+    data: Annotated[Path, option("Folder that contains storm_production_topologies.json.", "--data")],
     time_limit: Annotated[
-        float, typer.Option(min=0.0, help="Time limit in seconds for each method and topology.")
+        float, option("Time limit in seconds for each method and topology.", min=0.0)
     ] = production_report.TIME_LIMIT,
 ) -> None:
     """Place 136 production topologies of Storm on their clusters; prints hosts, bounds, traffic and times."""
@@ -152,10 +149,9 @@ def run_production(
 @reproduce.command("coordinates", rich_help_panel=LATENCY_AWARE)
 def run_coordinates(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with the latencies between AWS regions; default: only random nodes in the plane."),
+        Path | None, option("Folder with the latencies between AWS regions; default: only random nodes in the plane.", "--data")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of simulations for each setting.")] = 10,
+    seeds: Annotated[int, option("Number of simulations for each setting.", min=1)] = 10,
 ) -> None:
     """Estimate latencies from few measurements, and print the median error after each round."""
     coordinates_report.run(output(), data=data, seeds=seeds)
@@ -164,11 +160,11 @@ def run_coordinates(
 @reproduce.command("enactment", rich_help_panel=ENACTMENT)
 def run_enactment(
     out: ReportFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each table cell.")] = 30,
+    seeds: Annotated[int, option("Number of runs for each table cell.", min=1)] = 30,
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Make only three runs for each table cell, with the policies of the paper.")
+        bool, option("Make only three runs for each table cell, with the policies of the paper.", "--quick")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
@@ -186,14 +182,14 @@ def run_enactment(
 @reproduce.command("bimodal", rich_help_panel=BIMODAL)
 def run_bimodal(
     out: ReportFolder = None,
-    networks: Annotated[int, typer.Option(min=1, help="Number of random networks for each point of Figs. 8 and 9.")] = 30,
-    instances: Annotated[int, typer.Option(min=2, help="Number of tasks to map for each size of Fig. 7.")] = 100,
-    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks in each trace.")] = 500,
+    networks: Annotated[int, option("Number of random networks for each point of Figs. 8 and 9.", min=1)] = 30,
+    instances: Annotated[int, option("Number of tasks to map for each size of Fig. 7.", min=2)] = 100,
+    tasks: Annotated[int, option("Number of tasks in each trace.", min=1)] = 500,
     flow: Annotated[Flow, choice_option(Flow, "Flow over the public network: drawn every 10 ms, or its expectation.")] = "drawn",
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Simulate only three networks at few points, which is too little for verdicts.")
+        bool, option("Simulate only three networks at few points, which is too little for verdicts.", "--quick")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
@@ -213,15 +209,14 @@ def run_bimodal(
 @reproduce.command("capsys", rich_help_panel=CONTENTION)
 def run_capsys(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA."),
+        Path | None, option("Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA.", "--data")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
+    out: Annotated[Path | None, out_option("Output folder for tables and report.html.")] = None,
     slack: Annotated[float, finite_option("Relative amount by which a later priority may worsen an earlier one.", min=0.0)] = 0.0,
     speedup: Annotated[
         float, finite_option("Speed-up of the workers of the plans relative to the measured workers.", min=0.01)
     ] = SPEEDUP,
-    cores: Annotated[int, typer.Option(min=1, help="Number of cores of each worker of the plans.")] = CORES,
+    cores: Annotated[int, option("Number of cores of each worker of the plans.", min=1)] = CORES,
     force: ForceFolder = False,
 ) -> None:
     """Place CAPSys's six queries optimally, by CAPS and by Flink, and compare plans of ODRP and CAPSys with joint optima."""
@@ -236,15 +231,11 @@ def run_capsys(
 def run_flink(
     rows: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run."),
+        argument("Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run."),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the taxi stream, if a day is run; default: $EDRP_DATA.")
-    ] = None,
+    data: Annotated[Path | None, option("Folder of the taxi stream, if a day is run; default: $EDRP_DATA.", "--data")] = None,
     seconds: Annotated[float, finite_option("Length in seconds of a day that is run.", min=30.0)] = 150.0,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder for tables, report.html and the rows of a day that is run.")
-    ] = None,
+    out: Annotated[Path | None, out_option("Output folder for tables, report.html and the rows of a day that is run.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Compare predictions, control and placements with measurements on a real cluster of Flink."""
@@ -265,12 +256,11 @@ def run_flink(
 @reproduce.command("control", rich_help_panel=ENGINES)
 def run_control(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder of the taxi stream and the tweets; default: $EDRP_DATA, without it only flights."),
+        Path | None, option("Folder of the taxi stream and the tweets; default: $EDRP_DATA, without it only flights.", "--data")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="Number of days of each data set.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed that the days are drawn by.")] = control_report.SEED,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
+    days: Annotated[int, option("Number of days of each data set.", min=1)] = 20,
+    seed: Annotated[int, option("Seed that the days are drawn by.", min=0)] = control_report.SEED,
+    out: Annotated[Path | None, out_option("Output folder for tables and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Control a job through real days: cost of rules and of a rolling horizon over certified clairvoyant bounds."""
@@ -283,10 +273,8 @@ def run_control(
 
 @reproduce.command("live", rich_help_panel=MIGRATION)
 def run_live(
-    rows: Annotated[
-        list[Path], typer.Argument(help="Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.")
-    ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
+    rows: Annotated[list[Path], argument("Files of rows that benchmarks/flink_live.py and flink_response_times.py wrote.")],
+    out: Annotated[Path | None, out_option("Output folder for tables, figures and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Compare live migration with Flink's own ways to rescale, orders of moves, and methods; Figs. 13 and 15."""

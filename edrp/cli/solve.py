@@ -21,9 +21,12 @@ from edrp.cli.options import (
     Strict,
     TimeLimit,
     WorkLimit,
+    argument,
     finite_option,
     known_program,
     make_parent,
+    option,
+    out_option,
     read_problem,
 )
 from edrp.cli.terminal import errors, output, progress, report, say
@@ -49,32 +52,25 @@ class Job:
 
 
 def solve_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files.")],
+    files: Annotated[list[Path], argument("Instance files.")],
     method: Method = "auto",
     program: Annotated[
         str | None,
-        typer.Option(
-            callback=known_program, help=f"Program for a solver backend: {', '.join(PROGRAM_NAMES)}; default: that of the kind."
-        ),
+        option(f"Program for a solver backend: {', '.join(PROGRAM_NAMES)}; default: that of the kind.", callback=known_program),
     ] = None,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
+    seed: Annotated[int, option("Seed of the random number generator.", min=0)] = 0,
+    threads: Annotated[int, option("Number of threads of a solver backend.", min=1)] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="Output file for the solution; with several instances, output folder (<stem>.json each)."
-        ),
+        Path | None, out_option("Output file for the solution; with several instances, output folder (<stem>.json each).")
     ] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option(help="Output file for the certificate, for `edrp check`; with several instances, a folder (<stem>.cert)."),
+        Path | None, option("Output file for the certificate, for `edrp check`; with several instances, a folder (<stem>.cert).")
     ] = None,
     vipr: Annotated[
-        Path | None,
-        typer.Option(help="Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr)."),
+        Path | None, option("Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr).")
     ] = None,
     force: Force = False,
     strict: Strict = False,
@@ -201,9 +197,9 @@ def _targets(
 
 
 def check_files(
-    file: Annotated[Path, typer.Argument(help="Instance file.")],
-    solution: Annotated[Path, typer.Argument(help="Solution document of the instance.")],
-    certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.")],
+    file: Annotated[Path, argument("Instance file.")],
+    solution: Annotated[Path, argument("Solution document of the instance.")],
+    certificate: Annotated[Path, argument("Certificate of the solution.")],
 ) -> None:
     """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.
 
