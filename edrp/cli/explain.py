@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.display.explanation import generic_parts
+from edrp.cli.display.explanation import explanation_parts
 from edrp.cli.display.solution import STYLES, verdict
 from edrp.cli.options import (
     ExplainedWork,
@@ -43,7 +43,7 @@ def explain_file(
 ) -> None:
     """Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost."""
     problem = read_problem(file, strict)
-    explain = get_kind(problem.kind).explain or generic_parts
+    explain = get_kind(problem.kind).explain or explanation_parts
     solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
     with progress(f"explaining {file}"):
         parts = list(explain(problem, solution, work_limit))

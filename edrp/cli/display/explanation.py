@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -11,51 +12,60 @@ from edrp.cli.display.placement import SHOWN_COURSES, course_table, placement_ta
 from edrp.cli.display.solution import clash_parts
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation, Margin, Problem
-from edrp.core.solution import Solution
 from edrp.core.wording import enumerated
 from edrp.explanations.explain import explain
 from edrp.explanations.objective import ObjectiveExplanation, rule_table
 from edrp.explanations.placement import CostPart, Explanation, Share
 from edrp.explanations.rescale import Remedy, RescaleExplanation, replica_text
 from edrp.explanations.sequence import (
-    COMPARISON_WORK,
     SequenceExplanation,
     better_sentence,
     change_table,
     deciding_sentences,
-    explain_sequence,
     period_table,
     rival_table,
     worth,
 )
-from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
-from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
-from edrp.placement.edrp import EdrpSolution
-from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.formulations.second_best import SecondBest
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.metrics.base import PathPart
 from edrp.placement.problem import PlacementProblem
-from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution
+from edrp.placement.sequence import EdrpSequence
 from edrp.placement.throughput import Throughput
 from edrp.report.tables import Table
 
 Part = Table | Text | str
 
+Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation
+
 MAX_NODE_LOADS, MAX_MARGINS = 10, 20
 """Loads of nodes, and limits of other kinds, that are shown."""
 
 
-def explanation_parts(
-    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, work_limit: float | None
-) -> Iterator[Part]:
-    """One table per question: where replicas run, the objective, the critical path, cost, traffic, actions, limits, rivals."""
-    explanation = explain(problem, solution, work_limit=SECOND_BEST_WORK if work_limit is None else work_limit)
-    if explanation.deployment is not None:
+def explanation_parts(problem: Problem, solution: Any, work_limit: float | None) -> Iterator[Part]:
+    """The decision and its explanation, one table per question, for any kind of problem."""
+    explanation = explain(problem, solution, work_limit=work_limit)
+    if isinstance(explanation, Explanation) and explanation.deployment is not None and isinstance(problem, PlacementProblem):
         yield placement_table(problem, explanation.deployment, problem.current)
-    yield from explained_parts(explanation, running=problem.current is not None)
+    elif isinstance(explanation, RescaleExplanation) and isinstance(problem, RescaleProblem):
+        yield from replica_tables(problem, explanation.deployment)
+    elif isinstance(problem, EdrpSequence) and solution.periods is not None:
+        yield from course_table(problem, solution.periods)
+    yield from explained_parts(explanation, running=getattr(problem, "current", None) is not None)
 
 
-def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
-    """The parts of an explanation besides where replicas run; actions only where something runs already."""
+def explained_parts(explanation: Explained, *, running: bool) -> Iterator[Part]:
+    """The parts of an explanation besides the decision; actions of a placement only where something runs already."""
+    if isinstance(explanation, SequenceExplanation):
+        return _sequence_parts(explanation)
+    if isinstance(explanation, RescaleExplanation):
+        return _rescale_parts(explanation)
+    return (
+        _objective_parts(explanation) if isinstance(explanation, ObjectiveExplanation) else _placement_parts(explanation, running)
+    )
+
+
+def _placement_parts(explanation: Explanation, running: bool) -> Iterator[Part]:
     if explanation.deployment is None or explanation.evaluation is None:
         yield from clash_parts(explanation, "No deployment to explain.")
         return
@@ -82,7 +92,7 @@ def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part
         yield from second_best_parts(explanation.second_best, explanation.evaluation)
 
 
-def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[Part]:
+def _objective_parts(explanation: ObjectiveExplanation) -> Iterator[Part]:
     """What each term costs, what binds, and what rules cost, for any kind of problem."""
     evaluation = explanation.evaluation
     if evaluation is None:
@@ -99,11 +109,6 @@ def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[P
         names = enumerated([margin.name for margin in explanation.binding])
         yield f"Used up: {names}." if names else f"No limit is used up; most used is {explanation.margins[0].name}."
     yield from (f"• {state.rule.demand}: {state.worth}" for state in explanation.rules if state.worth)
-
-
-def generic_parts(problem: Problem, solution: Solution, work_limit: float | None) -> Iterator[Part]:
-    """The explanation of a solution of a kind that has none of its own."""
-    return objective_explanation_parts(explain(problem, solution, work_limit=work_limit))
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
@@ -209,17 +214,7 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, work_limit: float | None) -> Iterator[Part]:
-    """Where replicas run, the objective, the critical path, cost, what decides, limits, and what would help."""
-    explanation = explain(problem, solution, work_limit=work_limit)
-    if isinstance(explanation, ObjectiveExplanation):  # there is no deployment
-        yield from objective_explanation_parts(explanation)
-        return
-    yield from replica_tables(problem, explanation.deployment)
-    yield from explained_rescale_parts(explanation)
-
-
-def explained_rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
+def _rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
     """The objective, the critical path, cost, what decides, limits, and what would help."""
     yield from objective_parts(explanation.shares, explanation.evaluation)
     yield path_table(explanation.critical_path)
@@ -276,16 +271,7 @@ def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple
     return (remedy.what, f"{remedy.evaluation.objective:.6g}", gain, *metrics, "proven" if remedy.proven else "best found")
 
 
-def sequence_explanation_parts(problem: EdrpSequence, solution: EdrpSequenceSolution, work_limit: float | None) -> Iterator[Part]:
-    """The deployment of each period, then their explanation."""
-    if solution.periods is not None:
-        yield from course_table(problem, solution.periods)
-    yield from explained_sequence_parts(
-        explain_sequence(problem, solution, work_limit=COMPARISON_WORK if work_limit is None else work_limit)
-    )
-
-
-def explained_sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]:
+def _sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]:
     """The objective next to its rivals, what decides, every change with its cost and worth, and a better course if there is."""
     evaluation = explanation.evaluation
     if evaluation is None:
