@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edrp.cli.display.explanation import Explained, Part, explained_parts
-from edrp.cli.display.solution import clash_parts, verdict
+from edrp.cli.display.solution import answer_parts, verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
-from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.explanations.placement import Explanation
@@ -62,13 +61,7 @@ def _solution_parts(solution: Solution, problem: Problem | None) -> Iterator[Par
     if solution.objective is not None:
         bound = "" if solution.bound is None else f", bound {solution.bound:.9g}"
         yield f"objective {solution.objective:.9g}{bound}; method {solution.method}"
-    kind = None if problem is None else find_kind(problem.kind)
-    if kind is None or kind.display is None:
-        yield table(("metric", "value"), [(name, f"{value:.6g}") for name, value in solution.metrics.items()], right=("value",))
-    else:
-        yield from kind.display(problem, solution)
-    yield from clash_parts(solution)
-    yield from solution.notes
+    yield from answer_parts(problem, solution)
 
 
 def _explanation_parts(explanation: Explained) -> Iterator[Part]:
