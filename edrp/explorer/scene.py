@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edrp.core.document import named_resources
@@ -76,35 +76,6 @@ def _by_zone(nodes: Sequence[Node]) -> list[Group]:
         rows = [tuple(node.name for node in nodes[first : first + size]) for first in range(0, len(nodes), size)]
         return [Group(f"{row[0]} … {row[-1]}", row) for row in rows]
     return [Group("no zone" if zone is None else str(zone), tuple(members)) for zone, members in zones.items()]
-
-
-Counts = Mapping[str, Mapping[int, int]]
-"""Replicas by operator and by number of their box."""
-
-
-class Occupancy:
-    """Resources of boxes, and what replicas use of them."""
-
-    def __init__(self, problem: StreamPlacement, groups: Sequence[Group]) -> None:
-        self.needs = {operator.name: named_resources(operator.resources) for operator in problem.application.operators}
-        self.free = [_free(problem, group) for group in groups]
-
-    def used(self, counts: Counts) -> list[dict[str, float]]:
-        """Resources in use of each box."""
-        used: list[dict[str, float]] = [{} for _ in self.free]
-        for name, replicas in counts.items():
-            for box, count in replicas.items():
-                for resource, amount in self.needs[name].items():
-                    used[box][resource] = used[box].get(resource, 0.0) + count * amount
-        return used
-
-    def shares(self, counts: Counts) -> list[float | None]:
-        """Share in use of the fullest resource of each box; None where nodes have no end of them."""
-        shares: list[float | None] = []
-        for free, used in zip(self.free, self.used(counts), strict=True):
-            own = [used.get(resource, 0.0) / amount for resource, amount in (free or {}).items() if amount]
-            shares.append(max(own, default=None))
-        return shares
 
 
 def _free(problem: StreamPlacement, group: Group) -> dict[str, float] | None:
@@ -235,7 +206,7 @@ class Scene:
         used = dict.fromkeys(node for d in deployments for name in self.names for node in d.replicas(name))
         self.groups = groups(problem.network, used)
         self.box = {node: f"n{index}" for index, group in enumerate(self.groups) for node in group.nodes}
-        self.occupancy = Occupancy(problem, self.groups)
+        self.free = [_free(problem, group) for group in self.groups]
         self.details: dict[str, Detail] = {}
         for index, operator in enumerate(problem.application.operators):
             self.details[f"o{index}"] = self._operator_detail(operator)
@@ -253,34 +224,18 @@ class Scene:
         after = self.content(deployment, hot[1], before, other)
         first = self.content(before, (), deployment, None, leaving=True) if before is not None else {}
         needed = rooms((after, first))
-        boxes = self._boxes(deployment, needed)
         edges = self.edges(deployment, hot) if deployment is not None else []
         rivals = self.edges(other, ((), ()), deployment) if other is not None else []
-        final = State(
-            0.0 if change is None else change.timeline.end, chips_of(after, needed), edges, rivals, self._shares(deployment)
-        )
-        states = [final]
+        end = 0.0 if change is None else change.timeline.end
+        states = [State(end, chips_of(after, needed), edges, rivals, self._shares(deployment))]
         if before is not None and change is not None:
-            states = [State(0.0, chips_of(first, needed), self.edges(before, ((), ())), shares=self._shares(before)), final]
-        arrangements = self._arrangements(boxes, [d for d in (deployment, before, other) if d is not None])
-        legend = []
-        if deployment is not None:
-            legend = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
-        legend += [("hot", "critical path")] if hot[1] else []
+            states.insert(0, State(0.0, chips_of(first, needed), self.edges(before, ((), ())), shares=self._shares(before)))
+        legend = [("hot", "critical path")] if hot[1] else []
         legend += [("gone", "goes or changes"), ("new", "new or changed")] if len(states) > 1 else []
         legend += [("other", "second best")] if other is not None else []
-        graph = Graph(
-            "Deployment on the network",
-            boxes,
-            arrangements,
-            states,
-            links=self._links(),
-            tokens=() if change is None else change.tokens,
-            overlay="" if other is None else "second best",
-            note=self._note(edges),
-            legend=legend,
-        )
-        return routed(graph)
+        drawn = self._drawn(deployment, [d for d in (deployment, before, other) if d is not None], needed, states, legend)
+        named = "" if other is None else "second best"
+        return routed(replace(drawn, tokens=() if change is None else change.tokens, overlay=named, note=self._note(edges)))
 
     def course(self, stays: Sequence[Stay]) -> Graph:
         """The graph of deployments one after the other, each from its time on and under its load."""
@@ -299,15 +254,25 @@ class Scene:
             )
             for stay, content in zip(stays, contents, strict=True)
         ]
-        boxes = self._boxes(stays[0].deployment, needed)
-        arrangements = self._arrangements(boxes, [stay.deployment for stay in stays])
-        legend = [
-            ("chip", "replicas of an operator on a node"),
-            ("line", "stream, as wide as the tuples/s that it carries"),
-            ("new", "changed at the beginning of the period"),
-        ]
-        note = self._note(states[0].edges)
-        return routed(Graph("Deployment on the network", boxes, arrangements, states, self._links(), note=note, legend=legend))
+        legend = [("new", "changed at the beginning of the period")]
+        drawn = self._drawn(stays[0].deployment, [stay.deployment for stay in stays], needed, states, legend)
+        return routed(replace(drawn, note=self._note(states[0].edges)))
+
+    def _drawn(
+        self,
+        described: Placed | None,
+        deployments: Sequence[Placed],
+        needed: Mapping[str, Room],
+        states: Sequence[State],
+        legend: Sequence[tuple[str, str]],
+    ) -> Graph:
+        """The graph of states; details of boxes are those of one deployment."""
+        boxes = self._boxes(described, needed)
+        about = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
+        shown = [*(about if described is not None else []), *legend]
+        return Graph(
+            "Deployment on the network", boxes, self._arrangements(boxes, deployments), states, self._links(), legend=shown
+        )
 
     def content(
         self,
@@ -420,11 +385,12 @@ class Scene:
         return " ".join(parts)
 
     def _boxes(self, deployment: Placed | None, needed: Mapping[str, Room]) -> list[Box]:
-        counts = self._counts(deployment)
-        used, shares = self.occupancy.used(counts), self.occupancy.shares(counts)
+        used, shares = self._used(deployment), self._shares(deployment)
+        held = self._held(deployment)
         boxes = []
         for index, group in enumerate(self.groups):
-            self._describe(index, group, counts, used[index])
+            lines = [f"{name} ×{counts[box]}" for name, counts in held.items() if (box := f"n{index}") in counts]
+            self._describe(index, group, lines, used[index])
             boxes.append(fitted(self._box(index, group, shares[index]), needed.get(f"n{index}", NO_ROOM)))
         return boxes
 
@@ -441,18 +407,29 @@ class Scene:
             share, True, detail=f"n{index}",
         )  # fmt: skip
 
+    def _held(self, deployment: Placed | None) -> dict[str, Counter[str]]:
+        """Replicas of each operator by box."""
+        return {} if deployment is None else {name: self._by_box(deployment.replicas(name)) for name in self.names}
+
+    def _used(self, deployment: Placed | None) -> list[defaultdict[str, float]]:
+        """Resources in use of each box."""
+        used: list[defaultdict[str, float]] = [defaultdict(float) for _ in self.groups]
+        for name, counts in self._held(deployment).items():
+            for resource, amount in named_resources(self.problem.application.by_name[name].resources).items():
+                for box, count in counts.items():
+                    used[int(box[1:])][resource] += count * amount
+        return used
+
     def _shares(self, deployment: Placed | None) -> list[float | None]:
-        return self.occupancy.shares(self._counts(deployment))
+        """Share in use of the fullest resource of each box; None where nodes have no end of them."""
+        return [
+            max((used[resource] / amount for resource, amount in (free or {}).items() if amount), default=None)
+            for free, used in zip(self.free, self._used(deployment), strict=True)
+        ]
 
-    def _counts(self, deployment: Placed | None) -> Counts:
-        if deployment is None:
-            return {}
-        return {name: {int(box[1:]): n for box, n in self._by_box(deployment.replicas(name)).items()} for name in self.names}
-
-    def _describe(self, index: int, group: Group, counts: Counts, used: Mapping[str, float]) -> None:
+    def _describe(self, index: int, group: Group, lines: list[str], used: Mapping[str, float]) -> None:
         """Add the detail of a box."""
-        lines = [f"{name} ×{replicas[index]}" for name, replicas in counts.items() if index in replicas]
-        free = self.occupancy.free[index] or {}
+        free = self.free[index] or {}
         rows = [(name, f"{figure(used.get(name, 0.0), 4)} of {figure(amount, 4)} in use") for name, amount in free.items()]
         rows += _facts(self.problem.network.by_name[group.nodes[0]]) if group.single else [("nodes", f"{len(group.nodes):,}")]
         if not group.single:
