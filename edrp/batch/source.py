@@ -11,6 +11,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -37,8 +38,14 @@ class Fingerprint:
     digest : sum of their hashes, modulo 2⁶⁴.
     """
 
-    count: int
-    digest: int
+    count: int = 0
+    digest: int = 0
+
+    def including(self, instance: Instance) -> Fingerprint:
+        """The fingerprint of one instance more."""
+        named = f"{instance.id}{SEPARATOR}{text_hash(instance.text)}"
+        digest = int.from_bytes(sha256(named.encode()).digest()[:8], "big")
+        return Fingerprint(self.count + 1, (self.digest + digest) % 2**64)
 
 
 class Instances:
@@ -67,11 +74,11 @@ class Instances:
 
     def __init__(self, read: Callable[[], Iterator[Instance]]) -> None:
         self._read = read
-        total, names = _Sum(), array("q")
+        total, names = Fingerprint(), array("q")
         for instance in read():
-            total.add(instance)
+            total = total.including(instance)
             names.append(hash(instance.id))
-        self.fingerprint = total.fingerprint
+        self.fingerprint = total
         self._names: NDArray[np.int64] = np.frombuffer(names, np.int64) if names else np.empty(0, np.int64)
         self._names.sort()
         repeated = set(self._names[1:][self._names[1:] == self._names[:-1]].tolist())
@@ -98,11 +105,11 @@ class Instances:
         EdrpError
             At the end, when they are not those that the source held when it was opened.
         """
-        total = _Sum()
+        total = Fingerprint()
         for instance in self._named():
-            total.add(instance)
+            total = total.including(instance)
             yield instance
-        if total.fingerprint != self.fingerprint:
+        if total != self.fingerprint:
             raise EdrpError("the instances have changed since the batch began; rows of those that were solved are kept")
 
     def _named(self) -> Iterator[Instance]:
@@ -126,22 +133,6 @@ class Instances:
         return place < len(self._names) and int(self._names[place]) == sought
 
 
-class _Sum:
-    """Sums up instances to their fingerprint."""
-
-    def __init__(self) -> None:
-        self._count, self._digest = 0, 0
-
-    def add(self, instance: Instance) -> None:
-        self._count += 1
-        named = f"{instance.id}{SEPARATOR}{text_hash(instance.text)}"
-        self._digest = (self._digest + int.from_bytes(sha256(named.encode()).digest()[:8], "big")) % 2**64
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint(self._count, self._digest)
-
-
 def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
     """Fingerprint of a set of instances, which does not depend on their order.
 
@@ -149,10 +140,7 @@ def fingerprint(instances: Iterable[Instance]) -> Fingerprint:
     >>> fingerprint([a, b]) == fingerprint([b, a]) != fingerprint([a])
     True
     """
-    total = _Sum()
-    for instance in instances:
-        total.add(instance)
-    return total.fingerprint
+    return reduce(Fingerprint.including, instances, Fingerprint())
 
 
 COLUMNS = ("id", "instance")
