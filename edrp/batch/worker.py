@@ -301,8 +301,7 @@ def solved(tasks: Iterable[Task], count: int, workers: Sequence[Worker]) -> Iter
 
     Chunks grow while rows are fast, and shrink with what is left, so that the last rows do not queue for one worker.
 
-    >>> from edrp.batch.tasks import packed_additions
-    >>> from edrp.batch.tasks import Choice, Instance
+    >>> from edrp.batch.tasks import Choice, Instance, packed_additions
     >>> greedy = Choice.read("greedy")
     >>> with Worker(BatchPlan((greedy,), packed_additions([greedy]), kill_after=None)) as worker:
     ...     (row,) = solved([Task(Instance("a", "no JSON"), greedy, 0)], 1, [worker])

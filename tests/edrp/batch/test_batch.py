@@ -285,8 +285,7 @@ def test_keys_depend_on_everything_that_decides_a_row():
 def test_a_batch_is_planned_without_the_modules_of_other_methods():
     code = """
 import sys
-from edrp.batch.tasks import packed_additions
-from edrp.batch.tasks import read_choices
+from edrp.batch.tasks import packed_additions, read_choices
 packed_additions(read_choices("greedy"))
 print(*sorted(name for name in sys.modules if name.startswith(("edrp.mdp", "edrp.formulations", "numba"))))
 """
