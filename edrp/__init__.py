@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
     from edrp.explanations.explain import explain
     from edrp.explanations.placement import Explanation
-    from edrp.explorer.progress_bar import progress_bar
     from edrp.formulations.formulation import Formulation
     from edrp.formulations.methods import formulate, solve_formulation
     from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from edrp.placement.throughput import Throughput, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
+    from edrp.report.progress import progress_bar
     from edrp.validation.benchmark.session import BenchmarkResult, benchmark
 
     __version__: str
@@ -88,7 +88,7 @@ _NAMES = {
     "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
     "edrp.explanations.explain": "explain",
     "edrp.explanations.placement": "Explanation",
-    "edrp.explorer.progress_bar": "progress_bar",
+    "edrp.report.progress": "progress_bar",
     "edrp.formulations.formulation": "Formulation",
     "edrp.formulations.methods": "formulate solve_formulation",
     "edrp.mapping.bimodal_scenario": "BimodalScenario",

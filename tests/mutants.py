@@ -170,7 +170,7 @@ PARTS = {
         },
         ("--interpreted",),
     ),
-    "journal": Part(("edrp/batch/journal.py", "edrp/batch/parts.py"), ("tests/edrp/batch/test_journal.py",), 150),
+    "journal": Part(("edrp/batch/journal.py", "edrp/batch/stored.py"), ("tests/edrp/batch/test_journal.py",), 150),
     "fit": Part(("edrp/engines/fit.py",), engine_tests(*ENGINE_TESTS["fit"]), 160, options=ENGINE_OPTIONS),
     "engines": Part(
         ("edrp/engines/*.py", "edrp/engines/flink/*.py"),

@@ -18,7 +18,6 @@ from edrp.core.document import Resources, named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
 from edrp.datasets.families.placement.shapes import Shape, sequential, series_parallel
-from edrp.datasets.placement.latency_aware_test_bed import CPU, MEGABYTE, MEMORY, draw_topology
 from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Deployment

@@ -13,9 +13,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from edrp.batch.additions import unpack_additions
 from edrp.batch.journal import RollingJournal
-from edrp.batch.solving import Row, solve_task
+from edrp.batch.rows import Row, solve_task
+from edrp.batch.tasks import unpack_additions
 from edrp.batch.worker import DONE, READY
 from edrp.core.errors import EdrpError
 

@@ -15,18 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from edrp.batch.crew import solved
 from edrp.batch.folder import TASKS, ResultFolder
-from edrp.batch.instances import Fingerprint, fingerprint
-from edrp.batch.journal import ROWS_PER_PART, Journal, new_run, result_table
-from edrp.batch.keys import Keys
-from edrp.batch.parts import part_paths
-from edrp.batch.progress import BatchProgress, FolderWatch, Report
+from edrp.batch.journal import ROWS_PER_PART, BatchProgress, FolderWatch, Journal, Report, new_run, result_table
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.batch.source import instances_of_columns, open_instances, refuse_missing_columns
-from edrp.batch.stored import SORTED_BY
-from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task, Tasks
-from edrp.batch.worker import Place, Worker
+from edrp.batch.source import Fingerprint, fingerprint, instances_of_columns, open_instances, refuse_missing_columns
+from edrp.batch.stored import SORTED_BY, part_paths
+from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Keys, Task, Tasks
+from edrp.batch.worker import Place, Worker, solved
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
 from edrp.core.spark import in_background, map_in_arrow, translated_errors

@@ -14,13 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edrp.batch.instances import Fingerprint
 from edrp.batch.journal import JOURNAL, settle
-from edrp.batch.keys import Keys
-from edrp.batch.parts import part_name, read_part, sound_parts, write_part
 from edrp.batch.rows import SCHEMA_VERSION
-from edrp.batch.stored import MANIFEST, StoredRows, read_manifest
-from edrp.batch.tasks import Tasks
+from edrp.batch.source import Fingerprint
+from edrp.batch.stored import MANIFEST, StoredRows, part_name, read_manifest, read_part, sound_parts, write_part
+from edrp.batch.tasks import Keys, Tasks
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import (
     DamagedFileError,

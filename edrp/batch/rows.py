@@ -1,4 +1,4 @@
-"""One row of results per instance and method: the fixed schema that every path writes.
+"""One row of results per instance and method: the fixed schema that every path writes, and how one task becomes a row.
 
 The columns are described in `COLUMNS`, from which `docs/reference/results.md` is generated.
 """
@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import traceback
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
+from edrp.batch.tasks import Task
+from edrp.core.budget import compiling_under_limits
+from edrp.core.certificates import CertificateRequest
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
+from edrp.core.instances import loads
+from edrp.core.methods import get_method
 from edrp.core.solution import Solution
+from edrp.core.solve import solve
 
 SCHEMA_VERSION = 3
 """Raised when a column changes; folders of another version are refused."""
@@ -193,3 +202,55 @@ def _error(outcome: Outcome, error_type: str, message: str, place: str | None = 
         "error_place": None if place is None else encodable(place),
         "error_message": encodable(message),
     }
+
+
+Row = dict[str, Any]
+
+
+def solve_task(task: Task) -> Row:
+    """Read the instance, solve it, check the answer; whatever goes wrong becomes columns of the row.
+
+    Returns
+    -------
+    dict
+        Columns of `RESULT_SCHEMA` by name; those that have no value are missing.
+    """
+    row = task.identity
+    begin = perf_counter()
+    try:
+        with compiling_under_limits():  # kernels that the first row waits for serve all the others
+            row |= _solved(task, row)
+    except Exception as error:
+        row |= failed(error)
+    return row | _stamp(perf_counter() - begin)
+
+
+def lost(task: Task, error_type: str, message: str, wall_seconds: float) -> Row:
+    """The row of a task whose worker gave no answer."""
+    return task.identity | died(error_type, message) | _stamp(wall_seconds)
+
+
+def _solved(task: Task, row: Row) -> Row:
+    if task.instance.fault:
+        raise InvalidInstanceError([Fault("instance", "", task.instance.fault)])
+    problem = loads(task.instance.text)
+    row["kind"] = problem.kind
+    arguments = dict(task.choice.arguments)
+    warnings = problem.warnings()
+    row["warnings"] = [fault.sentence for fault in warnings]
+    if arguments.pop("strict", False) and warnings:
+        raise InvalidInstanceError(warnings)
+    method = get_method(task.choice.name)
+    if problem.kind not in method.kinds:
+        why = f"method {method.name!r} takes problems of kind {', '.join(method.kinds)}, not {problem.kind}"
+        raise UnsupportedProblemError(why)
+    trace = SolutionTrace()
+    certify = arguments.pop("certify", False) and CertificateRequest(task.instance.text)
+    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, certify=certify, **arguments)
+    if solution.holds_decision:
+        trace(sum(solution.seconds.values()), solution.objective, solution.bound)
+    return {**answered(solution), "trace": trace.steps}
+
+
+def _stamp(wall_seconds: float) -> Row:
+    return {"wall_seconds": wall_seconds, "host": platform.node(), "finished_at": datetime.now(UTC)}

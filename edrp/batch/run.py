@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import pyarrow as pa
 from joblib import effective_n_jobs
 
-from edrp.batch.additions import packed_additions
 from edrp.batch.cluster import solve_on_spark
-from edrp.batch.crew import solve_here
 from edrp.batch.folder import ResultFolder
-from edrp.batch.progress import BatchProgress, Report
+from edrp.batch.journal import BatchProgress, Report
 from edrp.batch.rows import warned_instances
 from edrp.batch.source import open_instances
 from edrp.batch.stored import StoredRows
-from edrp.batch.tasks import BatchPlan, Choice, Tasks, read_choices, read_seeds
-from edrp.batch.worker import Place
+from edrp.batch.tasks import BatchPlan, Choice, Tasks, packed_additions, read_choices, read_seeds
+from edrp.batch.worker import Place, solve_here
 from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.problem import warn_caller

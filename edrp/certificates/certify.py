@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import count
+from math import ceil, inf
 from pkgutil import resolve_name
 from typing import Any
 
@@ -16,13 +17,51 @@ from edrp.core.certificates import Certified, NotCertifiedError, RawCertificate
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 
+MAX_CHECKED_LABELS = 300_000
+"""Labels that the checker may have to look at in one search."""
+
+LABELS_PER_SECOND = 1_000
+"""About half of those that it looks at in a second where many are at one place."""
+
+
+def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
+    """A certificate, not yet checked, of the cheapest map, or that there is none.
+
+    Rounds as in the method itself: nothing is tracked at first, then what the cheapest map of a round overloads.
+
+    Raises
+    ------
+    NotCertifiedError
+        For another cost than the additive one, and for too many labels.
+    """
+    tracked: list[tuple[str, ...]] = []
+    try:
+        maps = checker.Maps(checker.parse(problem.model_dump_json()))
+        target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
+        while True:
+            look("the certificate")
+            _, path = maps.search(tracked, target, int(min(MAX_CHECKED_LABELS, LABELS_PER_SECOND * units_left())))
+            if path is None:
+                return RawCertificate("label-setting", [[list(resource) for resource in tracked]])
+            missing = [resource for resource in maps.follow(path)[1] if resource not in tracked]
+            if not missing:
+                raise NotCertifiedError("the checker finds a cheaper map")
+            tracked += missing
+    except checker.Refused as error:
+        raise NotCertifiedError(str(error)) from None
+
+
+def _target(maps: checker.Maps, bound: Fraction) -> int:
+    return ceil((bound - checker.TOLERANCE) * maps.unit)
+
+
 Writer = Callable[[Any, Any], RawCertificate]
 """Writes a certificate of a solution, or raises `NotCertifiedError`; it calls `budget.look`."""
 
 WRITERS: dict[str, str] = {
     "column-generation": "edrp.certificates.column_generation:certify_column_generation",
     "eliminate": "edrp.certificates.elimination:certify_eliminate",
-    "label-setting": "edrp.certificates.mapping:certify_label_setting",
+    "label-setting": "edrp.certificates.certify:certify_label_setting",
     "pmc": "edrp.mdp.policy.pmc:certify_pmc",
     "ssm": "edrp.mdp.single_step.ssm:certify_ssm",
 }

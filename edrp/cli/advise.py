@@ -10,9 +10,8 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import Every, GoalsFile, Job, NetworkFile, Seconds
-from edrp.cli.display.advice import advice_parts
-from edrp.cli.display.advice_page import advice_page
-from edrp.cli.options import ForceFolder, command_group, output_folder
+from edrp.cli.display.jobs import advice_page, advice_parts
+from edrp.cli.options import ForceFolder, argument, command_group, option, out_option, output_folder
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
@@ -38,21 +37,15 @@ advise_app = command_group()
 
 @advise_app.command("flink")
 def advise_flink(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[CAPTURE]", help="Capture of the job; without it, --rest is required.")
-    ] = None,
-    rest: Annotated[
-        str | None, typer.Option("--rest", help="Address of the REST API, from which a capture is made first.")
-    ] = None,
+    file: Annotated[Path | None, argument("Capture of the job; without it, --rest is required.", metavar="[CAPTURE]")] = None,
+    rest: Annotated[str | None, option("Address of the REST API, from which a capture is made first.", "--rest")] = None,
     network: NetworkFile = None,
     goals: GoalsFile = None,
     metadata: Annotated[
-        Path | None, typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.")
+        Path | None, option("File _metadata of a checkpoint, which contains the state of each key group.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder for the problems, the calls and the patches.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.")] = None,
+    out: Annotated[Path | None, out_option("Output folder for the problems, the calls and the patches.")] = None,
+    html: Annotated[Path | None, option("Output file for the advice as a page.")] = None,
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,

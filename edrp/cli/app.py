@@ -83,14 +83,14 @@ COMMANDS = {
         "Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost.",
     ),
     "explore": Command(
-        "explore:explore_file", "Write a page for the browser that shows a problem and its solution; it needs no network."
+        "explain:explore_file", "Write a page for the browser that shows a problem and its solution; it needs no network."
     ),
     "front": Command(
-        "front:print_front",
+        "explain:print_front",
         "Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof.",
     ),
     "check": Command(
-        "certificate:check_files",
+        "solve:check_files",
         "Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.",
     ),
     "batch": Command(
@@ -111,9 +111,9 @@ COMMANDS = {
     "demo": Command(
         "demo:run_demo", "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."
     ),
-    "validate": Command("validate:validate_files", "Validate instances and solutions, and list every fault with its place."),
+    "validate": Command("reference:validate_files", "Validate instances and solutions, and list every fault with its place."),
     "warm-up": Command(
-        "warm_up:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
+        "reference:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
     ),
     "version": Command("reference:print_version", "Print the versions of edrp and of the packages that affect its answers."),
     "reproduce": Command("reproduce:reproduce", "Reproduce the tables and figures of the papers."),
@@ -125,7 +125,7 @@ COMMANDS = {
         "policy:policy", "Precompute migration policies that prepare for probable later migrations, and decide with them."
     ),
     "capture": Command("capture:capture", "Store the answers of a stream engine about a running job in one file."),
-    "observe": Command("observe:observe", "Print rates, busy shares, service rates and state of a running job from a capture."),
+    "observe": Command("capture:observe", "Print rates, busy shares, service rates and state of a running job from a capture."),
     "advise": Command(
         "advise:advise_app",
         "Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",

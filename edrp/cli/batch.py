@@ -14,12 +14,12 @@ import pyarrow as pa
 import typer
 
 from edrp.batch import StoredRows, solve_batch
-from edrp.batch.progress import Report
+from edrp.batch.journal import Report
 from edrp.batch.rows import warned_instances
 from edrp.batch.source import open_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.options import Strict, TimeLimit, WorkLimit, finite_option
+from edrp.cli.options import Strict, TimeLimit, WorkLimit, argument, finite_option, option, out_option
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.spark import require_spark, spark_session
@@ -33,27 +33,20 @@ OUTCOMES = ("solved", "infeasible", "nothing found", "refused", "failed")
 GRAVE = ("failed", "infeasible", "nothing found")
 """Outcomes whose reasons are printed, in this order."""
 
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Output folder for the rows (Parquet); the same command continues a stopped batch.")
-]
+Out = Annotated[Path, out_option("Output folder for the rows (Parquet); the same command continues a stopped batch.")]
 Master = Annotated[
-    str | None,
-    typer.Option("--spark", metavar="MASTER", help="Spark master, such as local[2] or spark://host:port; default: no Spark."),
+    str | None, option("Spark master, such as local[2] or spark://host:port; default: no Spark.", "--spark", metavar="MASTER")
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes; default: one per core.")]
+Jobs = Annotated[int | None, option("Number of processes; default: one per core.", "--jobs", "-j")]
 
 
 def solve_many(
     source: Annotated[
-        Path,
-        typer.Argument(
-            help="Instance file, folder of instance files, or Parquet or .jsonl file with the columns id and instance."
-        ),
+        Path, argument("Instance file, folder of instance files, or Parquet or .jsonl file with the columns id and instance.")
     ],
     out: Out,
     method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: auto."),
+        list[str] | None, option("Method, or name:key=value,… with parameters; may be repeated; default: auto.", "--method", "-m")
     ] = None,
     spark: Master = None,
     jobs: Jobs = None,
@@ -61,12 +54,10 @@ def solve_many(
     work_limit: WorkLimit = None,
     gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
     certify: Annotated[
-        bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
+        bool, option("Store a checked certificate in the row of every optimum that has one.", "--certify")
     ] = False,
     strict: Strict = False,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated; default: 0.")
-    ] = None,
+    seed: Annotated[list[int] | None, option("Seed of the random number generator; may be repeated; default: 0.", min=0)] = None,
     kill_after: Annotated[
         float | None, finite_option("Seconds after which a row is stopped; default: twice the time limit plus 120.")
     ] = None,

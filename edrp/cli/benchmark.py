@@ -10,7 +10,16 @@ import typer
 from edrp.batch import read_rows
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
-from edrp.cli.options import ForceFolder, command_text, finite_option, seconds, warn_of_missing
+from edrp.cli.options import (
+    ForceFolder,
+    argument,
+    command_text,
+    finite_option,
+    option,
+    out_option,
+    seconds_option,
+    warn_of_missing,
+)
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
@@ -25,47 +34,40 @@ if TYPE_CHECKING:
 SHOWN_ALARMS = 20
 NAMES = ", ".join(suite.name for suite in SUITES)
 
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Output folder for rows, tables and report; the same command continues a stopped run.")
-]
-More = Annotated[list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="Further instances, as for --instances.")]
-SuiteTimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: the suite's."),
-]
+Out = Annotated[Path, out_option("Output folder for rows, tables and report; the same command continues a stopped run.")]
+More = Annotated[list[Path] | None, argument("Further instances, as for --instances.", metavar="[FILE|FOLDER]…")]
+SuiteTimeLimit = Annotated[float | None, seconds_option("Time limit for each instance; default: the suite's.")]
 Seeds = Annotated[
-    int | None, typer.Option("--seeds", min=1, help="Number of seeds for each method and instance; default: that of the suite.")
+    int | None, option("Number of seeds for each method and instance; default: that of the suite.", "--seeds", min=1)
 ]
 
 
 def compare_methods(
     out: Out,
     more: More = None,
-    suite: Annotated[str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.")] = None,
+    suite: Annotated[str | None, option(f"Suite of instances: {NAMES}, or one of another package.", "--suite")] = None,
     instances: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
+            "Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
             "--instances",
             metavar="FILE|FOLDER …",
-            help="Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
         ),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(
-            "--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: those of the suite."
-        ),
+        option("Method, or name:key=value,… with parameters; may be repeated; default: those of the suite.", "--method", "-m"),
     ] = None,
     spark: Master = None,
     jobs: Jobs = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of input data, for suites that need it.")] = None,
+    data: Annotated[Path | None, option("Folder of input data, for suites that need it.", "--data")] = None,
     time_limit: SuiteTimeLimit = None,
     work_limit: Annotated[
         float | None, finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit")
     ] = None,
     seeds: Seeds = None,
     force: ForceFolder = False,
-    certify: Annotated[bool, typer.Option("--certify", help="Certify proofs and report the share that was checked.")] = False,
+    certify: Annotated[bool, option("Certify proofs and report the share that was checked.", "--certify")] = False,
 ) -> None:
     """Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.
 

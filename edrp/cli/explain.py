@@ -1,4 +1,4 @@
-"""`edrp explain`."""
+"""`edrp explain`, `edrp explore` and `edrp front`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,33 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.display.explanation import generic_parts
+from edrp.cli.display.explanation import explanation_parts
 from edrp.cli.display.solution import STYLES, verdict
-from edrp.cli.options import ExplainedWork, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
-from edrp.cli.terminal import output, progress, say, show
+from edrp.cli.options import (
+    ExplainedWork,
+    Force,
+    Method,
+    SolutionFile,
+    Strict,
+    TimeLimit,
+    argument,
+    option,
+    out_option,
+    read_or_solve,
+    read_problem,
+)
+from edrp.cli.terminal import output, progress, say, show, table
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.kinds import get_kind
-from edrp.core.solve import solve
+from edrp.explorer.page import explore
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.pareto import ParetoFront, pareto_front
+from edrp.report.tables import Table
 
 
 def explain_file(
-    file: Annotated[Path, typer.Argument(help="Instance file.")],
+    file: Annotated[Path, argument("Instance file.")],
     solution_file: SolutionFile = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
@@ -26,12 +43,8 @@ def explain_file(
 ) -> None:
     """Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost."""
     problem = read_problem(file, strict)
-    explain = get_kind(problem.kind).explain or generic_parts
-    if solution_file is not None:
-        solution = read_solution(problem, solution_file)
-    else:
-        with progress(f"solving {file}") as update:
-            solution = solve(problem, method, time_limit=time_limit, work_limit=work_limit, progress=update)
+    explain = get_kind(problem.kind).explain or explanation_parts
+    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
     with progress(f"explaining {file}"):
         parts = list(explain(problem, solution, work_limit))
     say(output(), str(file), "bold")
@@ -39,3 +52,61 @@ def explain_file(
     say(output(), said if solution_file is None else f"{solution_file} says: {said}", STYLES[solution.status])
     show(output(), parts)
     raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else outcome_code(solution))
+
+
+def explore_file(
+    file: Annotated[Path, argument("Instance file.")],
+    solution_file: SolutionFile = None,
+    out: Annotated[Path, out_option("Output file for the page.")] = Path("explore.html"),
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+    work_limit: ExplainedWork = None,
+    force: Force = False,
+    strict: Strict = False,
+) -> None:
+    """Write a page for the browser that shows a problem and its solution; it needs no network."""
+    refuse_target(out, replace=force)
+    refuse_inputs(out, (file, solution_file))
+    problem = read_problem(file, strict)
+    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
+    with progress(f"drawing {file}"):
+        explore(problem, solution, out, title=file.name, replace=force, work_limit=work_limit)
+    say(output(), f"written to {out}")
+    raise typer.Exit(outcome_code(solution))
+
+
+def print_front(
+    file: Annotated[Path, argument("Instance file of kind edrp.")],
+    first: Annotated[str, argument('First metric, such as "cost".')],
+    second: Annotated[str, argument('Second metric, such as "peak_load".')],
+    points: Annotated[int | None, option("Approximate number of points; default: all.", min=2)] = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+    strict: Strict = False,
+) -> None:
+    """Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof."""
+    problem = read_problem(file, strict)
+    if not isinstance(problem, EdrpProblem):
+        raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
+    with progress(f"solving {file} point by point"):
+        front = pareto_front(problem, first, second, points=points, method=method, time_limit=time_limit)
+    say(output(), str(file), "bold")
+    if not front.points:
+        say(output(), "Nothing meets all limits." if front.infeasible else "No deployment was found in time.")
+        raise typer.Exit(ExitCode.INFEASIBLE if front.infeasible else ExitCode.NOTHING_FOUND)
+    show(output(), [_front_table(problem, front)])
+    left = "no other deployment is as good in one metric and better in the other"
+    say(output(), f"Complete: {left}." if front.complete else "There may be further points between these.")
+    raise typer.Exit(ExitCode.SOLVED)
+
+
+def _front_table(problem: EdrpProblem, front: ParetoFront) -> Table:
+    """A row per point: both metrics, whether they are proven, and the number of replicas of each operator."""
+    first, second = (f"{name} ({problem.metrics[name].unit})" for name in front.metrics)
+    rows = []
+    for point, values in zip(front.points, front.values, strict=True):
+        assert point.deployment is not None
+        replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
+        proof = point.proof or "optimal" if point.status == "optimal" else "not proven"
+        rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
+    return table((first, second, "proof", "replicas"), rows, right=(first, second))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.options import Force
+from edrp.cli.options import Force, argument, option, out_option
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem
@@ -19,12 +19,11 @@ from edrp.report.progress import Count, counting
 
 
 def generate_instances(
-    kind: Annotated[str | None, typer.Argument(help="Kind of problem, such as edrp.")] = None,
-    count: Annotated[int, typer.Option("--count", "-n", help="Number of instances.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the random number generator.")] = 0,
+    kind: Annotated[str | None, argument("Kind of problem, such as edrp.")] = None,
+    count: Annotated[int, option("Number of instances.", "--count", "-n")] = 100,
+    seed: Annotated[int, option("Seed of the random number generator.")] = 0,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Output: FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
+        Path | None, out_option("Output: FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files.")
     ] = None,
     family: Annotated[
         list[str] | None,
@@ -35,11 +34,10 @@ def generate_instances(
         ),
     ] = None,
     size: Annotated[
-        int | None,
-        typer.Option(help="Size of every instance, such as the number of operators or tasks; default: that of the family."),
+        int | None, option("Size of every instance, such as the number of operators or tasks; default: that of the family.")
     ] = None,
     force: Force = False,
-    show: Annotated[bool, typer.Option("--list", help="List the families, of KIND or of all kinds.")] = False,
+    show: Annotated[bool, option("List the families, of KIND or of all kinds.", "--list")] = False,
 ) -> None:
     """Generate random instances, taking the families in turn.
 

@@ -12,9 +12,9 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import Job, Rest
-from edrp.cli.display.migrate import job_line, migrate_lines, outcome_line, step_parts
+from edrp.cli.display.jobs import job_line, migrate_lines, outcome_line, step_parts
 from edrp.cli.display.plan import migration_plan_document, rescale_plan_document
-from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option, output_folder
+from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option, option, out_option, output_folder
 from edrp.cli.terminal import errors, output, say, show
 from edrp.cli.watch import AllowRemote
 from edrp.core.files import refuse_target
@@ -77,10 +77,10 @@ class _Order:
 
 
 LiveOperator = Annotated[
-    str | None, typer.Option(help="Live operator whose tasks move; default: the only one, or all with --method rescale.")
+    str | None, option("Live operator whose tasks move; default: the only one, or all with --method rescale.")
 ]
-JournalFile = Annotated[Path | None, typer.Option(help="Journal of steps as planned and measured; an existing one is continued.")]
-PlanFolder = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the problem and the plan of --method.")]
+JournalFile = Annotated[Path | None, option("Journal of steps as planned and measured; an existing one is continued.")]
+PlanFolder = Annotated[Path | None, out_option("Output folder for the problem and the plan of --method.")]
 
 
 @migrate.command("flink")
@@ -88,32 +88,30 @@ def migrate_flink(
     rest: Rest,
     job: Job = None,
     operator: LiveOperator = None,
-    plan: Annotated[Path | None, typer.Option(help="Plan that `edrp plan -o` has written.")] = None,
+    plan: Annotated[Path | None, option("Plan that `edrp plan -o` has written.")] = None,
     method: Annotated[
         PlanMethod | None,
         choice_option(PlanMethod, "Plan from measured loads instead: ssm, oms or pmc one operator, rescale all at once."),
     ] = None,
     workers: Annotated[
         list[str] | None,
-        typer.Option(metavar="[OPERATOR=]NUMBER", help="Number of workers that are to hold tasks; default: as many as now."),
+        option("Number of workers that are to hold tasks; default: as many as now.", metavar="[OPERATOR=]NUMBER"),
     ] = None,
     then: Annotated[
-        list[int] | None, typer.Option(min=1, help="Number of workers after the next change, once for each; for method oms.")
+        list[int] | None, option("Number of workers after the next change, once for each; for method oms.", min=1)
     ] = None,
     tolerance: Annotated[float, finite_option("How much more than the average worker the busiest may have.")] = 0.2,
-    policy: Annotated[Path | None, typer.Option(help="Folder of a stored policy; for method pmc.")] = None,
+    policy: Annotated[Path | None, option("Folder of a stored policy; for method pmc.")] = None,
     max_move_ins: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of tasks that move to a worker in one step; default: all at once.")
+        int | None, option("Maximum number of tasks that move to a worker in one step; default: all at once.", min=1)
     ] = None,
     seconds: Annotated[float, finite_option("Length of the observation of loads in seconds; 0: all counted so far.")] = 30.0,
-    pace: Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state, in bytes/s; 0: no limit.")] = 0,
+    pace: Annotated[int, option("Rate at which a worker sends state, in bytes/s; 0: no limit.", min=0)] = 0,
     mode: Annotated[Mode, choice_option(Mode, "Whether tasks that stay go on meanwhile (live), or all pause.")] = "live",
-    control: Annotated[
-        Path | None, typer.Option(help="Control log as this machine sees it; default: the file that the job names.")
-    ] = None,
+    control: Annotated[Path | None, option("Control log as this machine sees it; default: the file that the job names.")] = None,
     journal: JournalFile = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Send the plan and follow it; default: a dry run.")] = False,
-    abort: Annotated[bool, typer.Option("--abort", help="Abort the plan that is under way and move its tasks back.")] = False,
+    apply: Annotated[bool, option("Send the plan and follow it; default: a dry run.", "--apply")] = False,
+    abort: Annotated[bool, option("Abort the plan that is under way and move its tasks back.", "--abort")] = False,
     out: PlanFolder = None,
     force: ForceFolder = False,
     allow_remote: AllowRemote = False,

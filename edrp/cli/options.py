@@ -11,12 +11,14 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from edrp.cli.terminal import errors, output, say
+from edrp.cli.terminal import errors, output, progress, say
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.files import naming_errors
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import load, load_solution
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
+from edrp.core.solve import solve
 from edrp.core.wording import suggestion
 from edrp.report.page import require_packages
 
@@ -30,6 +32,21 @@ def command_group() -> typer.Typer:
     return group
 
 
+def argument(help: str, **more: Any) -> Any:
+    """An argument with its help."""
+    return typer.Argument(help=help, **more)
+
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option with its help; without names it is called as the parameter."""
+    return typer.Option(*names, help=help, **more)
+
+
+def out_option(help: str) -> Any:
+    """The option that names the file or folder to be written."""
+    return option(help, "--out", "-o")
+
+
 def finite(value: float | None) -> float | None:
     """Refuse NaN and infinity on the command line."""
     if value is not None and not math.isfinite(value):
@@ -39,7 +56,7 @@ def finite(value: float | None) -> float | None:
 
 def finite_option(help: str, *names: str, min: float | None = 0) -> Any:
     """An option that takes a finite number, by default from 0 on."""
-    return typer.Option(*names, min=min, callback=finite, help=help)
+    return option(help, *names, min=min, callback=finite)
 
 
 def known_program(name: str | None) -> str | None:
@@ -60,10 +77,12 @@ def seconds(text: str | float) -> float:
     return value
 
 
-TimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit for each instance; default: none."),
-]
+def seconds_option(help: str) -> Any:
+    """The option of a time limit."""
+    return option(help, "--time-limit", parser=seconds, metavar="SECONDS")
+
+
+TimeLimit = Annotated[float | None, seconds_option("Time limit for each instance; default: none.")]
 WorkLimit = Annotated[
     float | None,
     finite_option(
@@ -79,12 +98,10 @@ ExplainedWork = Annotated[
         "--work-limit",
     ),
 ]
-BoundedTime = Annotated[float, typer.Option("--time-limit", parser=seconds, metavar="SECONDS", help="Time limit.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a problem of which edrp would warn, such as a weight that has no effect.")
-]
-Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves the problem; `edrp methods` lists the names.")]
+BoundedTime = Annotated[float, seconds_option("Time limit.")]
+Force = Annotated[bool, option("Replace existing files.", "--force")]
+Strict = Annotated[bool, option("Refuse a problem of which edrp would warn, such as a weight that has no effect.", "--strict")]
+Method = Annotated[str, option("Method that solves the problem; `edrp methods` lists the names.", "--method", "-m")]
 
 
 def choice_option(words: Any, help: str) -> Any:
@@ -101,10 +118,10 @@ def choice_option(words: Any, help: str) -> Any:
             raise typer.BadParameter(f"{word!r} is none of the choices{suggestion(word, known)}")
         return word
 
-    return typer.Option(parser=parse, metavar="|".join(known), help=help)
+    return option(help, parser=parse, metavar="|".join(known))
 
 
-ForceFolder = Annotated[bool, typer.Option("--force", help="Replace existing files that this command did not write.")]
+ForceFolder = Annotated[bool, option("Replace existing files that this command did not write.", "--force")]
 
 
 @contextmanager
@@ -125,6 +142,12 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
     say(output(), f"written to {out}")
 
 
+def make_parent(target: Path) -> None:
+    """Create the folder that a file goes to where it is missing."""
+    with naming_errors(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+
+
 @contextmanager
 def figure_folder(out: Path | None, force: bool, names: Sequence[str]) -> Iterator[Path | None]:
     """As `output_folder`, for figures of these names; what they cannot be drawn without is said before any work."""
@@ -143,8 +166,7 @@ def warn_of_missing(**extras: str) -> None:
 
 
 SolutionFile = Annotated[
-    Path | None,
-    typer.Argument(metavar="[SOLUTION]", help="Solution document of the instance; by default the instance is solved."),
+    Path | None, argument("Solution document of the instance; by default the instance is solved.", metavar="[SOLUTION]")
 ]
 
 
@@ -183,6 +205,14 @@ def read_solution(problem: Problem, path: Path) -> Any:
     if solution.kind != wanted:
         raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
     return solution
+
+
+def read_or_solve(problem: Problem, file: Path, solution_file: Path | None, method: str, **limits: Any) -> Any:
+    """The solution that is read or, without a file of one, found within limits."""
+    if solution_file is not None:
+        return read_solution(problem, solution_file)
+    with progress(f"solving {file}") as update:
+        return solve(problem, method, progress=update, **limits)
 
 
 def command_text(command: str, options: Mapping[str, Sequence[Any]]) -> str:

@@ -9,15 +9,32 @@ from typing import Annotated, Any
 import typer
 
 from edrp.cli.app import outcome_code
-from edrp.cli.display.change_plan import change_plan_document, change_plan_parts
-from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
+from edrp.cli.display.plan import (
+    change_plan_document,
+    change_plan_parts,
+    migration_plan_document,
+    migration_plan_parts,
+    rescale_plan_document,
+    rescale_plan_parts,
+)
 from edrp.cli.display.solution import clash_parts, verdict
-from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite_option, read_problem, read_solution
-from edrp.cli.terminal import output, progress, say, show
+from edrp.cli.options import (
+    BoundedTime,
+    Force,
+    Method,
+    SolutionFile,
+    Strict,
+    argument,
+    finite_option,
+    option,
+    out_option,
+    read_or_solve,
+    read_problem,
+)
+from edrp.cli.terminal import output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
-from edrp.core.solve import solve
 from edrp.mdp.transfer.migration_plan import plan_migration
 from edrp.mdp.transfer.rescale_plan import plan_changes, plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
@@ -33,16 +50,16 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[Path, typer.Argument(help="Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
+    file: Annotated[Path, argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
     solution_file: SolutionFile = None,
     uplink: Annotated[float | None, finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")] = None,
     downlink: Annotated[float | None, finite_option("Download rate of a node in bytes/s; default: as --uplink.")] = None,
     max_move_ins: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
+        int | None, option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
     ] = None,
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.")] = None,
+    out: Annotated[Path | None, out_option("Output file for the plan as JSON.")] = None,
     force: Force = False,
     strict: Strict = False,
 ) -> None:
@@ -55,10 +72,7 @@ def plan_file(
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
     _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
-    solution: Any = read_solution(problem, solution_file) if solution_file is not None else None
-    if solution is None:
-        with progress(f"solving {file}"):
-            solution = solve(problem, method, time_limit=time_limit)
+    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])

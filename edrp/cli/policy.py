@@ -14,8 +14,18 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite_option
-from edrp.cli.solve import write_solution
+from edrp.cli.options import (
+    Force,
+    TimeLimit,
+    WorkLimit,
+    argument,
+    choice_option,
+    command_group,
+    finite_option,
+    make_parent,
+    option,
+    out_option,
+)
 from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
 from edrp.core.budget import memory_limit
@@ -24,6 +34,7 @@ from edrp.core.files import read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.methods import alternative
+from edrp.core.solution import write_json
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
@@ -48,22 +59,14 @@ EngineName = Literal["local", "spark"]
 
 @policy.command("precompute")
 def precompute(
-    problems: Annotated[list[Path], typer.Argument(help="Problems of kind migration-policy, or a folder of them.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Output folder; with several problems, it gets a folder for each policy.")
-    ],
-    spark: Annotated[
-        str | None, typer.Option("--spark", help="Spark master, such as local[2]; default: threads of this process.")
-    ] = None,
+    problems: Annotated[list[Path], argument("Problems of kind migration-policy, or a folder of them.")],
+    out: Annotated[Path, out_option("Output folder; with several problems, it gets a folder for each policy.")],
+    spark: Annotated[str | None, option("Spark master, such as local[2]; default: threads of this process.", "--spark")] = None,
     engine: Annotated[
         EngineName | None, choice_option(EngineName, "Engine that runs the sweeps; default: spark with --spark, otherwise local.")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads of the local engine; default: one per core.")
-    ] = None,
-    tasks: Annotated[
-        int | None, typer.Option(min=1, help="Number of Spark tasks per sweep; default: spark.sql.shuffle.partitions.")
-    ] = None,
+    threads: Annotated[int | None, option("Number of threads of the local engine; default: one per core.", min=1)] = None,
+    tasks: Annotated[int | None, option("Number of Spark tasks per sweep; default: spark.sql.shuffle.partitions.", min=1)] = None,
     memory: Memory = "2g",
     accuracy: Annotated[
         float, finite_option("Proven error of the costs at which to stop, relative to all state.")
@@ -158,12 +161,10 @@ def _files(problems: list[Path]) -> list[Path]:
 
 @policy.command("decide")
 def decide(
-    folder: Annotated[Path, typer.Argument(help="Folder of the policy.")],
-    before: Annotated[
-        str, typer.Option("--from", help="Current intervals of the nodes as JSON, such as [[0,8],[8,64]], or a file.")
-    ],
-    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes after the migration.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the solution.")] = None,
+    folder: Annotated[Path, argument("Folder of the policy.")],
+    before: Annotated[str, option("Current intervals of the nodes as JSON, such as [[0,8],[8,64]], or a file.", "--from")],
+    nodes: Annotated[int, option("Number of nodes after the migration.", min=1)],
+    out: Annotated[Path | None, out_option("Output file for the solution.")] = None,
     force: Force = False,
 ) -> None:
     """Decide a migration by a precomputed policy, which minimises state moved now and, discounted, expected later."""
@@ -174,7 +175,8 @@ def decide(
         solution = solve(wanted, StoredPolicy.name, policy=folder)
     print_solution(output(), str(folder), wanted, solution)
     if out is not None:
-        write_solution(solution, out, force)
+        make_parent(out)
+        write_json(out, solution.to_document(), replace=force)
 
 
 def _problem(source: Path) -> MigrationPolicyProblem:

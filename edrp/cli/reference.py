@@ -1,20 +1,27 @@
-"""`edrp schema`, `edrp methods`, `edrp version`."""
+"""`edrp schema`, `edrp methods`, `edrp version`, `edrp validate` and `edrp warm-up`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.terminal import output, print_listing, say
-from edrp.core.instances import schema
+from edrp.cli.app import ExitCode, gravest, outcome_code
+from edrp.cli.options import Strict, argument, check_warnings, option
+from edrp.cli.terminal import errors, output, print_listing, report, say
+from edrp.core.errors import EdrpError
+from edrp.core.instances import load_document, schema
 from edrp.core.kinds import SOLUTION, get_kind, kinds
 from edrp.core.methods import methods
-from edrp.core.problem import RULES
+from edrp.core.problem import RULES, Problem
 from edrp.core.solution import installed_versions
 from edrp.core.wording import enumerated
+from edrp.report.progress import Count, counting
 
 if TYPE_CHECKING:
     from edrp.core.methods import Method
@@ -22,9 +29,7 @@ if TYPE_CHECKING:
 
 
 def print_schema(
-    kind: Annotated[
-        str | None, typer.Argument(help="Kind, such as edrp or edrp-solution; by default the kinds are listed.")
-    ] = None,
+    kind: Annotated[str | None, argument("Kind, such as edrp or edrp-solution; by default the kinds are listed.")] = None,
 ) -> None:
     """Print the JSON Schema of a kind of document, or list all kinds."""
     if kind is not None:
@@ -35,8 +40,8 @@ def print_schema(
 
 
 def print_methods(
-    kind: Annotated[str | None, typer.Argument(help="Kind of problem; default: methods for all kinds.")] = None,
-    kind_option: Annotated[str | None, typer.Option("--kind", help="The same as the argument.")] = None,
+    kind: Annotated[str | None, argument("Kind of problem; default: methods for all kinds.")] = None,
+    kind_option: Annotated[str | None, option("The same as the argument.", "--kind")] = None,
 ) -> None:
     """List the methods with their summaries, and what those of a kind take."""
     if kind := kind_option or kind:
@@ -77,3 +82,43 @@ def print_version() -> None:
     """Print the versions of edrp and of the packages that affect its answers."""
     for package, found in installed_versions("highspy", "numba", "numpy", "pydantic", "scipy").items():
         typer.echo(f"{package} {found}")
+
+
+def validate_files(
+    files: Annotated[list[Path], argument("Instance files and solution documents.")],
+    strict: Strict = False,
+) -> None:
+    """Validate instances and solutions, and list every fault with its place.
+
+    Warnings say what a valid problem states without effect, or in an unlikely unit.
+    """
+    codes = [ExitCode.SOLVED]
+    for file in files:
+        try:
+            document = load_document(file)
+            if isinstance(document, Problem):
+                check_warnings(file, document, strict)
+        except EdrpError as error:
+            report(error, str(file))
+            codes.append(outcome_code(error))
+        else:
+            say(output(), f"{file}: valid ({document.kind})")
+    raise typer.Exit(gravest(codes))
+
+
+def compile_kernels(
+    jobs: Annotated[int, option("Number of processes; -1 means one per core.", "--jobs", "-j")] = -1,
+    for_wheel: Annotated[Path | None, option("Folder to which kernels are written instead, for a wheel (edrp/compiled).")] = None,
+) -> None:
+    """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
+    from edrp.warm_up import folder_of_kernels, kernels_for_wheel, warm_up, warm_up_tasks  # brings methods of all kinds
+
+    where = str(for_wheel) if for_wheel else folder_of_kernels()
+    began, worked = perf_counter(), 0.0
+    with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
+        total = len(warm_up_tasks())
+        tell(Count(0, total))
+        for done, warmed in enumerate(warm_up(jobs), 1):
+            worked += warmed.seconds
+            tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
+    say(output(), f"all kernels are ready in {where}: {worked:.0f} processor seconds in {perf_counter() - began:.0f} s")

@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, figure_folder, finite_option
+from edrp.cli.options import (
+    ForceFolder,
+    Method,
+    TimeLimit,
+    argument,
+    choice_option,
+    command_group,
+    figure_folder,
+    finite_option,
+    option,
+    out_option,
+)
 from edrp.cli.terminal import output, say
 from edrp.core.folders import refuse_folder
 from edrp.datasets.placement.capsys import CORES, SPEEDUP
@@ -35,16 +44,11 @@ from edrp.validation.papers.live.report import read_rows
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the figures; default: no figures.")]
+Out = Annotated[Path | None, out_option("Output folder for the figures; default: no figures.")]
 ReportFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", help="Output folder for rows, tables, figures and report.html; the same command continues a stopped run."
-    ),
+    Path | None, out_option("Output folder for rows, tables, figures and report.html; the same command continues a stopped run.")
 ]
-Sensitivity = Annotated[
-    bool, typer.Option("--sensitivity", help="Run a sensitivity analysis, too, which changes one constant at a time.")
-]
+Sensitivity = Annotated[bool, option("Run a sensitivity analysis, too, which changes one constant at a time.", "--sensitivity")]
 
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
@@ -59,9 +63,7 @@ CONTENTION, ENGINES = "Contention (CAPSys)", "Advice for a running job (Apache F
 @reproduce.command("table-iv", rich_help_panel=EDRP)
 def run_table_iv(
     time_limit: TimeLimit = table_iv.TIME_LIMIT,
-    literal: Annotated[
-        bool, typer.Option(help="Also solve the literal program for the cases that the paper solved; takes minutes.")
-    ] = True,
+    literal: Annotated[bool, option("Also solve the literal program for the cases that the paper solved; takes minutes.")] = True,
 ) -> None:
     """Reproduce Table IV: number of columns, and solution times of programs and methods."""
     table_iv.run(output(), time_limit=time_limit, literal=literal)
@@ -79,7 +81,7 @@ def run_storm(
     data: Data = None,
     out: Out = None,
     method: Method = "auto",
-    days: Annotated[int, typer.Option(min=1, help="Number of consecutive days.")] = 1,
+    days: Annotated[int, option("Number of consecutive days.", min=1)] = 1,
     force: ForceFolder = False,
 ) -> None:
     """Reproduce days under Storm's reconfiguration: Table V, Fig. 6."""
@@ -91,9 +93,9 @@ def run_storm(
 def run_migration(
     data: Data = None,
     out: Out = None,
-    migrations: Annotated[int, typer.Option(min=2, help="Number of consecutive migrations for each series.")] = 100,
+    migrations: Annotated[int, option("Number of consecutive migrations for each series.", min=2)] = 100,
     constant: Annotated[
-        bool, typer.Option("--constant", help="Keep work and state of the tasks as they are over the whole series.")
+        bool, option("Keep work and state of the tasks as they are over the whole series.", "--constant")
     ] = False,
     force: ForceFolder = False,
 ) -> None:
@@ -106,14 +108,9 @@ def run_migration(
 @reproduce.command("latency-aware", rich_help_panel=LATENCY_AWARE)
 def run_latency_aware(
     out: Out = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Number of runs of each search for Table 4; at most 5 for the other tables.")
-    ] = 30,
+    seeds: Annotated[int, option("Number of runs of each search for Table 4; at most 5 for the other tables.", min=1)] = 30,
     fresh: Annotated[
-        int,
-        typer.Option(
-            min=0, max=30, help="Number of generated topologies in addition to the paper's; their optima are proven first."
-        ),
+        int, option("Number of generated topologies in addition to the paper's; their optima are proven first.", min=0, max=30)
     ] = 0,
     force: ForceFolder = False,
 ) -> None:
@@ -128,7 +125,7 @@ def run_latency_aware(
 def run_replanning(
     data: Data = None,
     method: Method = "iterated-local-search",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated day and of the method.")] = 1,
+    seed: Annotated[int, option("Seed of the simulated day and of the method.", min=0)] = 1,
 ) -> None:
     """Simulate a day of changing latencies and loads that is replanned always, never, when a limit breaks or when it pays."""
     replanning_report.run(output(), data=data, method=method, seed=seed)
@@ -136,9 +133,9 @@ def run_replanning(
 
 @reproduce.command("production", rich_help_panel=LATENCY_AWARE)
 def run_production(
-    data: Annotated[Path, typer.Option("--data", help="Folder that contains storm_production_topologies.json.")],
+    data: Annotated[Path, option("Folder that contains storm_production_topologies.json.", "--data")],
     time_limit: Annotated[
-        float, typer.Option(min=0.0, help="Time limit in seconds for each method and topology.")
+        float, option("Time limit in seconds for each method and topology.", min=0.0)
     ] = production_report.TIME_LIMIT,
 ) -> None:
     """Place 136 production topologies of Storm on their clusters; prints hosts, bounds, traffic and times."""
@@ -148,10 +145,9 @@ def run_production(
 @reproduce.command("coordinates", rich_help_panel=LATENCY_AWARE)
 def run_coordinates(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with the latencies between AWS regions; default: only random nodes in the plane."),
+        Path | None, option("Folder with the latencies between AWS regions; default: only random nodes in the plane.", "--data")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of simulations for each setting.")] = 10,
+    seeds: Annotated[int, option("Number of simulations for each setting.", min=1)] = 10,
 ) -> None:
     """Estimate latencies from few measurements, and print the median error after each round."""
     coordinates_report.run(output(), data=data, seeds=seeds)
@@ -160,19 +156,18 @@ def run_coordinates(
 @reproduce.command("enactment", rich_help_panel=ENACTMENT)
 def run_enactment(
     out: ReportFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each table cell.")] = 30,
+    seeds: Annotated[int, option("Number of runs for each table cell.", min=1)] = 30,
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Make only three runs for each table cell, with the policies of the paper.")
+        bool, option("Make only three runs for each table cell, with the policies of the paper.", "--quick")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
     """Simulate policies that lease hosts: Tables 3 to 6, Figs. 8 to 11, and a verdict on each of the paper's comparisons."""
     check_place(spark, jobs)
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
     with place_of_work(spark, jobs) as where, batch_progress("simulating") as report:
         found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
@@ -183,22 +178,21 @@ def run_enactment(
 @reproduce.command("bimodal", rich_help_panel=BIMODAL)
 def run_bimodal(
     out: ReportFolder = None,
-    networks: Annotated[int, typer.Option(min=1, help="Number of random networks for each point of Figs. 8 and 9.")] = 30,
-    instances: Annotated[int, typer.Option(min=2, help="Number of tasks to map for each size of Fig. 7.")] = 100,
-    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks in each trace.")] = 500,
+    networks: Annotated[int, option("Number of random networks for each point of Figs. 8 and 9.", min=1)] = 30,
+    instances: Annotated[int, option("Number of tasks to map for each size of Fig. 7.", min=2)] = 100,
+    tasks: Annotated[int, option("Number of tasks in each trace.", min=1)] = 500,
     flow: Annotated[Flow, choice_option(Flow, "Flow over the public network: drawn every 10 ms, or its expectation.")] = "drawn",
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Simulate only three networks at few points, which is too little for verdicts.")
+        bool, option("Simulate only three networks at few points, which is too little for verdicts.", "--quick")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, and a verdict on each statement of the paper."""
     check_place(spark, jobs)
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
     with place_of_work(spark, jobs) as where, batch_progress("running") as report:
@@ -211,20 +205,18 @@ def run_bimodal(
 @reproduce.command("capsys", rich_help_panel=CONTENTION)
 def run_capsys(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA."),
+        Path | None, option("Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA.", "--data")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
+    out: Annotated[Path | None, out_option("Output folder for tables and report.html.")] = None,
     slack: Annotated[float, finite_option("Relative amount by which a later priority may worsen an earlier one.", min=0.0)] = 0.0,
     speedup: Annotated[
         float, finite_option("Speed-up of the workers of the plans relative to the measured workers.", min=0.01)
     ] = SPEEDUP,
-    cores: Annotated[int, typer.Option(min=1, help="Number of cores of each worker of the plans.")] = CORES,
+    cores: Annotated[int, option("Number of cores of each worker of the plans.", min=1)] = CORES,
     force: ForceFolder = False,
 ) -> None:
     """Place CAPSys's six queries optimally, by CAPS and by Flink, and compare plans of ODRP and CAPSys with joint optima."""
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     with working(output(), "CAPSys") as tell:
         found = capsys_report.investigate(data, slack=slack, speedup=speedup, cores=cores, out=out, tell=tell)
     options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
@@ -234,17 +226,15 @@ def run_capsys(
 @reproduce.command("control", rich_help_panel=ENGINES)
 def run_control(
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder of the taxi stream and the tweets; default: $EDRP_DATA, without it only flights."),
+        Path | None, option("Folder of the taxi stream and the tweets; default: $EDRP_DATA, without it only flights.", "--data")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="Number of days of each data set.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed that the days are drawn by.")] = control_report.SEED,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
+    days: Annotated[int, option("Number of days of each data set.", min=1)] = 20,
+    seed: Annotated[int, option("Seed that the days are drawn by.", min=0)] = control_report.SEED,
+    out: Annotated[Path | None, out_option("Output folder for tables and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Control a job through real days: cost of rules and of a rolling horizon over certified clairvoyant bounds."""
-    if out is not None:
-        refuse_folder(out, WRITTEN, force=force)
+    _refuse(out, force)
     with working(output(), "control") as tell:
         rows = control_report.investigate(data, days=days, seed=seed, tell=tell, out=out)
     options = {"--data": data, "--days": days, "--seed": seed, "--out": out}
@@ -253,15 +243,20 @@ def run_control(
 
 @reproduce.command("live", rich_help_panel=MIGRATION)
 def run_live(
-    rows: Annotated[list[Path], typer.Argument(help="Files of rows that benchmarks/flink_response_times.py wrote.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables, figures and report.html.")] = None,
+    rows: Annotated[list[Path], argument("Files of rows that benchmarks/flink_response_times.py wrote.")],
+    out: Annotated[Path | None, out_option("Output folder for tables, figures and report.html.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Compare response times after migrations and live changes with other ways, measured on Flink: Figs. 13 and 15."""
-    if out is not None:
-        refuse_folder(out, [*WRITTEN, *live_report.FIGURES], force=force)
-        require_packages(jinja2="report", matplotlib="plot")
+    _refuse(out, force, *live_report.FIGURES, jinja2="report", matplotlib="plot")
     _publish(live_report.report(read_rows(rows)), out, force, " ".join(["live", *map(str, rows)]), {"--out": out})
+
+
+def _refuse(out: Path | None, force: bool, *further: str, **extras: str) -> None:
+    """Refuse, before any work, a folder that holds other files of the names of a report, and missing packages."""
+    if out is not None:
+        refuse_folder(out, [*WRITTEN, *further], force=force)
+        require_packages(**extras)
 
 
 def _publish(made: Report, out: Path | None, force: bool, name: str, options: dict[str, Any]) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from joblib import Parallel, delayed
 
 from edrp.batch.tasks import Choice
 from edrp.cli.batch import Jobs, check_place
 from edrp.cli.display.enactment import run_quantities
 from edrp.cli.display.mapping import RUN_QUANTITIES
-from edrp.cli.options import ForceFolder, command_text
+from edrp.cli.options import ForceFolder, argument, command_text, option, out_option
 from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import write_whole
@@ -49,23 +48,21 @@ QUANTITIES: Mapping[str, Callable[[Any], Sequence[Quantity]]] = {
 
 
 def simulate(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files of one kind; several get one seed each.")
-    ],
+    files: Annotated[list[Path], argument("Scenario files of one kind; several get one seed each.", metavar="SCENARIO...")],
     method: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Policy: a method of the kind, or NAME:KEY=VALUE,… with parameters; may be repeated; default: all of the kind.",
             "--method",
             "-m",
-            help="Policy: a method of the kind, or NAME:KEY=VALUE,… with parameters; may be repeated; default: all of the kind.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
+    seed: Annotated[int, option("Seed of the first run.", min=0)] = 1,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help=f"Number of runs of each policy, with one scenario only; default: {SEEDS}.")
+        int | None, option(f"Number of runs of each policy, with one scenario only; default: {SEEDS}.", min=1)
     ] = None,
     jobs: Jobs = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help=f"Output folder for {', '.join(COMPARISON_FILES)}.")] = None,
+    out: Annotated[Path | None, out_option(f"Output folder for {', '.join(COMPARISON_FILES)}.")] = None,
     force: ForceFolder = False,
 ) -> None:
     """Compare policies by simulated runs with the same seeds: means with intervals and, with --out, a page.

@@ -1,4 +1,4 @@
-"""`edrp solve`."""
+"""`edrp solve` and `edrp check`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import typer
 
 from edrp.backends import backends
 from edrp.cli.app import ExitCode, gravest, outcome_code
-from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
 from edrp.cli.options import (
     PROGRAM_NAMES,
@@ -22,14 +21,18 @@ from edrp.cli.options import (
     Strict,
     TimeLimit,
     WorkLimit,
+    argument,
     finite_option,
     known_program,
+    make_parent,
+    option,
+    out_option,
     read_problem,
 )
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.files import file_mode, naming_errors, read_whole, refuse_target
+from edrp.core.files import file_mode, read_whole, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution, write_json
@@ -49,32 +52,25 @@ class Job:
 
 
 def solve_files(
-    files: Annotated[list[Path], typer.Argument(help="Instance files.")],
+    files: Annotated[list[Path], argument("Instance files.")],
     method: Method = "auto",
     program: Annotated[
         str | None,
-        typer.Option(
-            callback=known_program, help=f"Program for a solver backend: {', '.join(PROGRAM_NAMES)}; default: that of the kind."
-        ),
+        option(f"Program for a solver backend: {', '.join(PROGRAM_NAMES)}; default: that of the kind.", callback=known_program),
     ] = None,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     gap: Annotated[float, finite_option("Relative gap at which a solution counts as optimal.")] = OPTIMALITY_GAP,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
+    seed: Annotated[int, option("Seed of the random number generator.", min=0)] = 0,
+    threads: Annotated[int, option("Number of threads of a solver backend.", min=1)] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="Output file for the solution; with several instances, output folder (<stem>.json each)."
-        ),
+        Path | None, out_option("Output file for the solution; with several instances, output folder (<stem>.json each).")
     ] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option(help="Output file for the certificate, for `edrp check`; with several instances, a folder (<stem>.cert)."),
+        Path | None, option("Output file for the certificate, for `edrp check`; with several instances, a folder (<stem>.cert).")
     ] = None,
     vipr: Annotated[
-        Path | None,
-        typer.Option(help="Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr)."),
+        Path | None, option("Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr).")
     ] = None,
     force: Force = False,
     strict: Strict = False,
@@ -134,18 +130,33 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
 
 def _write(job: Job, solution: Solution, force: bool) -> Iterator[ExitCode]:
     """Write what is to be written of a solution; what cannot be written is said and does not keep the rest from its place."""
-    writers = (
-        (job.target, write_solution),
-        (job.certificate, write_certificate),
-        (job.vipr, partial(write_vipr, file=job.source)),
-    )
+    writers = [(job.target, _write_solution)]
+    if solution.certificate is not None:
+        writers += [(job.certificate, _write_certificate), (job.vipr, partial(_write_vipr, job.source))]
     for target, write in writers:
         if target is not None:
             try:
-                write(solution, target=target, force=force)
+                make_parent(target)
+                write(solution, target, force)
             except EdrpError as error:
                 report(error)
                 yield outcome_code(error)
+
+
+def _write_solution(solution: Any, target: Path, force: bool) -> None:
+    write_json(target, solution.to_document(), replace=force)
+
+
+def _write_certificate(solution: Any, target: Path, force: bool) -> None:
+    write_whole(target, solution.certificate, replace=force)
+
+
+def _write_vipr(file: Path, solution: Any, target: Path, force: bool) -> None:
+    """Write the certificate of a program as VIPR; `file` is the instance."""
+    from edrp.certificates import checker
+    from edrp.certificates.vipr import to_vipr
+
+    write_whole(target, to_vipr(solution.certificate, checker.parse(read_whole(file))), replace=force)
 
 
 def _method_for(method: str, program: str | None) -> str:
@@ -185,8 +196,19 @@ def _targets(
     return list(targets)
 
 
-def write_solution(solution: Solution, target: Path, force: bool) -> None:
-    """Write a solution, into a folder that is created where it is missing; with `force` in the place of another file."""
-    with naming_errors(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    write_json(target, solution.to_document(), replace=force)
+def check_files(
+    file: Annotated[Path, argument("Instance file.")],
+    solution: Annotated[Path, argument("Solution document of the instance.")],
+    certificate: Annotated[Path, argument("Certificate of the solution.")],
+) -> None:
+    """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.
+
+    Exit codes: 0 proven, 4 proven about a stated program only, 2 not proven.
+    """
+    from edrp.certificates import checker, programs
+
+    with progress(f"checking {certificate}"):
+        said = checker.verdict(programs.check_files, str(file), str(solution), str(certificate))
+    code = checker.exit_code(said)
+    say(output(), said, {0: "green", 4: "yellow"}.get(code, "red"))
+    raise typer.Exit(code)

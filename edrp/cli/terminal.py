@@ -12,7 +12,7 @@ from rich.text import Text
 
 from edrp.core.budget import setting, step_begins
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
-from edrp.report.progress import working
+from edrp.report.progress import solve_count, working
 from edrp.report.tables import Table, console_table
 
 FILE_WIDTH = 1000
@@ -105,7 +105,6 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
     with working(errors(), visible(text)) as tell, setting(step_begins, tell):
 
         def update(seconds: float, objective: float | None, bound: float | None) -> None:
-            found = "nothing found yet" if objective is None else f"best {objective:.6g}"
-            tell(found if bound is None else f"{found}, bound {bound:.6g}")
+            tell(solve_count(seconds, objective, bound).note)
 
         yield update

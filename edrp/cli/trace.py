@@ -8,9 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from edrp.cli.options import ForceFolder, choice_option, command_group, finite_option
+from edrp.cli.options import ForceFolder, argument, choice_option, command_group, finite_option, option, out_option
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.folders import filling, refuse_folder
@@ -37,25 +35,23 @@ FLIGHTS = "flights"
 FLIGHT_KEYS = ("", "route", "aircraft")
 """Keys of the flights, after a colon; route by default."""
 
-Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark driver, such as 2g.")]
+Memory = Annotated[str, option("Memory of the Spark driver, such as 2g.", "--memory")]
 Interval = Annotated[float, finite_option("Length of an interval in seconds; the number of nodes is constant in each.", min=None)]
 StateMeasure = Annotated[State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")]
 BytesEach = Annotated[float, finite_option("State size in bytes of each key, or of each event without a size.", min=None)]
 MalformedLimit = Annotated[float, finite_option("Permitted unreadable events: a share if below 1, otherwise a number.", min=None)]
 Discount = Annotated[float, finite_option("Discount γ of the policy problem that is written.")]
 Tolerance = Annotated[float, finite_option("Tolerance τ of the problems that are written.")]
-BytesColumn = Annotated[str | None, typer.Option(help="Column of event sizes in bytes; default: all events have the same size.")]
+BytesColumn = Annotated[str | None, option("Column of event sizes in bytes; default: all events have the same size.")]
 
 
 @trace.command("prepare")
 def prepare(
-    events: Annotated[
-        str, typer.Argument(help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.")
-    ],
-    tasks: Annotated[int, typer.Option(help="Number of tasks to which keys are hashed.")] = 64,
+    events: Annotated[str, argument("Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.")],
+    tasks: Annotated[int, option("Number of tasks to which keys are hashed.")] = 64,
     interval: Interval = 3600.0,
-    low: Annotated[int, typer.Option(help="Smallest number of nodes.")] = 8,
-    high: Annotated[int, typer.Option(help="Largest number of nodes.")] = 16,
+    low: Annotated[int, option("Smallest number of nodes.")] = 8,
+    high: Annotated[int, option("Largest number of nodes.")] = 16,
     capacity: Annotated[
         float | None,
         finite_option(
@@ -70,16 +66,16 @@ def prepare(
     bytes_each: BytesEach = 100.0,
     window: Annotated[float, finite_option("Length of the window in seconds, for --state window.", min=None)] = 3600.0,
     malformed_limit: MalformedLimit = 0.01,
-    time_column: Annotated[str, typer.Option(help="Column of times, in seconds or as ISO timestamps (UTC by default).")] = "time",
-    key_column: Annotated[str, typer.Option(help="Column of the keys by which the operator is partitioned.")] = "key",
+    time_column: Annotated[str, option("Column of times, in seconds or as ISO timestamps (UTC by default).")] = "time",
+    key_column: Annotated[str, option("Column of the keys by which the operator is partitioned.")] = "key",
     bytes_column: BytesColumn = None,
     tolerance: Tolerance = 0.2,
     discount: Discount = 0.8,
-    loads: Annotated[bool, typer.Option("--loads", help="Also write the work of each task in each interval.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the trace and the problems.")] = None,
+    loads: Annotated[bool, option("Also write the work of each task in each interval.", "--loads")] = False,
+    out: Annotated[Path | None, out_option("Output folder for the trace and the problems.")] = None,
     force: ForceFolder = False,
     spark: Annotated[
-        str, typer.Option("--spark", help="Spark master: local[2], spark://…, yarn, or sc://… for Spark Connect.")
+        str, option("Spark master: local[2], spark://…, yarn, or sc://… for Spark Connect.", "--spark")
     ] = "local[2]",
     memory: Memory = "2g",
 ) -> None:

@@ -10,8 +10,8 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import GoalsFile, Job, NetworkFile, Rest
-from edrp.cli.display.watch import watch_lines
-from edrp.cli.options import choice_option, command_group, finite_option
+from edrp.cli.display.jobs import watch_lines
+from edrp.cli.options import choice_option, command_group, finite_option, option
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
 from edrp.engines.applying import Migration, Program, WatchSettings
@@ -36,10 +36,10 @@ Apply = Annotated[
         "operators while tuples flow; default: a dry run.",
     ),
 ]
-AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Allow changes to a cluster on another machine.")]
+AllowRemote = Annotated[bool, option("Allow changes to a cluster on another machine.", "--allow-remote")]
 ProgramArguments = Annotated[
     list[str] | None,
-    typer.Option(help="Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…"),
+    option("Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…"),
 ]
 
 Decide = Literal["now", "day"]
@@ -54,45 +54,40 @@ watch = command_group()
 @watch.command("flink")
 def watch_flink(
     rest: Rest,
-    journal: Annotated[
-        Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.")
-    ],
+    journal: Annotated[Path, option("Journal of observations, predictions and actions; an existing one is continued.")],
     every: Annotated[float, finite_option("Length of each observation in seconds.", min=MIN_EVERY)] = 60.0,
     job: Job = None,
     goals: GoalsFile = None,
     network: NetworkFile = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.")] = None,
+    rounds: Annotated[int | None, option("Number of observations; default: until Ctrl-C.", min=1)] = None,
     apply: Apply = None,
     max_downtime: Annotated[float | None, finite_option("Maximum downtime of a change in seconds; required by --apply.")] = None,
     cooldown: Annotated[float | None, finite_option("Minimum time between two changes in seconds; required by --apply.")] = None,
     replicas: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
             metavar="[OPERATOR=]FLOOR:CEILING",
-            help="Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
         ),
     ] = None,
-    program: Annotated[str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.")] = None,
-    savepoints: Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.")] = None,
-    entry_class: Annotated[str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.")] = None,
+    program: Annotated[str | None, option("Identifier of the uploaded jar (GET /jars); required by redeploy.")] = None,
+    savepoints: Annotated[str | None, option("Folder for savepoints; required by redeploy.")] = None,
+    entry_class: Annotated[str | None, option("Entry class of the jar; default: that of its manifest.")] = None,
     program_arg: ProgramArguments = None,
     demand: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="OPERATOR=RESOURCE", help="Resource that an operator demands without {places}; default: that of its own name."
-        ),
+        option("Resource that an operator demands without {places}; default: that of its own name.", metavar="OPERATOR=RESOURCE"),
     ] = None,
-    pace: Annotated[int, typer.Option(min=0, help="Rate at which a worker sends state with live, in bytes/s; 0: no limit.")] = 0,
+    pace: Annotated[int, option("Rate at which a worker sends state with live, in bytes/s; 0: no limit.", min=0)] = 0,
     control: Annotated[
-        Path | None, typer.Option(help="Control log of live as this machine sees it; default: the file that the job names.")
+        Path | None, option("Control log of live as this machine sees it; default: the file that the job names.")
     ] = None,
     allow_remote: AllowRemote = False,
     decide: Annotated[
-        Decide,
-        choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day)."),
+        Decide, choice_option(Decide, "Weigh each minute alone (now), or plan the hours to come by a forecast of the load (day).")
     ] = "now",
     history: Annotated[
-        Path | None, typer.Option(help="CSV file of past rates with the columns time,rate; required by --decide day.")
+        Path | None, option("CSV file of past rates with the columns time,rate; required by --decide day.")
     ] = None,
     season: Annotated[float | None, finite_option("Seconds after which the load repeats itself; default: a day.", min=1)] = None,
     horizon: Annotated[float | None, finite_option("Seconds that are planned; default: half a season.", min=1)] = None,

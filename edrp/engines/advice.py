@@ -29,7 +29,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.network import Network
 from edrp.replanning.plans import exchanged_nodes, relabelled
-from edrp.replanning.rule import PlanOption, choose_option
+from edrp.replanning.replanner import PlanOption, choose_option
 
 Verdict = Literal["keep", "move", "repair", "stuck", "unknown"]
 

@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
-from edrp.replanning.rule import DowntimePolicy
+from edrp.replanning.replanner import DowntimePolicy
 
 DocumentType = TypeVar("DocumentType", bound=Document)
 Replicas = Annotated[int, Field(ge=1)]

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Method, get_method
 from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solution import Infeasibility
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.explanations.margins import load_margins, node_margins
-from edrp.explanations.rules import RuleState, rule_states
+from edrp.explanations.objective import RuleState, rule_states
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency import CapacityCurveLatency
+from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
@@ -28,6 +28,34 @@ from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PENALTIES, PlacementProblem, StreamPlacement
 from edrp.placement.throughput import Throughput, predict_throughput
+
+
+def load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
+    """Load of every operator against what its replicas serve together, where there is an end to that."""
+    parts = []
+    for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
+        if operator.latency is not None and not isinstance(operator.latency, PolynomialLatency):
+            replicas, load = len(deployment[operator.name]), problem.application.load(operator.name)
+            capacity = replicas * operator.latency.true_rate(replicas)
+            parts.append(Margin.of(f"load of {operator.name}", load, capacity, "tuples/s"))
+    return tuple(parts)
+
+
+def node_margins(problem: StreamPlacement, deployment: Deployment) -> tuple[Margin, ...]:
+    """How much is used of every resource of every node in use."""
+    used: dict[tuple[str, str], float] = {}
+    for operator in problem.application.operators:
+        for node in deployment[operator.name]:
+            for resource, amount in named_resources(operator.resources).items():
+                used[node, resource] = used.get((node, resource), 0.0) + amount
+    parts = []
+    for (node, resource), amount in sorted(used.items()):
+        described = problem.network.by_name[node].resources
+        if described is not None:
+            free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
+            parts.append(Margin.of(f"{resource} of node {node}", amount, free, "as given"))
+    return tuple(parts)
+
 
 SMALL_PROGRAM = 2_000
 """Columns of a program below which it says what clashes."""

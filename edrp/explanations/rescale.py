@@ -11,8 +11,7 @@ from edrp.core.document import named_resources
 from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.explanations.margins import node_margins
-from edrp.explanations.placement import CostPart, Share, cost_parts, objective_shares
+from edrp.explanations.placement import CostPart, Share, cost_parts, node_margins, objective_shares
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.migration.rescale.documents import KeyedDeployment, KeyedOperator, KeyRange, moved_bytes, range_text, replica_loads
 from edrp.migration.rescale.metrics import KeyedCost, KeyedDowntime, KeyedResponseTime

@@ -1,27 +1,81 @@
-"""The view of migrations: which tasks every node holds, before and after, and the transfers over time."""
+"""The views of migrations and rescales: tasks of every node or replica before and after, and the transfers over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from edrp.core.budget import TooMuchWorkError, at_most
 from edrp.core.kernels import SMALL, interpreting
-from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
-from edrp.explorer.layout import in_columns
-from edrp.explorer.quantities import byte_figure, figure, quantity
-from edrp.explorer.reconfiguration import BEFORE_AND_AFTER
+from edrp.explorer.layout import Content, Item, Room, chips_of, fitted, in_columns, line_width
+from edrp.explorer.page import metric_table
+from edrp.explorer.placement import NO_CHANGE, limit_prices, limits_panel, second_best_lines, unplaced_view
 from edrp.explorer.routes import routed
-from edrp.explorer.summary import metric_table
-from edrp.explorer.task_bars import task_bars, task_details
-from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
+from edrp.explorer.scene import Scene, application_graph
+from edrp.explorer.view import (
+    BEFORE_AND_AFTER,
+    Bar,
+    Box,
+    Change,
+    Detail,
+    Edge,
+    Graph,
+    Panel,
+    Row,
+    Rows,
+    State,
+    Timeline,
+    Token,
+    View,
+)
+from edrp.formulations.second_best import SECOND_BEST_WORK, second_best
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
 from edrp.mdp.transfer.schedules import Transfer, schedule_transfers, traffic_of
 from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.migration.rescale.documents import KeyedDeployment, replica_loads
+from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
-from edrp.report.tables import Table
+from edrp.placement.metrics.base import PathMetric
+from edrp.report.formatting import byte_figure, figure, percent, quantity
+from edrp.report.tables import Table, cut_table
+
+Node = TypeVar("Node", int, str)
+
+
+def task_bars(
+    owners: Sequence[Node],
+    before: Sequence[Node],
+    work: Sequence[float],
+    *,
+    colours: Mapping[Node, int],
+    labelled: bool,
+    prefix: str = "k",
+) -> list[Bar]:
+    """A bar for each task, framed where another node held it before; its detail is the prefix and its number."""
+    heaviest = max(work) or 1.0
+    return [
+        Bar(
+            float(task),
+            task + 1.0,
+            str(node) if labelled else "",
+            colours[node],
+            0.25 + 0.75 * work[task] / heaviest,
+            bool(before) and before[task] != node,
+            f"{prefix}{task}",
+        )
+        for task, node in enumerate(owners)
+    ]
+
+
+def task_details(work: Sequence[float], state: Sequence[float], *, prefix: str = "k", of: str = "") -> dict[str, Detail]:
+    """Work and state of each task by the key of its detail."""
+    return {
+        f"{prefix}{task}": Detail(f"Task {task}{of}", [("work", figure(work[task], 4)), ("state", byte_figure(state[task], 4))])
+        for task in range(len(work))
+    }
+
 
 UPLINK = 1.25e8
 """Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
@@ -248,8 +302,100 @@ def owners_of(intervals: Held, tasks: int) -> list[int]:
     return owners
 
 
-def _moves(moves: Sequence[Move]) -> Table:
-    rows = [(task_numbers(m.first, m.end), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
-    note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    columns = ("tasks", "from node", "to node", "state")
-    return Table("Moves", columns, tuple(rows), columns[1:], note=note)
+def _moves(moves: Sequence[Any]) -> Table:
+    """Every move with its state: of tasks from node to node, or of an operator's tasks."""
+    sizes = [byte_figure(move.size, 4) for move in moves]
+    if isinstance(moves[0], Move):
+        rows = [(task_numbers(m.first, m.end), f"{m.source}", f"{m.target}", size) for m, size in zip(moves, sizes, strict=True)]
+        columns = ("tasks", "from node", "to node", "state")
+        return cut_table("Moves", columns, rows, columns[1:], MAX_MOVES)
+    named = [
+        (m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", size) for m, size in zip(moves, sizes, strict=True)
+    ]
+    return cut_table("Moves", ("operator", "tasks", "way", "state"), named, ("tasks", "state"), MAX_MOVES)
+
+
+MAX_OPERATOR_TASKS, MAX_REPLICAS = 600, 200
+
+
+def rescale_view(problem: RescaleProblem, solution: RescaleSolution, *, work_limit: float = SECOND_BEST_WORK) -> View:
+    """The view of kind `rescale`."""
+    deployment = solution.deployment
+    if deployment is None:
+        return unplaced_view(problem)
+    places = deployment.places
+    before = None if problem.current is None else problem.current.places
+    scene = Scene(problem, [d for d in (before, places) if d is not None])
+    change = None if before is None or problem.current == deployment else _change(scene, solution)
+    slowest = problem.metrics["response_time"]
+    path = slowest.critical_path(problem, deployment) if isinstance(slowest, PathMetric) else ()  # type: ignore[arg-type]
+    hot = scene.critical(places, [part.name for part in path])
+    graph = scene.graph(places, hot=hot, before=before, change=change)
+    margins = problem.limit_margins(solution.metrics)
+    panels: list[Panel] = [
+        graph,
+        application_graph(
+            problem.application, scene.operator_notes(places), scene.details, hot={name for name, _ in hot[1]}, hot_streams=hot[0]
+        ),
+        *_ranges(scene, problem, deployment),
+        *([limits_panel(margins, limit_prices(problem))] if margins else []),
+        _loads(problem, deployment),
+        *([_moves(solution.moves)] if solution.moves else []),
+    ]
+    second = second_best(problem, deployment, work_limit=work_limit)
+    unchanged = [NO_CHANGE] if change is None and before is not None else []
+    lines = [*unchanged, *second_best_lines(second, problem.evaluate(deployment))]
+    return View(panels, scene.details, None if change is None else change.timeline, lines, [metric_table(solution)])
+
+
+def _change(scene: Scene, solution: RescaleSolution) -> Change:
+    """The state that moves, all of it during the downtime."""
+    downtime = solution.metrics.get("downtime", 0.0)
+    seconds, unit, stops = (downtime, "s", ()) if downtime else (1.0, "", BEFORE_AND_AFTER)
+    tokens = [
+        Token(scene.box[move.source], scene.box[move.target], 0.0, seconds, byte_figure(move.size), scene.number[move.operator])
+        for move in solution.moves[:60]
+    ]
+    return Change(Rows("", (), seconds, unit), tokens, Timeline("Rescale", seconds, unit, seconds, stops, seconds=5.0))
+
+
+def _ranges(scene: Scene, problem: RescaleProblem, deployment: KeyedDeployment) -> list[Rows]:
+    """One drawing for each operator with tasks: its tasks now and afterwards, in the colour of their node."""
+    panels = []
+    node_colour = {node.name: index for index, node in enumerate(problem.network.nodes)}
+    for index, operator in enumerate(problem.application.operators):
+        tasks = operator.tasks
+        if tasks is None:
+            continue
+        rows: list[Row] = []
+        earlier: list[str] = []
+        for label, held in (("now", problem.current), ("afterwards", deployment)):
+            if held is None:
+                continue
+            owners = held.owners(operator.name, tasks.count)
+            if tasks.count <= MAX_OPERATOR_TASKS:
+                labelled = tasks.count <= 24
+                bars = task_bars(owners, earlier, tasks.work, colours=node_colour, labelled=labelled, prefix=f"k{index}.")
+            else:
+                bars = [
+                    Bar(float(r.tasks[0]), float(r.tasks[1]), r.node, node_colour[r.node], detail=f"o{index}")
+                    for r in held.ranges(operator.name)
+                ]
+            rows.append(Row(label, bars))
+            earlier = owners
+        if tasks.count <= MAX_OPERATOR_TASKS:
+            scene.details |= task_details(tasks.work, tasks.state_size, prefix=f"k{index}.", of=f" of {operator.name}")
+        legend = [("marked", "moves to another node")] if problem.current is not None else []
+        note = "As high as their work, in the colour of their node."
+        panels.append(Rows(f"Key ranges of {operator.name}", rows, float(tasks.count), "tasks", note=note, legend=legend))
+    return panels
+
+
+def _loads(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for operator in problem.application.operators:
+        for load in replica_loads(problem.application, deployment, operator.name):
+            tasks = "" if load.tasks is None else f"{load.tasks[0]}–{load.tasks[1] - 1}"
+            rows.append((operator.name, load.node, tasks, percent(load.share), figure(load.rate, 4)))
+    columns = ("operator", "node", "tasks", "share", "tuples/s")
+    return cut_table("Replicas", columns, rows, columns[2:], MAX_REPLICAS)

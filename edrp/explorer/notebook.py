@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edrp.cli.display.explanation import Part, explained_parts, objective_explanation_parts
-from edrp.cli.display.rescale_explanation import explained_rescale_parts
-from edrp.cli.display.sequence_explanation import explained_sequence_parts
-from edrp.cli.display.solution import clash_parts, verdict
+from edrp.cli.display.explanation import Explained, Part, explained_parts
+from edrp.cli.display.solution import answer_parts, verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
-from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.explanations.objective import ObjectiveExplanation
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
-from edrp.explanations.sequence import SequenceExplanation
 from edrp.migration.rescale.documents import range_text
-from edrp.report.setting import unit_text
+from edrp.report.formatting import unit_text
 from edrp.report.tables import html_parts
-
-Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation
 
 
 def html_of(value: Problem | Solution | Explained, problem: Problem | None = None) -> str:
@@ -37,12 +30,7 @@ def html_of(value: Problem | Solution | Explained, problem: Problem | None = Non
         return html_parts(f"Problem of kind {value.kind}", _problem_parts(value))
     if isinstance(value, Solution):
         return html_parts(verdict(value), _solution_parts(value, problem))
-    if isinstance(value, SequenceExplanation):
-        return html_parts("Explanation", explained_sequence_parts(value))
-    if isinstance(value, ObjectiveExplanation):
-        return html_parts("Explanation", objective_explanation_parts(value))
-    parts = _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value)
-    return html_parts("Explanation", parts)
+    return html_parts("Explanation", _explanation_parts(value))
 
 
 def _problem_parts(problem: Problem) -> Iterator[Part]:
@@ -73,28 +61,19 @@ def _solution_parts(solution: Solution, problem: Problem | None) -> Iterator[Par
     if solution.objective is not None:
         bound = "" if solution.bound is None else f", bound {solution.bound:.9g}"
         yield f"objective {solution.objective:.9g}{bound}; method {solution.method}"
-    kind = None if problem is None else find_kind(problem.kind)
-    if kind is None or kind.display is None:
-        yield table(("metric", "value"), [(name, f"{value:.6g}") for name, value in solution.metrics.items()], right=("value",))
-    else:
-        yield from kind.display(problem, solution)
-    yield from clash_parts(solution)
-    yield from solution.notes
+    yield from answer_parts(problem, solution)
 
 
-def _explanation_parts(explanation: Explanation) -> Iterator[Part]:
-    if explanation.deployment is not None:
+def _explanation_parts(explanation: Explained) -> Iterator[Part]:
+    """Where replicas run, with their tasks, then what is explained."""
+    if isinstance(explanation, Explanation) and explanation.deployment is not None:
         rows = [(name, str(len(nodes)), ", ".join(nodes)) for name, nodes in explanation.deployment.items()]
         yield table(("operator", "replicas", "nodes"), rows, right=("replicas",))
-    yield from explained_parts(explanation, running=bool(explanation.standstills))
-
-
-def _rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
-    """Every replica with its tasks, then what is explained."""
-    replicas = ((name, replica) for name in explanation.deployment for replica in explanation.deployment[name])
-    ranges = [
-        (name, replica, "") if isinstance(replica, str) else (name, replica.node, range_text(replica))
-        for name, replica in replicas
-    ]
-    yield table(("operator", "node", "tasks"), ranges)
-    yield from explained_rescale_parts(explanation)
+    if isinstance(explanation, RescaleExplanation):
+        replicas = ((name, replica) for name in explanation.deployment for replica in explanation.deployment[name])
+        ranges = [
+            (name, replica, "") if isinstance(replica, str) else (name, replica.node, range_text(replica))
+            for name, replica in replicas
+        ]
+        yield table(("operator", "node", "tasks"), ranges)
+    yield from explained_parts(explanation, running=bool(getattr(explanation, "standstills", ())))

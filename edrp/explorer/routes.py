@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from edrp.core.arrays import Floats
-from edrp.explorer.channels import CHANNEL, Channels, Point, Port, sampled
 from edrp.explorer.view import Arrangement, Chip, Edge, Graph, Route
 
-MAX_AROUND = 120
-"""Lines of a state beyond which none goes around boxes: all lie beneath them."""
+MAX_LINES, MAX_BOXES = 120, 100
+"""Lines of a state, and boxes, beyond which no line goes around boxes: all lie beneath them."""
+
+CHANNEL = 13.0
+"""Distance from a box at which lines go around it, in pixels; boxes stand twice as far apart."""
+
+CLEARANCE = 4.0
+"""Distance that every line keeps from the boxes that it goes by."""
+
+EDGE = 3.0
+"""Distance that every line keeps from the left and the upper end of the drawing."""
+
+LANES = (0.0, -4.0, 4.0)
+"""By how much farther from a box lines bend that go around the same corner, one after the other."""
 
 CHIP_MIDDLE = 10.0
 """Between the upper side of a chip and its ports, in pixels."""
 
 RADIUS = 8.0
-"""Radius of the bends of lines along channels, in pixels."""
-
-LANE = 5.0
-"""Distance between lines that share a channel, where there is room for it."""
+"""Length of a line that is cut off on both sides of a bend, in pixels."""
 
 MARGIN = 8.0
 """Between the last line or label and the right or lower end of the drawing."""
@@ -43,8 +54,25 @@ APART = (0.0, 6.0, 12.0, 18.0)
 ARC_TURN = 40.0
 """Length of a detour for which an arc goes to the side at which there is one less."""
 
-CURVE = np.linspace(0.0, 1.0, 81)
+CURVE = np.linspace(0.0, 1.0, 241)
 BERNSTEIN = np.column_stack([(1 - CURVE) ** 3, 3 * CURVE * (1 - CURVE) ** 2, 3 * CURVE**2 * (1 - CURVE), CURVE**3])
+
+Point = tuple[float, float]
+
+
+class Port(NamedTuple):
+    """A point on the side of a box where a line may leave it, and the direction away from the box.
+
+    Attributes
+    ----------
+    inner : where the line begins inside the box, straight behind the port: the side of a chip, or the port itself.
+    """
+
+    x: float
+    y: float
+    dx: float
+    dy: float
+    inner: Point
 
 
 class End(NamedTuple):
@@ -56,13 +84,76 @@ class End(NamedTuple):
 
 @dataclass(slots=True)
 class Way:
-    """A line that was found: its path, points along it at small distances, and the bends where it runs along channels."""
+    """A line that was found: its path, and points along it at small distances."""
 
     path: str
     points: Floats
-    bends: list[Point] = field(default_factory=list)
-    own: tuple[int, ...] = ()
     width: float = 1.0
+
+
+class Obstacles:
+    """Boxes, and the shortest ways around them from corner to corner.
+
+    Parameters
+    ----------
+    boxes : shape (n, 4)
+        Left, upper, right and lower ends.
+    """
+
+    def __init__(self, boxes: Floats) -> None:
+        self.boxes = boxes
+        self._outward = np.tile([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)], (len(boxes), 1))
+        self._corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 2) + CHANNEL * self._outward
+        self._bent: Counter[int] = Counter()
+
+    def free(self, points: Floats, own: Iterable[int] = (), inside: float = 0.5) -> bool:
+        """Whether points keep away from all boxes, and lie at most so far inside their own ones."""
+        margin = np.full(len(self.boxes), CLEARANCE)
+        margin[list(own)] = -inside
+        x, y = points[:, :1], points[:, 1:]
+        left, upper, right, lower = self.boxes.T
+        within = (x > left - margin) & (x < right + margin) & (y > upper - margin) & (y < lower + margin)
+        return bool(points.min() >= EDGE and not within.any())
+
+    def way(self, source: End, target: End) -> list[Point]:
+        """The shortest way between a port of each end, as the points at which it bends; empty where there is none.
+
+        Where there is room for it, it bends next to the lines that go around the same corners.
+        """
+        ports, corners, own = [*source.ports, *target.ports], len(self._corners), len(source.ports)
+        points = np.vstack([self._corners, [_tip(port) for port in ports]])
+        lengths = np.full((len(points), len(points)), np.inf)
+        lengths[:corners, :corners], lengths[corners:] = self._between, self._lengths(points[corners:], points)
+        begins = range(corners, corners + own)
+        shortest, before = shortest_path(lengths, directed=False, indices=begins, return_predecessors=True)
+        start, end = np.unravel_index(shortest[:, corners + own :].argmin(), (own, len(target.ports)))
+        if not np.isfinite(shortest[start, corners + own + end]):
+            return []
+        way = [corners + own + int(end)]
+        while way[-1] != begins[start]:
+            way.append(int(before[start, way[-1]]))
+        way.reverse()
+        lanes = np.array([[LANES[self._bent[node] % len(LANES)] if node < corners else 0.0] for node in way])
+        self._bent.update(way)
+        moved = points[way] + lanes * np.vstack([self._outward, np.zeros((len(ports), 2))])[way]
+        bends = moved if self.free(sampled(moved)) else points[way]
+        return [ports[start].inner, *((float(x), float(y)) for x, y in bends), ports[own + end].inner]
+
+    @cached_property
+    def _between(self) -> Floats:
+        """Lengths of the straight lines between corners."""
+        return self._lengths(self._corners, self._corners)
+
+    def _lengths(self, begins: Floats, ends: Floats) -> Floats:
+        """Lengths of the straight lines from some points to others, infinite where a box or the end of the drawing is between."""
+        begins, steps = begins[:, None], ends - begins[:, None]
+        lengths = np.linalg.norm(steps, axis=2)
+        lengths[np.minimum(begins, ends).min(axis=2) < EDGE] = np.inf
+        for box in self.boxes.reshape(-1, 2, 2) + np.array([[-CLEARANCE], [CLEARANCE]]):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sides = np.sort([(side - begins) / steps for side in box], axis=0)  # shares of the line that lie in the box
+            lengths[np.maximum(sides[0].max(axis=2), 0.0) < np.minimum(sides[1].min(axis=2), 1.0)] = np.inf
+        return np.asarray(lengths)
 
 
 def routed(graph: Graph) -> Graph:
@@ -88,14 +179,14 @@ class _Drawing:
         self.number = {box.id: index for index, box in enumerate(graph.boxes)}
         corners = np.array(arrangement.places, np.float64).reshape(-1, 2)
         sizes = np.array([(box.width, box.height) for box in graph.boxes], np.float64).reshape(-1, 2)
-        self.channels = Channels(np.hstack([corners, corners + sizes]))
-        self.around = not self.channels.too_many and all(len(state.edges) <= MAX_AROUND for state in graph.states)
+        self.obstacles = Obstacles(np.hstack([corners, corners + sizes]))
+        self.around = len(sizes) <= MAX_BOXES and all(len(state.edges) <= MAX_LINES for state in graph.states)
         self.reach = np.zeros(2)
         self.labels: list[Floats] = []
 
     def arranged(self) -> Arrangement:
         """The arrangement with its lines, as large as they need it."""
-        places = {name: End(index, _box_ports(self.channels.boxes[index])) for name, index in self.number.items()}
+        places = {name: End(index, _box_ports(self.obstacles.boxes[index])) for name, index in self.number.items()}
         links = self._ways(self.graph.links, places, straight=True)
         lines = []
         for state in self.graph.states:
@@ -124,7 +215,7 @@ class _Drawing:
         ends = {}
         for chip in chips:
             index, beside = self.number[chip.box], rows[chip.box, chip.y]
-            left, upper, right, _ = self.channels.boxes[index]
+            left, upper, right, _ = self.obstacles.boxes[index]
             y, x = upper + chip.y + CHIP_MIDDLE, left + chip.x
             ports = [Port(right, y, 1.0, 0.0, (x + chip.width, y))] if chip.x == max(beside) else []
             ports += [Port(left, y, -1.0, 0.0, (x, y))] if chip.x == min(beside) else []
@@ -132,7 +223,7 @@ class _Drawing:
         return ends
 
     def _ways(self, edges: Sequence[Edge], ends: dict[str, End], *, straight: bool = False) -> list[Way | None]:
-        """A line for each edge: a curve where nothing is in the way, else along channels; None for an end that is not drawn.
+        """A line for each edge: a curve where nothing is in the way, else around boxes; None for an end that is not drawn.
 
         Parameters
         ----------
@@ -150,18 +241,15 @@ class _Drawing:
             line = middle or self._curve(source, target, taken) or self._detour(source, target)
             line.width = edge.width
             ways.append(line)
-        self._spread_lanes([way for way in ways if way is not None and way.bends])
         for way in ways:
             if way is not None:
                 self.reach = np.maximum(self.reach, way.points.max(axis=0))
         return ways
 
     def _straight(self, source: End, target: End) -> Way | None:
-        a, b = (self.channels.boxes[end.box].reshape(2, 2).mean(axis=0) for end in (source, target))
+        a, b = (self.obstacles.boxes[end.box].reshape(2, 2).mean(axis=0) for end in (source, target))
         points = sampled([(a[0], a[1]), (b[0], b[1])])
-        boxes = self.channels.boxes[[source.box, target.box]]
-        outside = np.all(np.any((points[:, None] < boxes[:, :2]) | (points[:, None] > boxes[:, 2:]), axis=2), axis=1)
-        if self.around and outside.any() and not self.channels.free(points[outside]):
+        if self.around and not self.obstacles.free(points, (source.box, target.box), np.inf):
             return None
         return Way(f"M{_at(*a)}L{_at(*b)}", points)
 
@@ -177,40 +265,16 @@ class _Drawing:
             control = np.array([(p.x, p.y), *bends, (q.x, q.y)])
             points = BERNSTEIN @ control
             ends = frozenset((p, q))
-            if ends not in taken and (not self.around or self.channels.free(points, own)):
+            if ends not in taken and (not self.around or self.obstacles.free(points, own)):
                 taken[ends] += 1
                 taken[p.dx, q.dx] += 1
                 return Way(f"{_begin(p)}C{' '.join(_at(*at) for at in control[1:])}{_end(q)}", points)
         return None
 
     def _detour(self, source: End, target: End) -> Way:
-        """A line along channels; the nearest ports, straight, where lines may cross boxes."""
-        own = (source.box, target.box)
-        bends = self.channels.way(_numbered(source), _numbered(target)) if self.around else []
-        if not bends:
-            a, b = source.ports[0].inner, target.ports[0].inner
-            return Way(f"M{_at(*a)}L{_at(*b)}", sampled([a, b]))
-        return Way(_rounded(bends), sampled(bends), bends, own)
-
-    def _spread_lanes(self, ways: list[Way]) -> None:
-        """Lines that share a channel side by side, as far as boxes leave room."""
-        sharing: dict[tuple[bool, float], list[tuple[Way, int]]] = defaultdict(list)
-        for way in ways:
-            for index in range(1, len(way.bends) - 2):  # the first and the last stretch are where their ports are
-                (x, y), (u, _) = way.bends[index], way.bends[index + 1]
-                sharing[(x == u, round(x if x == u else y, 1))].append((way, index))
-        for (upright, _), stretches in sharing.items():
-            lane = min(LANE, 2 * (CHANNEL - 6.0) / max(len(stretches) - 1, 1))
-            for position, (way, index) in enumerate(stretches):
-                shift = (position - (len(stretches) - 1) / 2) * lane
-                bends = list(way.bends)
-                for at in (index, index + 1):
-                    x, y = bends[at]
-                    bends[at] = (x + shift, y) if upright else (x, y + shift)
-                points = sampled(bends)
-                outer = points[_outside(points, self.channels.boxes[list(way.own)])]
-                if self.channels.free(outer):
-                    way.bends, way.points, way.path = bends, points, _rounded(bends)
+        """A line around boxes; from the nearest ports, straight, where lines may cross boxes."""
+        bends = self.obstacles.way(source, target) if self.around else []
+        return _rounded(bends or [source.ports[0].inner, target.ports[0].inner])
 
     def _labelled(self, edges: Sequence[Edge], ways: Sequence[Way | None], lines: Sequence[Way | None]) -> list[Route | None]:
         """Routes with places for the labels of their edges, away from all lines, boxes and other labels, where there are any."""
@@ -243,7 +307,7 @@ class _Drawing:
         middles = (np.array(steps)[:, None] + on_line).reshape(-1, 2)
         extent = np.array([half, LABEL_HEIGHT / 2])
         rects = np.hstack([middles - extent, middles + extent])
-        blocked = np.vstack([self.channels.boxes, *self.labels])
+        blocked = np.vstack([self.obstacles.boxes, *self.labels])
         hit = np.all((blocked[:, :2] < rects[:, None, 2:] + 1) & (blocked[:, 2:] > rects[:, None, :2] - 1), axis=2)
         for index in np.flatnonzero((rects.min(axis=1) >= 2) & ~np.any(hit, axis=1)):
             rect = rects[index]
@@ -285,16 +349,6 @@ def _bends(p: Port, q: Port, *, alone: bool) -> Iterator[tuple[float, tuple[Poin
         yield cost, ((p.x + one * p.dx, p.y + one * p.dy), (q.x + two * q.dx, q.y + two * q.dy))
 
 
-def _numbered(end: End) -> list[tuple[Port, int]]:
-    return [(port, end.box) for port in end.ports]
-
-
-def _outside(points: Floats, boxes: Floats) -> Floats:
-    """Which points lie in none of some boxes nor within a channel's width of them, where their own line begins and ends."""
-    near = (points[:, None] > boxes[:, :2] - CHANNEL / 2) & (points[:, None] < boxes[:, 2:] + CHANNEL / 2)
-    return np.asarray(~np.any(np.all(near, axis=2), axis=1))
-
-
 def _route(way: Way | None) -> Route | None:
     return None if way is None else Route(way.path)
 
@@ -313,18 +367,36 @@ def _end(port: Port) -> str:
     return "" if port.inner == (port.x, port.y) else f"L{_at(*port.inner)}"
 
 
-def _rounded(points: list[Point]) -> str:
-    """A path along points with round bends.
+def _tip(port: Port) -> Point:
+    """The point straight in front of a port at which lines go around its box."""
+    return port.x + CHANNEL * port.dx, port.y + CHANNEL * port.dy
 
-    >>> _rounded([(0.0, 0.0), (20.0, 0.0), (20.0, 30.0)])
+
+def _rounded(points: Sequence[Point]) -> Way:
+    """A line along points with round bends.
+
+    >>> _rounded([(0.0, 0.0), (20.0, 0.0), (20.0, 30.0)]).path
     'M0,0L12,0Q20,0 20,8L20,30'
     """
-    path = f"M{_at(*points[0])}"
-    for before, (x, y), after in zip(points, points[1:], points[2:], strict=False):
+    points = [point for before, point in pairwise([(np.inf, np.inf), *points]) if np.hypot(*np.subtract(point, before)) > 0.01]
+    path, line = f"M{_at(*points[0])}", [points[0]]
+    for before, bend, after in zip(points, points[1:], points[2:], strict=False):
+        x, y = bend
         ends = []
         for u, v in (before, after):
-            length = abs(u - x) + abs(v - y)
+            length = np.hypot(u - x, v - y)
             share = min(RADIUS, length / 2) / length
             ends.append((x + (u - x) * share, y + (v - y) * share))
-        path += f"L{_at(*ends[0])}Q{_at(x, y)} {_at(*ends[1])}"
-    return f"{path}L{_at(*points[-1])}"
+        path += f"L{_at(*ends[0])}Q{_at(*bend)} {_at(*ends[1])}"
+        middle = np.average([ends[0], bend, ends[1]], axis=0, weights=(1, 2, 1))
+        line += [ends[0], (middle[0], middle[1]), ends[1]]
+    return Way(f"{path}L{_at(*points[-1])}", sampled([*line, points[-1]]))
+
+
+def sampled(points: Sequence[Point], step: float = 5.0) -> Floats:
+    """Points along a line at small distances, shape (n, 2)."""
+    parts = []
+    for (x, y), (u, v) in pairwise(points):
+        count = max(2, int(max(abs(u - x), abs(v - y)) / step) + 2)
+        parts.append(np.column_stack([np.linspace(x, u, count), np.linspace(y, v, count)]))
+    return np.concatenate(parts)

@@ -1,28 +1,170 @@
-"""A deployment over its network: nodes as boxes, replicas as chips in them, streams from chip to chip."""
+"""A deployment over its network: nodes as boxes, replicas as chips in them, streams between chips; and the application alone."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from edrp.core.document import named_resources
-from edrp.explorer.application import layers
-from edrp.explorer.boxes import BOLD_LETTER, NO_ROOM, Content, Item, Room, chips_of, fitted, line_width, rooms, shortened
-from edrp.explorer.grouping import Group, groups
-from edrp.explorer.layout import by_distance, in_columns, on_the_map
-from edrp.explorer.occupancy import Counts, Occupancy
-from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.layout import (
+    BOLD_LETTER,
+    GAP_X,
+    NO_ROOM,
+    Content,
+    Item,
+    Room,
+    by_distance,
+    chips_of,
+    fitted,
+    in_columns,
+    line_width,
+    on_the_map,
+    rooms,
+    shortened,
+)
 from edrp.explorer.routes import routed
-from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
+from edrp.explorer.view import Arrangement, Box, Change, Detail, Edge, Graph, State
 from edrp.placement.application import StreamGraph
+from edrp.placement.network import Network, Node
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.base import Placed
+from edrp.report.formatting import figure, quantity
 
-if TYPE_CHECKING:
-    from edrp.explorer.reconfiguration import Change
+MAX_BOXES = 220
+"""Nodes up to which each has a box of its own."""
+
+MAX_USED = 120
+"""Nodes in use up to which each has a box of its own where there are more in all."""
+
+MAX_GROUPS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One box: a single node, or several that are shown together."""
+
+    label: str
+    nodes: tuple[str, ...]
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a node."""
+        return len(self.nodes) == 1
+
+
+def groups(network: Network, used: Collection[str]) -> list[Group]:
+    """The boxes of a network: nodes one by one, or those in use one by one and the others by zone, or all by zone."""
+    names = [node.name for node in network.nodes]
+    if len(names) <= MAX_BOXES:
+        return [Group(name, (name,)) for name in names]
+    if len(used) <= MAX_USED:
+        alone = [Group(name, (name,)) for name in names if name in used]
+        return [*alone, *_by_zone([node for node in network.nodes if node.name not in used])]
+    return _by_zone(network.nodes)
+
+
+def _by_zone(nodes: Sequence[Node]) -> list[Group]:
+    """Nodes of one zone together; where there are no zones, or too many, in the order of the document."""
+    zones: dict[str | None, list[str]] = {}
+    for node in nodes:
+        zones.setdefault(node.zone, []).append(node.name)
+    if len(zones) == 1 or len(zones) > MAX_GROUPS:
+        size = -(-len(nodes) // (MAX_GROUPS // 2))
+        rows = [tuple(node.name for node in nodes[first : first + size]) for first in range(0, len(nodes), size)]
+        return [Group(f"{row[0]} … {row[-1]}", row) for row in rows]
+    return [Group("no zone" if zone is None else str(zone), tuple(members)) for zone, members in zones.items()]
+
+
+def _free(problem: StreamPlacement, group: Group) -> dict[str, float] | None:
+    """Resources of the nodes of a box that may be used; None where a node has no end of them."""
+    free: dict[str, float] = {}
+    for node in (problem.network.by_name[name] for name in group.nodes):
+        if node.resources is None:
+            return None
+        for resource, amount in named_resources(node.resources).items():
+            free[resource] = free.get(resource, 0.0) + amount * problem.usable_share(resource)
+    return free
+
+
+WIDTHS, HEIGHT = (150.0, 230.0), 46.0
+MAX_DRAWING_WIDTH = 1000.0
+"""Width of a drawing whose texts are still large enough, in pixels."""
+
+StreamName = tuple[str, str]
+
+
+def layers(application: StreamGraph) -> dict[str, int]:
+    """Number of streams on the longest way to each operator, streams that close a cycle left out."""
+    layer = dict.fromkeys(application.topological_order, 0)
+    for name in application.topological_order:
+        for stream in application.streams:
+            if stream.source == name and (name, stream.target) not in application.feedback:
+                layer[stream.target] = max(layer[stream.target], layer[name] + 1)
+    return layer
+
+
+def application_graph(
+    application: StreamGraph,
+    notes: Mapping[str, str],
+    details: dict[str, Detail],
+    *,
+    hot: Collection[str] = (),
+    hot_streams: Collection[StreamName] = (),
+) -> Graph:
+    """Operators with a note each, and streams as wide as their rate; details of streams are added.
+
+    Operator number i has the detail `o<i>` and the colour i.
+    """
+    layer = layers(application)
+    names = [operator.name for operator in application.operators]
+    columns = max(layer.values()) + 1
+    width = _box_width(names, columns)
+    boxes = [
+        Box(
+            f"a{index}",
+            shortened(name, width - 28, BOLD_LETTER),
+            width,
+            HEIGHT,
+            note=notes.get(name, ""),
+            hot=name in hot,
+            colour=index,
+            detail=f"o{index}",
+        )
+        for index, name in enumerate(names)
+    ]
+    number = {name: index for index, name in enumerate(names)}
+    rates = [application.rate(stream.source, stream.target) for stream in application.streams]
+    edges = []
+    for index, (stream, rate) in enumerate(zip(application.streams, rates, strict=True)):
+        details[f"s{index}"] = Detail(
+            f"{stream.source} → {stream.target}", [("rate", quantity(rate, "tuples/s")), ("partitioning", stream.partitioning)]
+        )
+        edges.append(
+            Edge(
+                f"a{number[stream.source]}",
+                f"a{number[stream.target]}",
+                line_width(rate, max(rates)),
+                hot=(stream.source, stream.target) in hot_streams,
+                dashed=(stream.source, stream.target) in application.feedback,
+                label=f"{figure(rate)}/s" if rate and len(rates) <= 12 else "",
+                detail=f"s{index}",
+            )
+        )
+    place = in_columns("streams", [(width, HEIGHT)] * len(boxes), [float(layer[name]) for name in names], columns)
+    legend = [("line", "stream, as wide as its rate (tuples/s)")]
+    if hot:
+        legend.append(("hot", "critical path"))
+    return routed(Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend))
+
+
+def _box_width(names: Sequence[str], columns: int) -> float:
+    """Wide enough for the longest name, as far as all columns stay legible side by side."""
+    wanted = max(map(len, names)) * BOLD_LETTER + 30.0
+    return min(max(WIDTHS[0], min(wanted, MAX_DRAWING_WIDTH / columns - GAP_X)), WIDTHS[1])
+
 
 WIDTH, IDLE_WIDTH, IDLE_HEIGHT = 162.0, 118.0, 44.0
 MAX_EDGES = 700
@@ -64,7 +206,7 @@ class Scene:
         used = dict.fromkeys(node for d in deployments for name in self.names for node in d.replicas(name))
         self.groups = groups(problem.network, used)
         self.box = {node: f"n{index}" for index, group in enumerate(self.groups) for node in group.nodes}
-        self.occupancy = Occupancy(problem, self.groups)
+        self.free = [_free(problem, group) for group in self.groups]
         self.details: dict[str, Detail] = {}
         for index, operator in enumerate(problem.application.operators):
             self.details[f"o{index}"] = self._operator_detail(operator)
@@ -82,34 +224,18 @@ class Scene:
         after = self.content(deployment, hot[1], before, other)
         first = self.content(before, (), deployment, None, leaving=True) if before is not None else {}
         needed = rooms((after, first))
-        boxes = self._boxes(deployment, needed)
         edges = self.edges(deployment, hot) if deployment is not None else []
         rivals = self.edges(other, ((), ()), deployment) if other is not None else []
-        final = State(
-            0.0 if change is None else change.timeline.end, chips_of(after, needed), edges, rivals, self._shares(deployment)
-        )
-        states = [final]
+        end = 0.0 if change is None else change.timeline.end
+        states = [State(end, chips_of(after, needed), edges, rivals, self._shares(deployment))]
         if before is not None and change is not None:
-            states = [State(0.0, chips_of(first, needed), self.edges(before, ((), ())), shares=self._shares(before)), final]
-        arrangements = self._arrangements(boxes, [d for d in (deployment, before, other) if d is not None])
-        legend = []
-        if deployment is not None:
-            legend = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
-        legend += [("hot", "critical path")] if hot[1] else []
+            states.insert(0, State(0.0, chips_of(first, needed), self.edges(before, ((), ())), shares=self._shares(before)))
+        legend = [("hot", "critical path")] if hot[1] else []
         legend += [("gone", "goes or changes"), ("new", "new or changed")] if len(states) > 1 else []
         legend += [("other", "second best")] if other is not None else []
-        graph = Graph(
-            "Deployment on the network",
-            boxes,
-            arrangements,
-            states,
-            links=self._links(),
-            tokens=() if change is None else change.tokens,
-            overlay="" if other is None else "second best",
-            note=self._note(edges),
-            legend=legend,
-        )
-        return routed(graph)
+        drawn = self._drawn(deployment, [d for d in (deployment, before, other) if d is not None], needed, states, legend)
+        named = "" if other is None else "second best"
+        return routed(replace(drawn, tokens=() if change is None else change.tokens, overlay=named, note=self._note(edges)))
 
     def course(self, stays: Sequence[Stay]) -> Graph:
         """The graph of deployments one after the other, each from its time on and under its load."""
@@ -128,15 +254,25 @@ class Scene:
             )
             for stay, content in zip(stays, contents, strict=True)
         ]
-        boxes = self._boxes(stays[0].deployment, needed)
-        arrangements = self._arrangements(boxes, [stay.deployment for stay in stays])
-        legend = [
-            ("chip", "replicas of an operator on a node"),
-            ("line", "stream, as wide as the tuples/s that it carries"),
-            ("new", "changed at the beginning of the period"),
-        ]
-        note = self._note(states[0].edges)
-        return routed(Graph("Deployment on the network", boxes, arrangements, states, self._links(), note=note, legend=legend))
+        legend = [("new", "changed at the beginning of the period")]
+        drawn = self._drawn(stays[0].deployment, [stay.deployment for stay in stays], needed, states, legend)
+        return routed(replace(drawn, note=self._note(states[0].edges)))
+
+    def _drawn(
+        self,
+        described: Placed | None,
+        deployments: Sequence[Placed],
+        needed: Mapping[str, Room],
+        states: Sequence[State],
+        legend: Sequence[tuple[str, str]],
+    ) -> Graph:
+        """The graph of states; details of boxes are those of one deployment."""
+        boxes = self._boxes(described, needed)
+        about = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
+        shown = [*(about if described is not None else []), *legend]
+        return Graph(
+            "Deployment on the network", boxes, self._arrangements(boxes, deployments), states, self._links(), legend=shown
+        )
 
     def content(
         self,
@@ -249,11 +385,12 @@ class Scene:
         return " ".join(parts)
 
     def _boxes(self, deployment: Placed | None, needed: Mapping[str, Room]) -> list[Box]:
-        counts = self._counts(deployment)
-        used, shares = self.occupancy.used(counts), self.occupancy.shares(counts)
+        used, shares = self._used(deployment), self._shares(deployment)
+        held = self._held(deployment)
         boxes = []
         for index, group in enumerate(self.groups):
-            self._describe(index, group, counts, used[index])
+            lines = [f"{name} ×{counts[box]}" for name, counts in held.items() if (box := f"n{index}") in counts]
+            self._describe(index, group, lines, used[index])
             boxes.append(fitted(self._box(index, group, shares[index]), needed.get(f"n{index}", NO_ROOM)))
         return boxes
 
@@ -270,18 +407,29 @@ class Scene:
             share, True, detail=f"n{index}",
         )  # fmt: skip
 
+    def _held(self, deployment: Placed | None) -> dict[str, Counter[str]]:
+        """Replicas of each operator by box."""
+        return {} if deployment is None else {name: self._by_box(deployment.replicas(name)) for name in self.names}
+
+    def _used(self, deployment: Placed | None) -> list[defaultdict[str, float]]:
+        """Resources in use of each box."""
+        used: list[defaultdict[str, float]] = [defaultdict(float) for _ in self.groups]
+        for name, counts in self._held(deployment).items():
+            for resource, amount in named_resources(self.problem.application.by_name[name].resources).items():
+                for box, count in counts.items():
+                    used[int(box[1:])][resource] += count * amount
+        return used
+
     def _shares(self, deployment: Placed | None) -> list[float | None]:
-        return self.occupancy.shares(self._counts(deployment))
+        """Share in use of the fullest resource of each box; None where nodes have no end of them."""
+        return [
+            max((used[resource] / amount for resource, amount in (free or {}).items() if amount), default=None)
+            for free, used in zip(self.free, self._used(deployment), strict=True)
+        ]
 
-    def _counts(self, deployment: Placed | None) -> Counts:
-        if deployment is None:
-            return {}
-        return {name: {int(box[1:]): n for box, n in self._by_box(deployment.replicas(name)).items()} for name in self.names}
-
-    def _describe(self, index: int, group: Group, counts: Counts, used: Mapping[str, float]) -> None:
+    def _describe(self, index: int, group: Group, lines: list[str], used: Mapping[str, float]) -> None:
         """Add the detail of a box."""
-        lines = [f"{name} ×{replicas[index]}" for name, replicas in counts.items() if index in replicas]
-        free = self.occupancy.free[index] or {}
+        free = self.free[index] or {}
         rows = [(name, f"{figure(used.get(name, 0.0), 4)} of {figure(amount, 4)} in use") for name, amount in free.items()]
         rows += _facts(self.problem.network.by_name[group.nodes[0]]) if group.single else [("nodes", f"{len(group.nodes):,}")]
         if not group.single:

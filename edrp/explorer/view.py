@@ -296,6 +296,20 @@ class Timeline:
     seconds: float = 8.0
 
 
+BEFORE_AND_AFTER = ((0.0, "now"), (1.0, "afterwards"))
+"""Stops of the slider where a change takes no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A reconfiguration: rows over time, what moves, the slider, and a sentence where rows would show nothing."""
+
+    rows: Rows
+    tokens: Sequence[Token]
+    timeline: Timeline
+    sentence: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """The view of a problem and its solution that a kind provides, below the verdict that all kinds share.

@@ -1,6 +1,5 @@
 """Placement that is watched while it runs."""
 
-from edrp.replanning.decision import ReplanningDecision
-from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
+from edrp.replanning.replanner import Replanner, ReplanningDecision, ReplanningPolicy, decide
 
 __all__ = ["Replanner", "ReplanningDecision", "ReplanningPolicy", "decide"]

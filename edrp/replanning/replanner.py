@@ -6,23 +6,143 @@ Each move stops the application for a while. EDRP measures that as downtime; her
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
 
 from edrp.core.arguments import check_arguments
-from edrp.core.document import Name, NonNegative, Positive, unit
+from edrp.core.document import Document, Name, NonNegative, Positive, unit
 from edrp.core.problem import read_as
 from edrp.core.solve import solve
-from edrp.placement.deployment import Deployment, DeploymentLike
-from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.deployment import Action, Deployment, DeploymentLike
+from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.network import Node
-from edrp.replanning.decision import ReplanningDecision, Verdict
 from edrp.replanning.measurements import with_measurements
-from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
-from edrp.replanning.repair import patched
-from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
+from edrp.replanning.plans import Reconfiguration, patched, plans_near, reconfiguration
+
+
+class DowntimePolicy(Document):
+    """When a plan is worth its downtime.
+
+    A plan is judged by its score and its price, `downtime_worth · downtime / horizon`: its score is had while
+    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. The placement that runs
+    has no price. Among all plans within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming every value that cannot be.
+
+    Examples
+    --------
+    >>> DowntimePolicy(horizon=1200.0, downtime_worth=10.0).price(downtime=6.0)
+    0.05
+    """
+
+    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", **unit("s"))
+    downtime_worth: NonNegative = Field(
+        30.0,
+        description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
+        **unit("1"),
+    )
+    hysteresis: NonNegative = Field(
+        0.01,
+        description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
+        **unit("1"),
+    )
+
+    def price(self, downtime: float) -> float:
+        """Price of a downtime in seconds, as a score over the horizon."""
+        return self.downtime_worth * downtime / self.horizon
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOption:
+    """A plan that works: its score, seconds of downtime until it runs, the price of that as a score, and instances that move."""
+
+    plan: Deployment
+    score: float
+    downtime: float
+    price: float
+    moves: int
+
+    @property
+    def total(self) -> float:
+        """Sum of the score and the price of the change."""
+        return self.score + self.price
+
+
+def choose_option(options: Sequence[PlanOption], hysteresis: float) -> PlanOption:
+    """The option that moves least, among those within the hysteresis of the least total.
+
+    Examples
+    --------
+    >>> stay = PlanOption(Deployment({"a": ["x"]}), score=1.0, downtime=0.0, price=0.0, moves=0)
+    >>> move = PlanOption(Deployment({"a": ["y"]}), score=0.9, downtime=2.0, price=0.095, moves=1)
+    >>> choose_option([stay, move], 0.01) is stay, choose_option([stay, move], 0.001) is move
+    (True, True)
+    """
+    within = min(option.total for option in options) * (1 + hysteresis)
+    return min((option for option in options if option.total <= within), key=lambda option: (option.moves, option.total))
+
+
+Verdict = Literal["place", "keep", "move", "repair", "stuck"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanningDecision:
+    """The decision to act on now, and its reasons.
+
+    Attributes
+    ----------
+    verdict : "place" (nothing ran), "keep", "move" (it pays), "repair" (what runs is broken), or "stuck" (what runs is
+        broken or nothing runs, and no plan was found).
+    deployment : what is to run from now on; None only where nothing ran and nothing was found.
+    actions : that lead there from what ran.
+    plan : what is adopted, or the best that was not; None where nothing that works was found.
+    score : of `deployment` by what is measured now (eq. 1); None where nothing works.
+    gain : score of what ran less that of `plan`; None where either is missing or broken.
+    downtime : seconds that going over to `plan` takes.
+    price : of that downtime, as a score.
+    margin : what the gain of the best plan must leave, its price paid, for anything to move.
+    broken : what is wrong with what ran, in words.
+    solution : what the method found.
+    """
+
+    verdict: Verdict
+    deployment: Deployment | None
+    actions: tuple[Action, ...]
+    plan: Deployment | None
+    score: float | None
+    gain: float | None
+    downtime: float
+    price: float
+    margin: float
+    broken: tuple[str, ...]
+    solution: LatencyAwareSolution
+
+    @property
+    def moved(self) -> bool:
+        """Whether anything is to be done."""
+        return self.verdict in ("place", "move", "repair")
+
+    def __str__(self) -> str:
+        changes = "; ".join(str(action) for action in self.actions)
+        match self.verdict:
+            case "place":
+                return f"place: nothing ran; score {self.score:.6g}"
+            case "stuck":
+                because = "; ".join(self.solution.clashes) or f"{self.solution.method} found none"
+                wrong = f"what runs breaks {'; '.join(self.broken)}, and " if self.deployment else ""
+                return f"stuck: {wrong}there is no plan: {because}"
+            case "repair":
+                return f"repair: what ran breaks {'; '.join(self.broken)}; {self.downtime:.6g} s of downtime: {changes}"
+        if self.gain is None or (self.verdict == "keep" and self.plan == self.deployment):
+            return "keep: no better plan was found"
+        sums = f"a gain of {self.gain:.6g} at a price of {self.price:.6g} for {self.downtime:.6g} s of downtime"
+        return f"move: {sums}: {changes}" if self.moved else f"keep: {sums}, which leaves no more than {self.margin:.6g}"
 
 
 class ReplanningPolicy(DowntimePolicy):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rich.console import Console
+
 from edrp.core.arrays import Floats
 from edrp.core.errors import BackendUnavailableError
-from edrp.core.files import writing
+from edrp.core.files import naming_errors, writing
 from edrp.report.estimates import Estimate, estimate_mean
 
 GRID = "#e6e6e6"
@@ -157,3 +159,21 @@ def save_figure(figure: Any, path: Path, *, dpi: int = 130) -> None:
     """Write a figure in the format that the ending of its path names; it appears whole or not at all."""
     with writing(path) as file:
         figure.savefig(file, dpi=dpi, format=path.suffix.removeprefix("."))
+
+
+def draw(console: Console, out: Path | None, figures: dict[str, Callable[[Path], object]]) -> None:
+    """Draw figures, by the names of their files, into a folder (None: not at all), and print these names.
+
+    Without matplotlib nothing is drawn, and that is printed.
+    """
+    if out is None:
+        return
+    with naming_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    try:
+        for name, drawn_to in figures.items():
+            drawn_to(out / name)
+    except BackendUnavailableError as error:  # what has been computed is not lost for it
+        console.print(f"not drawn: {', '.join(figures)}: {error}", markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(f"drawn: {', '.join(figures)}")

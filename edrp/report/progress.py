@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from threading import Event, Lock, Thread
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -224,3 +225,43 @@ def _repeated(look: Callable[[], None]) -> Iterator[None]:
         ended.set()
         follower.join()
         look()
+
+
+@contextmanager
+def progress_bar(text: str = "solving", *, console: Console | None = None) -> Iterator[Callable[..., None]]:
+    """Show how far batches or solves are until the block ends; yields what they take as `progress`.
+
+    A bar in notebooks (with the extra `notebook`, which brings ipywidgets) and on terminals; elsewhere a plain line on standard
+    error now and then.
+
+    Parameters
+    ----------
+    text
+        Before the bar.
+    console
+        Where it is drawn; None for where Python runs.
+
+    Examples
+    --------
+    >>> import edrp
+    >>> problem = edrp.MigrationProblem(work=[1, 1], state_size=[5, 5], intervals=[(0, 2)], nodes=2, tolerance=0.5)
+    >>> with edrp.progress_bar("migrating") as progress:  # the same for edrp.solve_batch
+    ...     solution = edrp.solve(problem, progress=progress)
+    """
+    with counting(Console(stderr=True) if console is None else console, text) as report:
+
+        def update(*state: Any) -> None:
+            batch = state[0]
+            report(Count(batch.done, batch.total, batch.note) if len(state) == 1 else solve_count(*state))
+
+        yield update
+
+
+def solve_count(seconds: float, objective: float | None, bound: float | None) -> Count:
+    """How far a solve is, whose end nobody knows: the best objective yet, and what is proven.
+
+    >>> solve_count(3.0, 5.25, 5.0).note, solve_count(1.0, None, None).note
+    ('best 5.25, bound 5', 'nothing found yet')
+    """
+    found = "nothing found yet" if objective is None else f"best {objective:.6g}"
+    return Count(0, None, found if bound is None else f"{found}, bound {bound:.6g}")

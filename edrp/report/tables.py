@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
@@ -42,6 +42,14 @@ class Table:
 def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
     """Names and values."""
     return Table(caption, ("What", "Value"), tuple(facts.items()), open=True)
+
+
+def cut_table(
+    caption: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[str, ...], limit: int
+) -> Table:
+    """A table of the first rows up to a limit, and a note where there are more."""
+    note = f"The first {limit} of {len(rows):,}." if len(rows) > limit else ""
+    return Table(caption, columns, tuple(rows[:limit]), right, note=note)
 
 
 def print_tables(console: Console, *tables: Table) -> None:

@@ -9,8 +9,8 @@ from pages import Page
 from rich.console import Console
 
 import edrp
-from edrp.explorer.progress_bar import progress_bar
 from edrp.report import progress as report_progress
+from edrp.report.progress import progress_bar
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"

@@ -39,7 +39,7 @@ print(json.dumps([solution.status, solution.method]))
 
 BATCH = """
 import json, sys
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
 from edrp.batch.tasks import Choice, Instance, Task
 text = open(sys.argv[1]).read()
 row = solve_task(Task(Instance("a", text), Choice.read("hill-climbing", time_limit=1.0), 0))

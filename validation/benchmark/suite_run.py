@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edrp.batch import read_rows, solve_batch
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
 from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder

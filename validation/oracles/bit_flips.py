@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from edrp.batch.folder import ResultFolder
-from edrp.batch.instances import Fingerprint
 from edrp.batch.journal import Journal
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
+from edrp.batch.source import Fingerprint
 from edrp.batch.stored import read_rows
 from edrp.batch.tasks import Choice, Instance, Task
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning

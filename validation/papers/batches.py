@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from edrp.batch import read_rows, solve_batch
-from edrp.batch.progress import BatchProgress
-from edrp.batch.progress import Report as ReportProgress
+from edrp.batch.journal import BatchProgress
+from edrp.batch.journal import Report as ReportProgress
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 

@@ -44,9 +44,8 @@ from .fields import FIELDS, RANGES
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import link_allocation_program
 from .maps import Maps
-from .program import PLACES, SHIFT, Program
+from .program import PLACES, SHIFT, Program, check_tree
 from .program_format import PROGRAMS, Stated, is_built, stated_program
-from .program_tree import check_tree
 from .reading import (
     MALFORMED,
     MAX_CERTIFICATE,

@@ -11,8 +11,7 @@ from .deployment import Deployments
 from .deployment_program import deployment_program
 from .link_allocation import link_allocation_program
 from .migration import migration_program
-from .program import Program
-from .program_tree import check_tree
+from .program import Program, check_tree
 from .reading import Unknown, fraction, instance_hash, need
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {

@@ -1,47 +1,71 @@
-"""Explanations of deployments on a terminal."""
+"""Explanations on a terminal: of placements, rescales, deployments over periods, and of any decision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.text import Text
 
-from edrp.cli.display.placement import placement_table
+from edrp.cli.display.migration import replica_tables
+from edrp.cli.display.placement import SHOWN_COURSES, course_table, placement_table
 from edrp.cli.display.solution import clash_parts
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation, Margin, Problem
-from edrp.core.solution import Solution
 from edrp.core.wording import enumerated
 from edrp.explanations.explain import explain
-from edrp.explanations.objective import ObjectiveExplanation
+from edrp.explanations.objective import ObjectiveExplanation, rule_table
 from edrp.explanations.placement import CostPart, Explanation, Share
-from edrp.explanations.rules import rule_table
-from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
-from edrp.placement.edrp import EdrpSolution
-from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.explanations.rescale import Remedy, RescaleExplanation, replica_text
+from edrp.explanations.sequence import (
+    SequenceExplanation,
+    better_sentence,
+    change_table,
+    deciding_sentences,
+    period_table,
+    rival_table,
+    worth,
+)
+from edrp.formulations.second_best import SecondBest
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.metrics.base import PathPart
 from edrp.placement.problem import PlacementProblem
+from edrp.placement.sequence import EdrpSequence
 from edrp.placement.throughput import Throughput
 from edrp.report.tables import Table
 
 Part = Table | Text | str
 
+Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation
+
 MAX_NODE_LOADS, MAX_MARGINS = 10, 20
 """Loads of nodes, and limits of other kinds, that are shown."""
 
 
-def explanation_parts(
-    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, work_limit: float | None
-) -> Iterator[Part]:
-    """One table per question: where replicas run, the objective, the critical path, cost, traffic, actions, limits, rivals."""
-    explanation = explain(problem, solution, work_limit=SECOND_BEST_WORK if work_limit is None else work_limit)
-    if explanation.deployment is not None:
-        yield placement_table(problem, explanation.deployment)
-    yield from explained_parts(explanation, running=problem.current is not None)
+def explanation_parts(problem: Problem, solution: Any, work_limit: float | None) -> Iterator[Part]:
+    """The decision and its explanation, one table per question, for any kind of problem."""
+    explanation = explain(problem, solution, work_limit=work_limit)
+    if isinstance(explanation, Explanation) and explanation.deployment is not None and isinstance(problem, PlacementProblem):
+        yield placement_table(problem, explanation.deployment, problem.current)
+    elif isinstance(explanation, RescaleExplanation) and isinstance(problem, RescaleProblem):
+        yield from replica_tables(problem, explanation.deployment)
+    elif isinstance(problem, EdrpSequence) and solution.periods is not None:
+        yield from course_table(problem, solution.periods)
+    yield from explained_parts(explanation, running=getattr(problem, "current", None) is not None)
 
 
-def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
-    """The parts of an explanation besides where replicas run; actions only where something runs already."""
+def explained_parts(explanation: Explained, *, running: bool) -> Iterator[Part]:
+    """The parts of an explanation besides the decision; actions of a placement only where something runs already."""
+    if isinstance(explanation, SequenceExplanation):
+        return _sequence_parts(explanation)
+    if isinstance(explanation, RescaleExplanation):
+        return _rescale_parts(explanation)
+    return (
+        _objective_parts(explanation) if isinstance(explanation, ObjectiveExplanation) else _placement_parts(explanation, running)
+    )
+
+
+def _placement_parts(explanation: Explanation, running: bool) -> Iterator[Part]:
     if explanation.deployment is None or explanation.evaluation is None:
         yield from clash_parts(explanation, "No deployment to explain.")
         return
@@ -68,7 +92,7 @@ def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part
         yield from second_best_parts(explanation.second_best, explanation.evaluation)
 
 
-def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[Part]:
+def _objective_parts(explanation: ObjectiveExplanation) -> Iterator[Part]:
     """What each term costs, what binds, and what rules cost, for any kind of problem."""
     evaluation = explanation.evaluation
     if evaluation is None:
@@ -85,11 +109,6 @@ def objective_explanation_parts(explanation: ObjectiveExplanation) -> Iterator[P
         names = enumerated([margin.name for margin in explanation.binding])
         yield f"Used up: {names}." if names else f"No limit is used up; most used is {explanation.margins[0].name}."
     yield from (f"• {state.rule.demand}: {state.worth}" for state in explanation.rules if state.worth)
-
-
-def generic_parts(problem: Problem, solution: Solution, work_limit: float | None) -> Iterator[Part]:
-    """The explanation of a solution of a kind that has none of its own."""
-    return objective_explanation_parts(explain(problem, solution, work_limit=work_limit))
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
@@ -193,3 +212,88 @@ def second_best_parts(second: SecondBest, evaluation: Evaluation) -> Iterator[Pa
 def percent(part: float, whole: float) -> str:
     """A share in percent; nothing of nothing."""
     return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def _rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
+    """The objective, the critical path, cost, what decides, limits, and what would help."""
+    yield from objective_parts(explanation.shares, explanation.evaluation)
+    yield path_table(explanation.critical_path)
+    yield cost_table(explanation.cost_parts)
+    yield from _decisive_parts(explanation)
+    yield margin_table(explanation.margins)
+    better, second = explanation.better, explanation.second_best
+    if better is not None and (second.objective is None or better.objective < second.objective):
+        difference = better.objective - explanation.evaluation.objective
+        yield Text(f"Not optimal: another deployment has objective {better.objective:.9g}, {difference:+.3g}", "bold red")
+    else:
+        yield from second_best_parts(second, explanation.evaluation)
+    if explanation.remedies:
+        yield remedy_table(explanation)
+
+
+def _decisive_parts(explanation: RescaleExplanation) -> Iterator[str]:
+    """The heaviest replica, the fullest node, and the longest transfer."""
+    heaviest, fullest, longest = explanation.heaviest, explanation.fullest, explanation.longest
+    if heaviest is not None:
+        asked = f"{heaviest.rate:.6g} of {heaviest.served:.6g} tuples/s ({heaviest.used:.1%})"
+        against = f"{heaviest.rate / heaviest.average:.3g} times the average of its operator" if heaviest.average else "no load"
+        hot = ", ".join(f"{task} with {share:.1%}" for task, share in heaviest.hottest)
+        yield f"Heaviest replica: {replica_text(heaviest)}, {asked}, {against}" + (
+            f"; hottest tasks {hot} of its load" if hot else ""
+        )
+    if fullest is not None:
+        yield f"Fullest node: {fullest.name}, {fullest.value:.6g} of {fullest.limit:.6g} ({fullest.used:.1%})"
+    if longest is None:
+        yield "Longest transfer: no state moves, or nothing limits how fast"
+    elif longest.direction is None:
+        yield f"Longest transfer: {longest.name} by way of the store, {longest.size:.6g} bytes in {longest.seconds:.6g} s"
+    else:
+        yield f"Longest transfer: {longest.name} {longest.direction} {longest.size:.6g} bytes in {longest.seconds:.6g} s"
+
+
+def remedy_table(explanation: RescaleExplanation) -> Table:
+    """Each change with the objective and the metrics of the best answer found for it."""
+    base = explanation.better or explanation.evaluation
+    names = [name for name in ("response_time", "cost", "downtime") if name in base.metrics]
+    broken = "" if base.feasible else "infeasible"
+    rows = [("as it is", f"{base.objective:.6g}", "", *(f"{base.metrics[name]:.6g}" for name in names), broken)]
+    rows += [_remedy_row(remedy, base.objective, names) for remedy in explanation.remedies]
+    columns = ("change", "objective", "gain", *names, "")
+    return table(columns, rows, "What would help, each solved again", right=columns[1:-1])
+
+
+def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple[str, ...]:
+    if remedy.evaluation is None:
+        why = "infeasible" if remedy.proven else "nothing found within the work limit"
+        return (remedy.what, "", "", *("" for _ in names), why)
+    metrics = (f"{remedy.evaluation.metrics[name]:.6g}" for name in names)
+    gain = "" if remedy.gain is None else percent(remedy.gain, objective) or f"{remedy.gain:.3g}"
+    return (remedy.what, f"{remedy.evaluation.objective:.6g}", gain, *metrics, "proven" if remedy.proven else "best found")
+
+
+def _sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]:
+    """The objective next to its rivals, what decides, every change with its cost and worth, and a better course if there is."""
+    evaluation = explanation.evaluation
+    if evaluation is None:
+        yield from clash_parts(explanation, "No deployments to explain.")
+        return
+    yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken[:SHOWN_COURSES])
+    yield _shown(rival_table(explanation))
+    yield from (f"{rival.method}: {rival.note}" for rival in explanation.rivals if rival.note)
+    if explanation.closed is not None and explanation.closed > 0:
+        rivals = " and ".join(rival.method for rival in explanation.rivals)
+        yield f"Of the room between the better one of {rivals} and the bound, {100 * explanation.closed:.3g} % is closed."
+    yield from deciding_sentences(explanation)
+    yield _shown(period_table(explanation.periods))
+    if explanation.changes:
+        yield _shown(change_table(explanation))
+        yield from (f"• period {change.period}: {worth(change)}" for change in explanation.changes[:SHOWN_COURSES])
+    else:
+        yield "Nothing changes in any period."
+    if better := better_sentence(explanation):
+        yield Text(better, "bold red")
+
+
+def _shown(part: Table) -> Table:
+    """A table whose hidden characters are escapes."""
+    return table(part.columns, part.rows, part.caption, part.right)

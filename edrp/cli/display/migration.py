@@ -1,13 +1,16 @@
-"""Migrations as tables: who holds which tasks, and what moves."""
+"""Migrations and rescales as tables: who holds which tasks, and what moves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from edrp.cli.display.placement import UNCHANGED, placement_table, term_table
 from edrp.cli.display.solution import metric_table
-from edrp.cli.terminal import table
+from edrp.cli.terminal import first_rows, table
 from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.migration.rescale.documents import KeyedDeployment, replica_loads
+from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
 from edrp.report.tables import Table
@@ -69,3 +72,34 @@ def move_lines(moves: Sequence[object]) -> Iterator[str]:
 
 def _text(interval: Interval | None) -> str:
     return "" if interval is None else task_numbers(*interval)
+
+
+SHOWN_REPLICAS = 100
+"""Replicas after which the rest are only counted; the solution document has them all."""
+
+
+def rescale_parts(problem: RescaleProblem, solution: RescaleSolution) -> Iterator[Table | str]:
+    """Every replica with its node, tasks and load, every metric, and what changes and moves."""
+    if solution.deployment is not None:
+        yield from replica_tables(problem, solution.deployment)
+        yield term_table(problem, solution.metrics)
+    yield from (f"• {action}" for action in solution.actions)
+    yield from move_lines(solution.moves)
+    if solution.deployment is not None and solution.deployment == problem.current:
+        yield UNCHANGED
+
+
+def replica_tables(problem: RescaleProblem, deployment: KeyedDeployment) -> Iterator[Table | str]:
+    """Where each operator runs, and the range and the load of each replica of operators with tasks."""
+    yield placement_table(problem, deployment.places, None if problem.current is None else problem.current.places)
+    rows = []
+    for operator in problem.application.operators:
+        if operator.tasks is None:
+            continue
+        for load in replica_loads(problem.application, deployment, operator.name):
+            assert load.tasks is not None
+            tasks, share = task_numbers(*load.tasks), f"{100 * load.share:.3g} %"
+            rows.append((operator.name, load.node, tasks, share, f"{load.rate:.6g}"))
+    if rows:
+        columns = ("operator", "node", "tasks", "share", "load (tuples/s)")
+        yield from first_rows(columns, rows, SHOWN_REPLICAS, "replicas", columns[2:])

@@ -1,4 +1,4 @@
-"""Plans of migrations and rescalings as tables, and as JSON."""
+"""Plans of migrations, of rescales and of days as tables, and as JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 
 from edrp.cli.display.migration import move_lines
 from edrp.cli.terminal import first_rows, table
+from edrp.core.errors import numbered
 from edrp.mdp.transfer.migration_plan import MigrationPlan
-from edrp.mdp.transfer.rescale_plan import RescalePlan, RescaleRole, RescaleStep
+from edrp.mdp.transfer.rescale_plan import ChangePlan, RescalePlan, RescaleRole, RescaleStep
 from edrp.mdp.transfer.schedules import TransferSchedule
 from edrp.migration.intervals import task_numbers
+from edrp.placement.deployment import counted
+from edrp.report.formatting import clock_text
 from edrp.report.tables import Table
 
 SHOWN_PHASES = 40
@@ -138,3 +141,63 @@ def _task_ranges(tasks: np.ndarray) -> str:
     """Task numbers with runs shortened: 0–3, 7."""
     runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
     return ", ".join(task_numbers(int(run[0]), int(run[-1]) + 1) for run in runs)
+
+
+SHOWN_ACTIONS = 200
+"""Rows after which the rest are only counted; the document has them all."""
+
+
+def change_plan_parts(plan: ChangePlan) -> Iterator[Table | str]:
+    """The first deployment, then a row for each operator that changes, at its time from the beginning of the first period."""
+    placed = "; ".join(f"{name}: {counted(nodes)}" for name, nodes in plan.first.items())
+    yield f"runs already: {placed}" if plan.running else f"00:00  start {placed}"
+    if not plan.changes:
+        yield f"nothing changes until {clock_text(plan.duration)}"
+        return
+    rows = [
+        (clock_text(change.at), f"{change.at:.6g}", str(action.action), f"{action.moved_state:.6g}")
+        + ((str(change.change.started_replicas), f"{change.change.downtime:.6g}", f"{change.price:.6g}") if first else ("",) * 3)
+        for change in plan.changes
+        for first, action in ((action is change.actions[0], action) for action in change.actions)
+    ]
+    columns = ("at", "second", "change", "state (B)", "starts", "downtime (s)", "price (s)")
+    yield from first_rows(columns, rows, SHOWN_ACTIONS, "actions", ("at", "second", *columns[3:]))
+    totals = plan.totals
+    did = (
+        f"{numbered(int(totals['started_replicas']), 'replica')} started",
+        f"{totals['moved_state']:.6g} bytes of state moved",
+        f"{totals['downtime']:.6g} s of downtime",
+    )
+    yield f"{numbered(len(plan.changes), 'change')} until {clock_text(plan.duration)}: {', '.join(did)}"
+
+
+def change_plan_document(plan: ChangePlan) -> dict[str, Any]:
+    """The plan for JSON."""
+    return {
+        "kind": "edrp-sequence-plan",
+        "first": dict(plan.first),
+        "running": plan.running,
+        "changes": [
+            {
+                "at": change.at,
+                "period": change.period,
+                "actions": [
+                    {
+                        "operator": action.action.operator,
+                        "starts": action.starts,
+                        "stops": action.stops,
+                        "moved_state": action.moved_state,
+                    }
+                    for action in change.actions
+                ],
+                "started_replicas": change.change.started_replicas,
+                "moved_state": change.change.moved_state,
+                "downtime": change.change.downtime,
+                "price": change.price,
+                "deployment": dict(change.deployment),
+            }
+            for change in plan.changes
+        ],
+        "duration": plan.duration,
+        **plan.totals,
+    }

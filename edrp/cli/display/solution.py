@@ -12,7 +12,7 @@ from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Proof, Solution
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.report.setting import unit_text
+from edrp.report.formatting import unit_text
 from edrp.report.tables import Table
 
 DIMENSIONLESS = "1"
@@ -66,12 +66,18 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
     say(console, name, "bold")
     say(console, verdict(solution), STYLES[solution.status])
     say(console, _figures(solution))
-    kind = find_kind(problem.kind)
-    display = metric_parts if kind is None or kind.display is None else kind.display
-    show(console, display(problem, solution))
-    show(console, clash_parts(solution))
-    for note in solution.notes:
-        say(console, note)
+    show(console, answer_parts(problem, solution))
+
+
+def answer_parts(problem: Problem | None, solution: Solution) -> Iterator[Table | str]:
+    """The decision as its kind shows it, or the metrics alone, then what clashes, and notes."""
+    kind = None if problem is None else find_kind(problem.kind)
+    if kind is not None and kind.display is not None:
+        yield from kind.display(problem, solution)
+    elif solution.metrics:
+        yield metric_table(solution.metrics, solution.metric_units)
+    yield from clash_parts(solution)
+    yield from solution.notes
 
 
 def clash_parts(why: Any, otherwise: str = "") -> Iterator[str]:
@@ -121,9 +127,3 @@ def _bound(solution: Solution, unit: str) -> str:
         return "no bound is known"
     gap = "" if solution.gap is None else f" (gap {100 * solution.gap:.3g} %)"
     return f"bound {solution.bound:.9g}{unit}{gap}"
-
-
-def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:
-    """The metrics; the decision itself is in the document."""
-    if solution.metrics:
-        yield metric_table(solution.metrics, solution.metric_units)

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 import edrp
 from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.folder import ResultFolder
-from edrp.batch.instances import Fingerprint, fingerprint
 from edrp.batch.journal import Journal
-from edrp.batch.keys import Keys
-from edrp.batch.source import read_instances
-from edrp.batch.tasks import Choice, Instance, Task, instance_seed, read_choices
+from edrp.batch.source import Fingerprint, fingerprint, read_instances
+from edrp.batch.tasks import Choice, Instance, Keys, Task, instance_seed, read_choices
 from edrp.core.errors import EdrpError, InvalidInstanceError, RecoveryWarning
 
 
@@ -287,8 +285,7 @@ def test_keys_depend_on_everything_that_decides_a_row():
 def test_a_batch_is_planned_without_the_modules_of_other_methods():
     code = """
 import sys
-from edrp.batch.additions import packed_additions
-from edrp.batch.tasks import read_choices
+from edrp.batch.tasks import packed_additions, read_choices
 packed_additions(read_choices("greedy"))
 print(*sorted(name for name in sys.modules if name.startswith(("edrp.mdp", "edrp.formulations", "numba"))))
 """

@@ -127,8 +127,8 @@ def test_what_arrow_reads_is_no_memory_of_python(solved, monkeypatch):
         python.append((content, pa.py_buffer(content).address))
         return content
 
-    monkeypatch.setattr("edrp.batch.parts.pa.BufferReader", told)
-    monkeypatch.setattr("edrp.batch.parts.read_regular", seen)
+    monkeypatch.setattr("edrp.batch.stored.pa.BufferReader", told)
+    monkeypatch.setattr("edrp.batch.stored.read_regular", seen)
     assert read_rows(folder).num_rows == 6
     assert read
     assert set(read).isdisjoint(address for _, address in python)

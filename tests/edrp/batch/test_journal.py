@@ -9,8 +9,8 @@ import pytest
 
 from edrp.batch import journal as module
 from edrp.batch.journal import Journal, RollingJournal, result_table, settle
-from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA
+from edrp.batch.stored import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.core.errors import EdrpError, RecoveryWarning
 from edrp.core.files import DamagedFileError, content_digest
 

@@ -11,16 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrp.batch import StoredRows, read_rows
-from edrp.batch import keys as module
+from edrp.batch import tasks as module
 from edrp.batch.cluster import _sizes, _task_files, _tasks_of_file
-from edrp.batch.crew import _Queue
 from edrp.batch.folder import ResultFolder
-from edrp.batch.instances import Fingerprint, fingerprint
 from edrp.batch.journal import Journal, RollingJournal
-from edrp.batch.keys import Keys
-from edrp.batch.source import open_instances, read_instances
-from edrp.batch.tasks import BatchPlan, Choice, Instance, Task, Tasks
-from edrp.batch.worker import Place, Worker
+from edrp.batch.source import Fingerprint, fingerprint, open_instances, read_instances
+from edrp.batch.tasks import BatchPlan, Choice, Instance, Keys, Task, Tasks
+from edrp.batch.worker import Place, Worker, _Queue
 from edrp.core.errors import EdrpError, RecoveryWarning
 from edrp.core.spark import map_in_arrow, settings
 

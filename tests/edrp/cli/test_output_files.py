@@ -150,7 +150,7 @@ def test_a_certificate_that_cannot_be_written_does_not_cost_the_solution(run, in
     def refuse(*_: object, **__: object) -> None:
         raise UnwritableError("answer.cert", "cannot be written: No space left on device")
 
-    monkeypatch.setattr("edrp.cli.solve.write_certificate", refuse)
+    monkeypatch.setattr("edrp.cli.solve._write_certificate", refuse)
     done = run("solve", instance, "-o", tmp_path / "answer.json", "--certificate", tmp_path / "answer.cert")
     assert (done.code, done.err.splitlines()) == (2, ["answer.cert: cannot be written: No space left on device"])
     assert edrp.load_solution(tmp_path / "answer.json").status == "optimal"

@@ -8,7 +8,7 @@ import pytest
 
 import edrp
 from edrp.batch.journal import RollingJournal
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
 from edrp.core.kinds import kinds
 from edrp.datasets import generate
 from edrp.datasets.families.placement.random_edrp import random_problem

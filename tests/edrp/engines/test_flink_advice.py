@@ -11,7 +11,7 @@ import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
-from edrp.cli.display.advice import advice_parts, proof_sentence, verdict_sentence
+from edrp.cli.display.jobs import advice_parts, proof_sentence, verdict_sentence
 from edrp.cli.terminal import SafeConsole, show
 from edrp.engines.advice import advise
 from edrp.engines.downtime import predict_downtime

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.cli.display.explanation import generic_parts, objective_explanation_parts
+from edrp.cli.display.explanation import explained_parts, explanation_parts
 from edrp.core.kinds import get_kind, kinds
 from edrp.explanations.objective import ObjectiveExplanation
 from edrp.report.tables import Table
@@ -44,7 +44,7 @@ def test_other_kinds_are_explained_by_parts_that_sum_to_the_objective_and_by_lim
     assert bool(explanation.margins) == (kind not in WITHOUT_MARGINS)
     again = edrp.explain(problem, solution.decision, work_limit=WORK)
     assert (again.parts, again.margins) == (explanation.parts, explanation.margins)
-    assert told(generic_parts(problem, solution, WORK)) == told(objective_explanation_parts(explanation))
+    assert told(explanation_parts(problem, solution, WORK)) == told(explained_parts(explanation, running=False))
     assert explanation._repr_html_()
 
 
@@ -66,5 +66,5 @@ def test_an_infeasible_problem_of_any_kind_is_explained_by_what_clashes():
         solution = edrp.solve(problem, work_limit=5.0)
         explanation = edrp.explain(problem, solution)
         assert explanation.clashes == solution.clashes != ()
-        parts = told((get_kind(name).explain or generic_parts)(problem, solution, None))
+        parts = told((get_kind(name).explain or explanation_parts)(problem, solution, None))
         assert parts[0] == "These cannot hold together:"

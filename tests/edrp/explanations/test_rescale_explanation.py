@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.cli.display.rescale_explanation import remedy_table
+from edrp.cli.display.explanation import remedy_table
 from edrp.datasets.families.migration.rescale import random_rescale, rescaled, zipf_tasks
 from edrp.explanations.rescale import explain_rescale, heaviest_replica, longest_transfer
 from edrp.migration.rescale.documents import replica_loads

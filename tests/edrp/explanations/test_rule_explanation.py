@@ -8,7 +8,7 @@ from edrp.cli.display.placement import deployment_parts
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_rules
-from edrp.explanations.rules import RuleState
+from edrp.explanations.objective import RuleState
 from edrp.explorer.page import explorer_page
 from edrp.formulations.second_best import SecondBest
 from edrp.placement.rules import Forbidden

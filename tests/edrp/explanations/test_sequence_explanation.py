@@ -10,11 +10,9 @@ from edrp.check_problems.placement.enumeration import deployments
 from edrp.check_problems.placement.over_time import EdrpSequenceCheckProblems, brute_force_sequence, courses
 from edrp.core.errors import ProblemTooLargeError
 from edrp.datasets.families.placement.random_sequence import random_sequence
-from edrp.explanations import course_pool
-from edrp.explanations.course_pool import CoursePool
-from edrp.explanations.sequence import explain_sequence, more_load
+from edrp.explanations import sequence
+from edrp.explanations.sequence import CoursePool, better_sentence, deciding_sentences, explain_sequence, more_load, worth
 from edrp.explanations.sequence_infeasibility import explain_sequence_infeasibility
-from edrp.explanations.sequence_text import better_sentence, deciding_sentences, worth
 from edrp.placement.sequence import EdrpSequence
 
 WORK = {"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 5.0, "cost": 1.0, "max_replicas": 2}
@@ -184,7 +182,7 @@ def test_remedies_of_one_period_say_whether_others_were_not_looked_at(loads, tol
 
 
 def test_too_many_deployments_and_periods_are_refused(monkeypatch):
-    monkeypatch.setattr(course_pool, "MAX_EVALUATIONS", 3)
+    monkeypatch.setattr(sequence, "MAX_EVALUATIONS", 3)
     with pytest.raises(ProblemTooLargeError, match="2 deployments over 2 periods are too many to be compared"):
         explain_sequence(day(5.0, 15.0), [ONE, TWO])
 

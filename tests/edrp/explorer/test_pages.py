@@ -20,11 +20,9 @@ from edrp.core.kinds import kinds
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked_solution
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.explorer.boxes import Item, Room, chips_of, fitted, rooms
-from edrp.explorer.layout import by_distance, in_columns
-from edrp.explorer.page import explore, explorer_page
+from edrp.explorer.layout import Item, Room, by_distance, chips_of, fitted, in_columns, rooms
+from edrp.explorer.page import explore, explorer_page, table_view
 from edrp.explorer.routes import routed
-from edrp.explorer.summary import table_view
 from edrp.explorer.view import Arrangement, Box, Edge, Graph, Rows, State
 from edrp.placement.edrp import EdrpProblem
 from edrp.report.tables import Table

@@ -15,8 +15,7 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements
-from edrp.replanning.plans import plans_near, reconfiguration, relabelled
-from edrp.replanning.repair import patched
+from edrp.replanning.plans import patched, plans_near, reconfiguration, relabelled
 from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
 from edrp.report.tables import console_table
 from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_statements

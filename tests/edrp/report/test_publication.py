@@ -10,9 +10,8 @@ from rich.console import Console
 
 from edrp.core.errors import BackendUnavailableError
 from edrp.report import page
-from edrp.report.console import draw
 from edrp.report.estimates import Estimate
-from edrp.report.figures import Panel, Style, draw_panels, mean_curve
+from edrp.report.figures import Panel, Style, draw, draw_panels, mean_curve
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import JSON, MARKDOWN, Report
 from edrp.report.statements import claim

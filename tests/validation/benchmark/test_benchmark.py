@@ -17,7 +17,7 @@ from scipy import stats
 import edrp
 from edrp.batch import RESULT_SCHEMA
 from edrp.batch import rows as results
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
 from edrp.batch.tasks import Instance, Task, read_choices
 from edrp.cli import benchmark as command
 from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, ProblemTooLargeError

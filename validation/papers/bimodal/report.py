@@ -15,17 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from edrp.batch.progress import Report as ReportProgress
+from edrp.batch.journal import Report as ReportProgress
 from edrp.core.arrays import Floats
 from edrp.datasets.families.mapping import platforms
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.report.estimates import Estimate, estimate_mean, estimate_share
 from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
-from edrp.report.formatting import FACTOR, NONE, NUMBER
+from edrp.report.formatting import COLUMNS, FACTOR, NONE, NUMBER, OURS, PAPER, constant_rows
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import Report
-from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows
 from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.report.tables import Table
 from edrp.validation.papers.batches import DOCUMENTED, Overall

@@ -27,7 +27,7 @@ from edrp.engines.rolling_horizon import ControlPrices, OperatorCapacity, Rollin
 from edrp.heuristics.placement.ds2 import Ds2Parameters
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency import CapacityCurveLatency
-from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
+from edrp.replanning.replanner import DowntimePolicy, PlanOption, choose_option
 from edrp.report.comparison import estimate_seeds
 from edrp.report.estimates import Estimate
 from edrp.report.formatting import Unit

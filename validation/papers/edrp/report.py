@@ -24,8 +24,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metric_values import Weights
 from edrp.placement.network import Network
-from edrp.report.console import draw
-from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.figures import blank_figure, draw, save_figure, unclutter
 from edrp.report.formatting import Unit
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from edrp.batch.progress import Report as ReportProgress
+from edrp.batch.journal import Report as ReportProgress
 from edrp.core.document import named_resources
 from edrp.core.methods import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
 from edrp.report.estimates import estimate_mean
 from edrp.report.figures import blank_figure, save_figure, unclutter
-from edrp.report.formatting import NONE, PERCENT_SAVED, signed
+from edrp.report.formatting import COLUMNS as CONSTANT_COLUMNS
+from edrp.report.formatting import NONE, OURS, PAPER, PERCENT_SAVED, constant_rows, signed, value_text
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import Report
-from edrp.report.setting import COLUMNS as CONSTANT_COLUMNS
-from edrp.report.setting import OURS, PAPER, constant_rows, value_text
 from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.report.tables import Table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check

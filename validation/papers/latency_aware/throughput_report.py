@@ -23,8 +23,7 @@ from edrp.heuristics.placement.simple_rules import Even, EvenParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.report.console import draw
-from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.figures import blank_figure, draw, save_figure, unclutter
 from edrp.report.formatting import NONE
 from edrp.report.progress import Tell, working
 from edrp.report.statements import Statement, claim, print_statements

@@ -18,9 +18,8 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from edrp.report.console import draw
 from edrp.report.estimates import Estimate
-from edrp.report.figures import Curve, Panel, Style, draw_panels
+from edrp.report.figures import Curve, Panel, Style, draw, draw_panels
 from edrp.report.formatting import NONE, SHARE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements

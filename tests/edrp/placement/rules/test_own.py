@@ -8,7 +8,7 @@ import pytest
 import edrp
 import edrp.testing
 from edrp.batch import read_rows
-from edrp.batch.additions import packed_additions, unpack_additions
+from edrp.batch.tasks import packed_additions, unpack_additions
 from edrp.errors import InvalidArgumentError, InvalidInstanceError, VerificationError
 from edrp.placement.rules import own
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edrp.batch.journal import result_table
-from edrp.batch.solving import solve_task
+from edrp.batch.rows import solve_task
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import Task, read_choices
 from edrp.core.errors import EdrpError
