@@ -25,10 +25,15 @@ UNRULED = 16
 """First seed of problems of other kinds with rules."""
 
 
+@cache
+def _deployment(seed: int) -> EdrpProblem:
+    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
+
+
 class EdrpCheckProblems(EnumeratedCheckProblems):
     """Kind `edrp`."""
 
-    draw = staticmethod(lambda seed: _deployment(seed))
+    draw = staticmethod(_deployment)
     brute_force = staticmethod(brute_force)
 
     def feasible(self) -> dict[str, Any]:
@@ -128,11 +133,6 @@ def _chain(operators: int, replicas: int, nodes: int, *, fixed: bool = False) ->
         },
         weights={"peak_load": 1.0},
     )
-
-
-@cache
-def _deployment(seed: int) -> EdrpProblem:
-    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
 
 
 class LatencyAwareCheckProblems(EnumeratedCheckProblems):
