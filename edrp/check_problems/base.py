@@ -70,15 +70,23 @@ class EnumeratedCheckProblems(DrawnCheckProblems):
 
     @staticmethod
     @abstractmethod
-    def brute_force(problem: Any) -> float | None:
-        """Least objective over all decisions; None without any."""
+    def brute_force(problem: Any) -> Any:
+        """Least objective over all decisions, None without any; where brute force knows them with decisions that reach it."""
 
     def optimum(self, problem: Any) -> float | None:
         """Least objective over all decisions."""
-        return _optimum(self.brute_force, problem.model_dump_json())
+        return self._found(problem)[0]
+
+    def optima(self, problem: Any) -> tuple[Any, ...]:
+        """Decisions that reach it, as far as brute force tells them."""
+        return self._found(problem)[1]
+
+    def _found(self, problem: Any) -> tuple[float | None, tuple[Any, ...]]:
+        found = _enumerated(self.brute_force, problem.model_dump_json())
+        return found if isinstance(found, tuple) else (found, ())
 
 
 @cache
-def _optimum(brute_force: Callable[[Any], float | None], text: str) -> float | None:
-    """Return the least objective of the problem in a text: problems with named resources have no hash for the cache."""
+def _enumerated(brute_force: Callable[[Any], Any], text: str) -> Any:
+    """Return what brute force finds for the problem in a text: problems with named resources have no hash for the cache."""
     return brute_force(loads(text))

@@ -420,7 +420,7 @@ def all_suites() -> dict[str, Suite]:
     An entry point gives a `Suite` or a list of them; one whose name is taken is left out.
 
     >>> list(all_suites())[:5]
-    ['smoke', 'placement', 'migration', 'rescale', 'rules']
+    ['smoke', 'placement', 'clusters', 'sequences', 'backends']
     """
     suites = {suite.name: suite for suite in SUITES}
     for suite in added("edrp.suites"):

@@ -87,7 +87,8 @@ def other_magnitudes(kind: str, seed: int) -> Any:
     if seed % 10:
         problem = small_problem(kind, SIZES[kind], random)
     else:
-        checks = get_kind(kind).check_problems()
+        problems: Any = get_kind(kind).check_problems
+        checks = problems()
         known = [*checks.feasible().values(), *checks.infeasible().values(), *checks.degenerate().values()]
         problem = known[int(random.integers(len(known)))]
     for change in (_rescaled, _in_turn, _under_loads):

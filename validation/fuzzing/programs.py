@@ -62,7 +62,7 @@ def compare(kind: str, wanted: int, drawn: int, judge: str, *, tiny: bool) -> tu
     """
     outcomes, wrong = Counter[str](), []
     for seed, formulation in islice(_formulations(kind, drawn), wanted):
-        program = _WithTiny(formulation.program, seed) if tiny else formulation.program
+        program: Any = _WithTiny(formulation.program, seed) if tiny else formulation.program
         start = None if tiny else _start(formulation, seed)
         ours, theirs = solve_program(program, "highs", start=start), JUDGES[judge](program)
         both_found = ours.objective is not None and theirs.objective is not None

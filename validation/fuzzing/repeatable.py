@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,8 +100,15 @@ def _here(runs: Mapping[Run, Any], work_limit: float) -> Answers:
 
 
 def _busy(runs: Mapping[Run, Any], work_limit: float) -> Answers:
-    with _busy_cores():
+    """Answers while all cores and more are busy."""
+    endless = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(BUSY)]
+    try:
         return _here(runs, work_limit)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def _on_spark(runs: Mapping[Run, Any], work_limit: float) -> Answers:
@@ -128,16 +134,3 @@ def _stated(solution: str) -> dict[str, Any]:
     if not solution.startswith("{"):
         return {"error": solution}
     return {name: value for name, value in json.loads(solution).items() if name != "seconds"}
-
-
-@contextmanager
-def _busy_cores() -> Iterator[None]:
-    """Have all cores and more be busy inside the block."""
-    endless = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
-    loops = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(BUSY)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()

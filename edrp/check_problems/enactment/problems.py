@@ -289,7 +289,7 @@ class EnactmentCheckProblems(EnumeratedCheckProblems):
 
     seeds = range(16)
     draw = staticmethod(random_enactment_problem)
-    brute_force = staticmethod(lambda problem: brute_force_enactment(problem)[0])
+    brute_force = staticmethod(brute_force_enactment)
 
     def infeasible(self) -> dict[str, Any]:
         """Too few instances allowed, too few hosts, hosts whose room is in pieces."""

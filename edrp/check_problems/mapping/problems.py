@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
-from edrp.check_problems.base import CheckProblems, DrawnCheckProblems, EnumeratedCheckProblems
+from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
@@ -263,11 +263,12 @@ def _lost(problem: LinkAllocationProblem, public: Sequence[Flow]) -> float:
 Fields = dict[str, Any]
 
 
-class MappingCheckProblems(DrawnCheckProblems):
+class MappingCheckProblems(EnumeratedCheckProblems):
     """Kind `mapping`, with additive cost, which all methods take."""
 
     seeds = range(14)
     draw = staticmethod(partial(random_mapping_problem, max_servers=6, max_components=4))
+    brute_force = staticmethod(brute_force_mapping)
 
     def infeasible(self) -> dict[str, Any]:
         """Too little capacity in all, a link too slow for both hops that need it, no way back, too few empty hops."""
@@ -299,13 +300,9 @@ class MappingCheckProblems(DrawnCheckProblems):
         """More servers, so that labels are searched."""
         return [mapping_problem(12, components=6, seed=3)]
 
-    def optimum(self, problem: MappingProblem) -> float | None:
-        """Least cost over all maps."""
-        return _best_map(problem.model_dump_json())[0]
-
     def start(self, problem: MappingProblem) -> PathMap | None:
         """The map of brute force."""
-        maps = _best_map(problem.model_dump_json())[1]
+        maps = self.optima(problem)
         return maps[0] if maps else None
 
 
@@ -326,12 +323,6 @@ def _line(needs: list[float], **changed: Any) -> MappingProblem:
     ends = {name: defaults.pop(name) for name in ("source", "delivery")}
     task = {**ends, "components": components, "bandwidths": [rate] * (len(needs) + 1)}
     return MappingProblem(network=network, task=task, **defaults)
-
-
-@cache
-def _best_map(problem: str) -> tuple[float | None, tuple[PathMap, ...]]:
-    """Return the best map of the problem in a text; a cache needs the text, since a problem has no hash."""
-    return brute_force_mapping(MappingProblem.model_validate_json(problem))
 
 
 class LinkAllocationCheckProblems(EnumeratedCheckProblems):

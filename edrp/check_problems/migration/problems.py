@@ -209,7 +209,7 @@ class RescaleCheckProblems(EnumeratedCheckProblems):
     """Kind `rescale`: both latencies, both transports, free and even ranges, with and without a current deployment; rules."""
 
     seeds = range(25)
-    brute_force = staticmethod(lambda problem: brute_force(problem)[0])
+    brute_force = staticmethod(brute_force)
 
     @staticmethod
     def draw(seed: int) -> RescaleProblem:

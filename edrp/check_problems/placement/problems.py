@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
+from edrp.check_problems.base import EnumeratedCheckProblems
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_clusters import random_cluster
@@ -25,8 +25,16 @@ UNRULED = 16
 """First seed of problems of other kinds with rules."""
 
 
-class EdrpCheckProblems(CheckProblems):
+@cache
+def _deployment(seed: int) -> EdrpProblem:
+    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
+
+
+class EdrpCheckProblems(EnumeratedCheckProblems):
     """Kind `edrp`."""
+
+    draw = staticmethod(_deployment)
+    brute_force = staticmethod(brute_force)
 
     def feasible(self) -> dict[str, Any]:
         """Random problems, on networks of unequal nodes and on clusters, some with rules."""
@@ -76,20 +84,9 @@ class EdrpCheckProblems(CheckProblems):
             _chain(operators=8, replicas=5, nodes=8, fixed=True),
         ]
 
-    def optimum(self, problem: EdrpProblem) -> float | None:
-        """Least objective over all deployments."""
-        return _best(problem.model_dump_json())[0]
-
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
-        return Deployment({name: nodes[:1] for name, nodes in _best(problem.model_dump_json())[1].items()})
-
-
-@cache
-def _best(text: str) -> tuple[float | None, Deployment]:
-    """Least objective over all deployments of the problem in a text, and one that has it."""
-    objective, optima = brute_force(EdrpProblem.model_validate_json(text))
-    return objective, optima[0] if optima else Deployment({})
+        return Deployment({name: nodes[:1] for optimum in self.optima(problem)[:1] for name, nodes in optimum.items()})
 
 
 def _fixed_tasks() -> EdrpProblem:
@@ -138,16 +135,11 @@ def _chain(operators: int, replicas: int, nodes: int, *, fixed: bool = False) ->
     )
 
 
-@cache
-def _deployment(seed: int) -> EdrpProblem:
-    return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
-
-
 class LatencyAwareCheckProblems(EnumeratedCheckProblems):
     """Kind `latency-aware`, some with cycles, candidates, several instances of an operator."""
 
     seeds = range(20)
-    brute_force = staticmethod(lambda problem: brute_force(problem)[0])
+    brute_force = staticmethod(brute_force)
 
     @staticmethod
     def draw(seed: int) -> LatencyAwareProblem:
