@@ -18,7 +18,7 @@ from edrp.core.program import Program
 from edrp.core.solution import Infeasibility
 from edrp.core.solve import find_clashes
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.placement.blocks import RULES
+from edrp.placement.rules.base import RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.application import Application, Operator
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
-from edrp.placement.edrp import EdrpProblem, Limits, Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.metrics.peak_load import shared_resources
 
 COMMON = ("response_time", "cost", "downtime", "peak_load")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -266,9 +266,10 @@ class BoxLabelSearch:
         is_sink = not len(model.outgoing[i])
         if is_sink:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
+        kept: list[Any] = [values[cut] for values in choices[1:]]
         return OperatorStage(
             operator=i,
-            own=Configurations(np.zeros(1, np.int64), *(values[cut] for values in choices[1:])),
+            own=Configurations(np.zeros(1, np.int64), *kept),
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
             open_operator=np.array(open_now, np.int64),

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from edrp.enactment.run import run_metrics
 from joblib import Parallel, delayed
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
-from edrp.enactment.scenario import EnactmentRun, EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.scenario import EnactmentRun, EnactmentScenario, EnactmentScenarioSolution, run_metrics
 from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
 from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.simulator import SUFFIX

@@ -27,7 +27,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.map_rules import Rules
 from edrp.heuristics.mapping.methods import Flood, FoundMap
-from edrp.heuristics.mapping.reallocation import FlowArrays, reallocate
+from edrp.heuristics.mapping.reallocation import reallocate
 from edrp.mapping.bimodal_scenario import (
     AllocationChanges,
     BimodalRun,
@@ -36,7 +36,16 @@ from edrp.mapping.bimodal_scenario import (
     admission_network,
     lost_revenue,
 )
-from edrp.mapping.mapping_arrays import CostName, MappingArrays, NetworkArrays, TaskArrays, network_arrays, path_map, route_names
+from edrp.mapping.mapping_arrays import (
+    CostName,
+    FlowArrays,
+    MappingArrays,
+    NetworkArrays,
+    TaskArrays,
+    network_arrays,
+    path_map,
+    route_names,
+)
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
 from edrp.validation.simulation.mapping.public_network import expected_fractions, stream
