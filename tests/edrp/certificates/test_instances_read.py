@@ -13,8 +13,7 @@ from rule_documents import CASES
 import edrp
 from edrp.certificates import checker
 from edrp.core.instances import schema
-from edrp.validation.fuzzing.mutations import base_documents
-from edrp.validation.fuzzing.mutations import mutated, places
+from edrp.validation.fuzzing.mutations import base_documents, mutated, places
 
 ONE = {
     "kind": "edrp",
