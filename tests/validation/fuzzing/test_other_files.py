@@ -10,6 +10,7 @@ import edrp
 from edrp.cli.app import ExitCode
 from edrp.core.instances import load
 from edrp.validation.fuzzing.mutations import mutated, written
+from edrp.validation.oracles.corruption import corrupt_all_formats
 
 CASES = 60
 """Mutated files of each kind and command."""
@@ -85,3 +86,11 @@ def test_a_certificate_is_accepted_or_refused(name, run, certified, tmp_path):
         return run("check", file, solution, certificate)
 
     assert ExitCode.BAD_INPUT in fuzz(mutations(text), command)
+
+
+@pytest.mark.slow
+def test_no_change_that_makes_a_claim_false_is_accepted():
+    """Most of 300 corrupted certificates are rejected, and none is accepted whose claim became false."""
+    outcomes = corrupt_all_formats(300, seed=1)
+    assert sum(found.refused for found in outcomes.values()) > 150
+    assert len(outcomes) == 6
