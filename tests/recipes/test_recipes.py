@@ -86,6 +86,42 @@ for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
     statuses.add(solution.status)
 assert "optimal" in statuses
 """
+SOLVE_MEASURED = """
+from collections import Counter
+import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.placement.metrics.used_nodes import UsedNodes
+from edrp.testing import check_metric
+check_metric(UsedNodes)
+answers = Counter()
+for seed in (0, 1, 3, 4):
+    free = random_problem(seed, operators=(2, 3), nodes=(2, 4), combinations_limit=1000)
+    kept = {name: weight / 2 for name, weight in free.weights if name not in ("peak_loads", "used_nodes") and weight}
+    weighted = free.replace(weights={**kept, "used_nodes": 0.5})
+    for problem in (weighted, *(weighted.replace(limits=free.limits.replace(used_nodes=limit)) for limit in (0.3, 0.6))):
+        best = min((found.evaluation.objective for found in feasible_deployments(problem)), default=None)
+        for name in edrp.methods("edrp"):
+            try:
+                solution = edrp.solve(problem, name, work_limit=0.1)
+            except UnsupportedProblemError:
+                answers[name, "refused"] += 1
+                continue
+            answers[name, solution.status] += 1
+            near = 1e-9 * max(1.0, best or 0.0)
+            assert solution.status != "infeasible" or best is None, solution
+            assert solution.status != "optimal" or abs(solution.objective - best) <= near, (name, best, solution)
+            assert solution.objective is None or solution.objective >= best - near, (name, best, solution)
+            assert solution.bound is None or best is None or solution.bound <= best + near, (name, best, solution)
+    first = edrp.solve(weighted.replace(priorities=[{"metric": "used_nodes"}, {"metric": "cost"}]), "highs")
+    listed = feasible_deployments(weighted)
+    assert first.metrics.get("used_nodes") == min((found.evaluation.metrics["used_nodes"] for found in listed), default=None)
+for name in ("highs", "auto", "eliminate"):
+    assert answers[name, "optimal"] and answers[name, "infeasible"], answers
+for name in ("annealing", "iterated-local-search", "greedy"):
+    assert answers[name, "feasible"], answers
+"""
 SOLVE_CHAINS = """
 import edrp
 for _, problem in edrp.datasets.generate("edrp", 2, families=["chain"]):
@@ -104,6 +140,22 @@ RECIPES = {
         "heuristics.placement.search.random_restarts",
         "random-restarts",
         "hill climbing, again from random placements while the limit lasts",
+    ),
+    "metric": Recipe(
+        {"metric.py": "edrp/placement/metrics/used_nodes.py"},
+        [
+            (
+                "edrp/placement/metrics/__init__.py",
+                "from edrp.placement.metrics.separation import",
+                "from edrp.placement.metrics.used_nodes import UsedNodes",
+            ),
+            ("edrp/placement/metrics/__init__.py", "    **NORMALISED,", '    "used_nodes": OwnMetric(UsedNodes()),'),
+        ],
+        [
+            ("docs/reference/field_tables.py",),
+            (*PYTEST, "tests/formulations/placement/test_formulations.py", "-k", "both_faces"),
+            ("-c", SOLVE_MEASURED),
+        ],
     ),
     "type of rule": Recipe(
         {"rule.py": "edrp/placement/rules/at_most.py"},
@@ -182,7 +234,6 @@ ELSEWHERE = {
     "page": "tests/edrp/test_docs.py",
     "paper": "the tests of its folder",
     "benchmark": "make test-slow",
-    "metric": "a recipe of its own follows with the registry of metrics",
 }
 """Those that other tests run."""
 
@@ -198,7 +249,9 @@ def checkout(tmp_path_factory):
     place = tmp_path_factory.mktemp("recipes") / "checkout"
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for source in filter(Path.is_file, [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]):
+    for source in [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]:
+        if not (source.is_file() or source.is_symlink()):  # links to rooms are copied as links
+            continue
         copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy, follow_symlinks=False)
