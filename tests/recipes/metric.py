@@ -6,10 +6,10 @@ from edrp.placement.metrics.base import MeasuredProblem
 from edrp.placement.metrics.own import MetricModel
 
 
-class UsedNodes:
+class BusyNodes:
     """Share of the nodes that run anything."""
 
-    name, unit = "used_nodes", "1"
+    name, unit = "busy_nodes", "1"
     weight_text, limit_text = "of the share of nodes in use", "maximum share of nodes in use"
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:

@@ -86,21 +86,24 @@ for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
     statuses.add(solution.status)
 assert "optimal" in statuses
 """
+KERNELS, CHECKED = "tests/heuristics/placement/test_deployment_engine.py", "tests/edrp/certificates/test_instances_read.py"
 SOLVE_MEASURED = """
+import json
 from collections import Counter
 import edrp
+from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.placement.metrics.used_nodes import UsedNodes
+from edrp.placement.metrics.busy_nodes import BusyNodes
 from edrp.testing import check_metric
-check_metric(UsedNodes)
+check_metric(BusyNodes)
 answers = Counter()
 for seed in (0, 1, 3, 4):
     free = random_problem(seed, operators=(2, 3), nodes=(2, 4), combinations_limit=1000)
-    kept = {name: weight / 2 for name, weight in free.weights if name not in ("peak_loads", "used_nodes") and weight}
-    weighted = free.replace(weights={**kept, "used_nodes": 0.5})
-    for problem in (weighted, *(weighted.replace(limits=free.limits.replace(used_nodes=limit)) for limit in (0.3, 0.6))):
+    kept = {name: weight / 2 for name, weight in free.weights if name not in ("peak_loads", "busy_nodes") and weight}
+    weighted = free.replace(weights={**kept, "busy_nodes": 0.5})
+    for problem in (weighted, *(weighted.replace(limits=free.limits.replace(busy_nodes=limit)) for limit in (0.3, 0.6))):
         best = min((found.evaluation.objective for found in feasible_deployments(problem)), default=None)
         for name in edrp.methods("edrp"):
             try:
@@ -114,9 +117,14 @@ for seed in (0, 1, 3, 4):
             assert solution.status != "optimal" or abs(solution.objective - best) <= near, (name, best, solution)
             assert solution.objective is None or solution.objective >= best - near, (name, best, solution)
             assert solution.bound is None or best is None or solution.bound <= best + near, (name, best, solution)
-    first = edrp.solve(weighted.replace(priorities=[{"metric": "used_nodes"}, {"metric": "cost"}]), "highs")
+    first = edrp.solve(weighted.replace(priorities=[{"metric": "busy_nodes"}, {"metric": "cost"}]), "highs")
     listed = feasible_deployments(weighted)
-    assert first.metrics.get("used_nodes") == min((found.evaluation.metrics["used_nodes"] for found in listed), default=None)
+    assert first.metrics.get("busy_nodes") == min((found.evaluation.metrics["busy_nodes"] for found in listed), default=None)
+others = edrp.load("examples/word_count.json")
+for problem, judged in ((others, str), (others.replace(weights={"busy_nodes": 1.0}), checker.Stated)):
+    solution = edrp.solve(problem, certify=True)
+    texts = checker.parse(problem.model_dump_json()), checker.parse(json.dumps(solution.to_document()))
+    assert type(checker.check(*texts, solution.certificate.splitlines())) is judged
 for name in ("highs", "auto", "eliminate"):
     assert answers[name, "optimal"] and answers[name, "infeasible"], answers
 for name in ("annealing", "iterated-local-search", "greedy"):
@@ -142,18 +150,25 @@ RECIPES = {
         "hill climbing, again from random placements while the limit lasts",
     ),
     "metric": Recipe(
-        {"metric.py": "edrp/placement/metrics/used_nodes.py"},
+        {"metric.py": "edrp/placement/metrics/busy_nodes.py"},
         [
             (
                 "edrp/placement/metrics/__init__.py",
                 "from edrp.placement.metrics.separation import",
-                "from edrp.placement.metrics.used_nodes import UsedNodes",
+                "from edrp.placement.metrics.busy_nodes import BusyNodes",
             ),
-            ("edrp/placement/metrics/__init__.py", "    **NORMALISED,", '    "used_nodes": OwnMetric(UsedNodes()),'),
+            ("edrp/placement/metrics/__init__.py", "    **NORMALISED,", '    "busy_nodes": OwnMetric(BusyNodes()),'),
         ],
         [
             ("docs/reference/field_tables.py",),
-            (*PYTEST, "tests/formulations/placement/test_formulations.py", "-k", "both_faces"),
+            (
+                *PYTEST,
+                "tests/formulations/placement/test_formulations.py",
+                KERNELS,
+                CHECKED,
+                "-k",
+                "both_faces or kernels or schema",
+            ),
             ("-c", SOLVE_MEASURED),
         ],
     ),
