@@ -86,7 +86,11 @@ for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
     statuses.add(solution.status)
 assert "optimal" in statuses
 """
-KERNELS, CHECKED = "tests/heuristics/placement/test_deployment_engine.py", "tests/edrp/certificates/test_instances_read.py"
+METRIC_FACES = (
+    "tests/formulations/placement/test_formulations.py",
+    "tests/heuristics/placement/test_deployment_engine.py",
+    "tests/edrp/certificates/test_instances_read.py",
+)
 SOLVE_MEASURED = """
 import json
 from collections import Counter
@@ -161,14 +165,7 @@ RECIPES = {
         ],
         [
             ("docs/reference/field_tables.py",),
-            (
-                *PYTEST,
-                "tests/formulations/placement/test_formulations.py",
-                KERNELS,
-                CHECKED,
-                "-k",
-                "both_faces or kernels or schema",
-            ),
+            (*PYTEST, *METRIC_FACES, "-k", "both_faces or kernels or schema"),
             ("-c", SOLVE_MEASURED),
         ],
     ),
