@@ -158,10 +158,10 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
 def second_look(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
-    Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). Of small programs
-    even what a search has ended with is searched once more without it. Otherwise the bounds of the columns are looked at first, or equations
-    in integers, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before the search has ended, a
-    point that was called optimal is an incumbent.
+    Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). Small programs
+    are searched once more without it even where a search has ended. Otherwise the bounds of the columns are looked at first, or
+    equations in integers, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before the search has
+    ended, a point that was called optimal is an incumbent.
     """
     if first.objective is not None and bounds_prove(arrays, first.objective):
         return first

@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from contention import random_contended_cluster, random_contention
-from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from given_tasks import tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruled_clusters import placed, violations
 
 import edrp
-from edrp.backends import BACKENDS
+from edrp.backends import OWN_BACKENDS
 from edrp.check_problems.enactment.problems import brute_force_enactment
 from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.check_problems.migration.problems import assignments
-from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
@@ -322,7 +321,7 @@ KINDS = {
     ),
     "rescale": Ruled(
         lambda seed: with_rules(random_rescale(seed, tasks=(3, 5)), seed),
-        lambda problem: brute_force_rescale(problem)[0],
+        lambda problem: brute_force(problem)[0],
         range(9, 18),
         range(18, 106),
     ),
@@ -357,9 +356,9 @@ FINDS = "iterated-local-search"
 
 def asked(kind: str, seed: int) -> Iterator[Any]:
     """Exact methods of a kind, of the backends one after the other, and those that search, but not for all of many problems."""
-    backend, searches = list(BACKENDS)[seed % len(BACKENDS)], seed in KINDS[kind].quick
+    backend, searches = list(OWN_BACKENDS)[seed % len(OWN_BACKENDS)], seed in KINDS[kind].quick
     for name, method in methods(kind).items():
-        if name == backend or (name not in BACKENDS and (method.exact or searches)):
+        if name == backend or (name not in OWN_BACKENDS and (method.exact or searches)):
             yield method
 
 
@@ -407,11 +406,11 @@ def check_kind(kind: str, seeds: range) -> None:
                 assert solved(problem, method, best).decision == solution.decision
             if method.name == FINDS:
                 assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9)), seed
-            if solution.status == "optimal" and method.name in BACKENDS:
+            if solution.status == "optimal" and method.name in OWN_BACKENDS:
                 assert formulate(problem).encode(solution.decision) is not None
         free = KINDS[kind].optimum(problem.replace(rules=()))
         matter += best is None or free is None or best > free + 1e-9
-    assert seeds != KINDS[kind].quick or set(statuses) | BLIND[kind] | set(BACKENDS) == set(methods(kind))
+    assert seeds != KINDS[kind].quick or set(statuses) | BLIND[kind] | set(OWN_BACKENDS) == set(methods(kind))
     assert not set(statuses) & BLIND[kind]
     assert matter, "no rule mattered"
     assert {*statuses["auto"]} >= {"infeasible", "optimal"}
