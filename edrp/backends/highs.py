@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -110,6 +111,13 @@ def new_solver(**settings: Any) -> Any:
     return solver
 
 
+MAX_REPEATED, REPEATED_WORK = 2_000, 0.2
+"""Nonzeros up to which a search after presolve is repeated without it, and units of work that this may take.
+
+Presolve has lost an optimum that a search then called another point optimal of: 1 of some thousands of tiny programs.
+"""
+
+
 @dataclass(slots=True)
 class ReportedPoint:
     """The best point that HiGHS has reported, for the case that it has to be left to itself."""
@@ -150,12 +158,15 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
 def second_look(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
-    Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, or equations in integers, then the linear relaxation. If the limit `until`, on the clock of
-    `now`, passes before the search has ended, a point that was called optimal is an incumbent.
+    Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). Small programs
+    are searched once more without it even where a search has ended. Otherwise the bounds of the columns are looked at first, or
+    equations in integers, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before the search has
+    ended, a point that was called optimal is an incumbent.
     """
-    if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
+    if first.objective is not None and bounds_prove(arrays, first.objective):
         return first
+    if first.searched:
+        return first if arrays.matrix.nnz > MAX_REPEATED else _repeated(arrays, options, until, first)
     if first.status == "infeasible" and contradict_integers(arrays):
         return first
     without_values: Status = "none" if first.values is None else "feasible"
@@ -170,6 +181,20 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     except OutOfTimeError:
         return unproven
     return _of_two(arrays, first, again, unproven)
+
+
+def _repeated(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
+    """A result of a search after presolve, or that of one without, which ends within a share of a unit and finds it wrong."""
+    presolved = options.presolve and not options.tiny and bool(arrays.integer.any())
+    if not presolved or first.status not in ("optimal", "infeasible"):
+        return first
+    with suppress(OutOfTimeError):
+        again = _solved(arrays, replace(options, start=None, presolve=False), min(until, now() + REPEATED_WORK))
+        if first.objective is None:
+            return again if again.values is not None and _refutes(arrays, again.values) else first
+        if again.status == "optimal" and again.objective is not None and above(again.objective) < first.objective:
+            return again
+    return first
 
 
 def _loses(again: ProgramResult, first: ProgramResult) -> bool:

@@ -50,8 +50,9 @@ def print_methods(
         print_listing(columns, [(name, _how(method), method.summary) for name, method in methods(kind).items()])
         parts = sorted({*problem.possible_parts, *([RULES] if "rules" in problem.model_fields else [])})
         if parts:
-            say(output(), f"Parts of problems of this kind: {enumerated(parts)}. Methods refuse those that they do not take:")
-            print_listing(("method", "takes"), [(name, _taken(method, parts)) for name, method in methods(kind).items()])
+            say(output(), "What methods take of problems of this kind; they refuse those with other parts:")
+            listed = [(name, _taken(method, parts)) for name, method in methods(kind).items()]
+            print_listing(("method", "takes"), [("(all)", enumerated(parts)), *listed])
         return
     rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]
     print_listing(("method", "kinds", "how", "summary"), rows)

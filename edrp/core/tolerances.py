@@ -318,6 +318,9 @@ MIN_PLOTTED_SECONDS = 1e-6
 PROVEN_OPTIMA_AGREEMENT = 1e-8
 """Difference, absolute below 1, of two proven optima, or of an objective before and after it is written: ten gaps of a proof."""
 
+DIFFERENT_OPTIMA = 1e-6
+"""Relative difference of two optima of the fuzzer's programs, beyond the tolerances of both solvers."""
+
 CORRUPTED_CLAIM, CORRUPTED_VALUE = 1.1e-6, 2e-9
 """How far a changed solution that is still accepted may claim from the optimum, and from the value of its own decision:
 as far as `edrp check` lets it, and rounding.

@@ -16,6 +16,7 @@ from edrp.backends.solving import solve_program
 from edrp.core.errors import EdrpError
 from edrp.core.kinds import get_kind
 from edrp.core.solve import solve
+from edrp.core.tolerances import DIFFERENT_OPTIMA
 from edrp.formulations.formulation import best_feasible
 from edrp.formulations.methods import formulate
 from edrp.validation.fuzzing.families import SIZES, small_problem
@@ -33,9 +34,6 @@ STARTS = {
 
 MAX_COLUMNS = 1_000
 """Columns beyond which a program is not small, and passed over: those of the families of clusters have tens of thousands."""
-
-DIFFERENT = 1e-6
-"""Relative difference of two optima beyond the tolerances of both solvers."""
 
 PROVEN = ("optimal", "infeasible")
 
@@ -67,7 +65,7 @@ def compare(kind: str, wanted: int, drawn: int, judge: str, *, tiny: bool) -> tu
         ours, theirs = solve_program(program, "highs", start=start), JUDGES[judge](program)
         both_found = ours.objective is not None and theirs.objective is not None
         difference = ours.objective - theirs.objective if both_found else 0.0
-        allowed = DIFFERENT * max(1.0, abs(theirs.objective or 0.0))
+        allowed = DIFFERENT_OPTIMA * max(1.0, abs(theirs.objective or 0.0))
         # What is not proven, here or by SciPy, which has tolerances of its own only, is no wrong optimum.
         refuted = ours.status in PROVEN and theirs.status in PROVEN and ours.status != theirs.status
         if (difference > allowed and ours.status in PROVEN) or (refuted and ours.status == "infeasible"):

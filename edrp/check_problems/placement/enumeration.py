@@ -19,6 +19,7 @@ from edrp.core.problem import Evaluation
 from edrp.core.tolerances import BRUTE_FORCE_TIE, LIMIT_SLACK
 from edrp.migration.rescale.documents import NOW, KeyRange, ReplicaLoad, even_boundaries, replica_loads
 from edrp.migration.rescale.problem import RescaleProblem
+from edrp.placement.metrics import NetworkUsage
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.metrics.separation import Separation
@@ -33,7 +34,7 @@ Replicas = tuple[Any, ...]
 BY_CHANGE = ("downtime", "moved_state")
 """Metrics that compare with the current deployment; what single operators change bounds what all change."""
 
-SUMS = ("cost", "network_usage", "moved_state", "colocation", "events")
+SUMS = ("cost", NetworkUsage.name, "moved_state", "colocation", "events")
 """Metrics that are sums over operators and streams."""
 
 BOUNDED = {*SUMS, "response_time", "path_latency", "downtime", "availability", "supervisors"}
@@ -330,7 +331,7 @@ class _DeploymentSearch:
         per_pair = {
             "cost": application.rate(source, target)
             * np.array([[network.link_cost(u, v) for v in self.nodes] for u in self.nodes]),
-            "network_usage": application.rate(source, target) * np.where(np.isfinite(seconds), seconds, 0.0),
+            NetworkUsage.name: application.rate(source, target) * np.where(np.isfinite(seconds), seconds, 0.0),
         }
         for name, metric in problem.metrics.items():
             if isinstance(metric, Separation):

@@ -1,7 +1,6 @@
 """What a solver leaves open is closed, and what it calls infeasible has evidence."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,6 @@ from edrp.backends.highs import HighsBackend
 from edrp.backends.solving import solve_program
 from edrp.core.program import Linear, Program
 from edrp.core.solution import relative_gap, resolution, within_gap
-
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
-import wrong_optima
 
 HERE = Path(__file__).with_name("wrong_optima")
 ALL = sorted(backends())
@@ -164,11 +160,3 @@ def test_a_bound_within_the_resolution_is_no_gap():
     assert relative_gap(0.0, -2e-9) == 1.0, "relative to the bound where the objective counts as 0"
     assert relative_gap(3.0, 3.0 - 0.9 * resolution(3.0)) == 0.0
     assert relative_gap(2.0, 1.0) == 0.5
-
-
-@pytest.mark.parametrize("kind", wrong_optima.KINDS)
-@pytest.mark.parametrize("part", ["some", pytest.param("many", marks=pytest.mark.slow)])
-def test_no_small_problem_is_left_open(kind, part, capsys):
-    """Of families and check problems, of other magnitudes, with priorities and load scenarios; `--open` solves a thousand."""
-    number = 60 if part == "many" else 4 if kind in ("edrp", "latency-aware", "enactment") else 10
-    assert wrong_optima.left_open(kind, number, 36, work_limit=0.3) == 0, capsys.readouterr().out

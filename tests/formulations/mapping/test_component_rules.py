@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS
+from edrp.backends import OWN_BACKENDS
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.mapping.path_mapping import MappingProblem
@@ -34,8 +34,8 @@ TOGETHER = {"rule": "together", "name": "cache", "components": ["right", "left"]
 
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
     protocols = {"process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"}
-    assert set(methods("mapping")) == {"auto", "label-setting", *BACKENDS, *protocols}
-    with pytest.raises(UnsupportedProblemError, match="label-setting knows no rules; use highs"):
+    assert set(methods("mapping")) == {"auto", "label-setting", *OWN_BACKENDS, *protocols}
+    with pytest.raises(UnsupportedProblemError, match="label-setting does not take rules into account; use highs"):
         edrp.solve(line([APART]), "label-setting")
     assert edrp.solve(line([APART])).method == "auto: highs (walks program)"
     assert edrp.solve(line()).method == "auto: label-setting"

@@ -3,7 +3,7 @@
 import pytest
 
 import edrp
-from edrp.backends import BACKENDS
+from edrp.backends import OWN_BACKENDS
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.methods import methods
 from edrp.migration.single_step import MigrationProblem
@@ -12,10 +12,10 @@ LINE = MigrationProblem(work=[1] * 6, state_size=[1, 2, 3, 4, 5, 6], intervals=[
 
 
 def test_the_methods_of_the_kind_are_those_tested_here_and_one_that_refuses() -> None:
-    tested = {*BACKENDS, "consistent-hashing", "even-split", "balanced"}
+    tested = {*OWN_BACKENDS, "consistent-hashing", "even-split", "balanced"}
     assert set(methods("migration")) == {*tested, "auto", "ssm"}
     ruled = LINE.replace(rules=[{"rule": "forbidden", "name": "drain", "tasks": [(0, 6)], "nodes": [0]}])
-    with pytest.raises(UnsupportedProblemError, match="ssm knows no rules; use highs"):
+    with pytest.raises(UnsupportedProblemError, match="ssm does not take rules into account; use highs"):
         edrp.solve(ruled, "ssm")
     assert edrp.solve(ruled).method == "auto: highs (intervals program)"
     assert edrp.solve(LINE).method == "auto: ssm"

@@ -1,11 +1,8 @@
 """Every exact way to solve a problem gives what brute force gives, on random instances that use every feature."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,6 @@ import pytest
 from _pytest.mark import ParameterSet
 from capacity_curves import with_capacity_curves
 from contention import random_contended_cluster, random_contention
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 
 import edrp
 from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
@@ -24,6 +20,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.problem import PlacementProblem
 
 BLOCK = 20
 """Seeds of one test."""
@@ -157,12 +154,8 @@ class Way:
     proves: bool = True
 
 
-def _brute_force(problem: EdrpProblem) -> float | None:
+def _brute_force(problem: PlacementProblem) -> float | None:
     return brute_force(problem)[0]
-
-
-def _brute_force_latency_aware(problem: LatencyAwareProblem) -> float | None:
-    return brute_force_latency_aware(problem)[0]
 
 
 COMPACT, ELIMINATE, EQUAL_NODES = ("highs", {"program": "compact"}), ("eliminate", {}), ("equal-nodes", {})
@@ -206,8 +199,8 @@ def ways() -> dict[str, Way]:
         "peak limits": Way(peak_limits, proven_by_highs, (EQUAL_NODES,), range(32), proves=False),
         "peak weights": Way(peak_weights, proven_by_highs, (EQUAL_NODES,), (0, 1, 5), (2, 4, 23)),
         "peak loads": Way(weighed_peaks, enumerated, BOTH, range(100, 130)),
-        "latency": Way(latency, _brute_force_latency_aware, (PRICED, SEARCHED), range(40)),
-        "latency decides": Way(latency_decides, _brute_force_latency_aware, (SEARCHED, COMPACT, ELIMINATE), range(30)),
+        "latency": Way(latency, _brute_force, (PRICED, SEARCHED), range(40)),
+        "latency decides": Way(latency_decides, _brute_force, (SEARCHED, COMPACT, ELIMINATE), range(30)),
     }
     little = (("eliminate", LITTLE),)
     for name, draw, seeds in (
@@ -218,7 +211,7 @@ def ways() -> dict[str, Way]:
     ):
         found[name] = Way(draw, _brute_force, little, seeds)
     instances = lambda seed: latency(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)  # noqa: E731 - used once
-    found["small instances"] = Way(instances, _brute_force_latency_aware, little, (12, 22, 26, 32, 37, 49))
+    found["small instances"] = Way(instances, _brute_force, little, (12, 22, 26, 32, 37, 49))
     for name, draw in (
         ("curves", lambda seed: random_problem(seed, combinations_limit=5e3)),
         ("curves on clusters", lambda seed: random_cluster(seed, max_combinations=5e3)),
@@ -229,7 +222,7 @@ def ways() -> dict[str, Way]:
     for weight in (0.0, 1e-6, 1e-3, 0.1, 10.0):
         weighed = lambda seed, weight=weight: latency(seed).replace(weights={"latency": weight})  # noqa: E731 - one for each
         compared = (PRICED, SEARCHED) if weight < 1 else (SEARCHED,)
-        found[f"latency weighs {weight}"] = Way(weighed, _brute_force_latency_aware, compared, (2, 7, 11))
+        found[f"latency weighs {weight}"] = Way(weighed, _brute_force, compared, (2, 7, 11))
     return found
 
 
@@ -280,11 +273,3 @@ def test_equals_brute_force(name: str, seeds: list[int], number: int) -> None:
         assert best is None or answer.bound is None or answer.bound <= best + 1e-9 * max(1.0, abs(best)), seed
     assert sum(instance(name, seed)[1] is None for seed in seeds) <= 0.6 * len(seeds)
     assert answered >= (len(seeds) // 4 if method in ("eliminate", "equal-nodes") else len(seeds))
-
-
-@pytest.mark.slow
-def test_every_method_agrees_with_enumeration_on_problems_with_rules():
-    """All exact methods of three kinds, `auto`, and searches, which may not be better; 500 problems are the benchmark itself."""
-    script = Path(__file__).resolve().parents[3] / "benchmarks" / "agreement.py"
-    done = subprocess.run([sys.executable, script, "rules", "--count", "45"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
