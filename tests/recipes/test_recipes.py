@@ -222,7 +222,7 @@ RECIPES = {
                 "from edrp.heuristics.enactment.eager import EagerParameters, EagerPolicy",
             ),
             ("heuristics/enactment/__init__.py", "POLICIES: dict", '    "eager": (EagerPolicy, EagerParameters),'),
-            ("edrp/method_modules.py", '    "edrp.validation.simulation.enactment.methods": (', '        "eager-policy",'),
+            ("edrp/method_modules.py", '    "edrp.validation.simulation.enactment.simulator": (', '        "eager-policy",'),
         ],
         [(*PYTEST, CONTRACT, "tests/heuristics/enactment/test_policies.py", "-k", "eager")],
     ),
