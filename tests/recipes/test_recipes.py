@@ -61,6 +61,10 @@ BROKERS_LACK = """LACKING["view"].add("brokers")
 for part in ("explain", "explain_infeasibility"):
     LACKING[part].discard("brokers")"""
 PARTS_OF_BROKERS = ("documents", "program", "check_problems", "kind", "broker_method")
+CHECKED = """    "at_most": lambda problem, rule: [
+        [([Amount(1, rule["operators"], [node["name"] for node in problem["network"]["nodes"]])], rule["most"])]
+    ],"""
+READ = '    "rules.at_most": f"rule:=at_most! {_RULE} operators:text*! most:#0..1000000!",'
 SOLVE_BROKERS = """
 import edrp
 problem = edrp.load("examples/template/brokers.json")
@@ -179,10 +183,12 @@ RECIPES = {
             ),
             ("edrp/placement/rules/__init__.py", "PlacementRule = Annotated[", "    AtMost |"),
             (RULE_FACES, "RULES = {", FACES),
+            ("edrp/certificates/checker/rules.py", "GROUPS = {", CHECKED),
+            ("edrp/certificates/checker/fields.py", '    "rules.apart": ', READ),
         ],
         [
             ("docs/reference/field_tables.py",),
-            (*PYTEST, "tests/edrp/test_rules_contract.py", "-k", "at_most"),
+            (*PYTEST, RULE_FACES, "tests/edrp/certificates/test_instances_read.py", "-k", "at_most or schema"),
             ("-c", SOLVE_RULED),
         ],
     ),
