@@ -72,6 +72,7 @@ offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
 offer("edrp.metrics", "edrp.placement.metrics.own:registered_metrics")
 offer("edrp.notebook", "edrp.explorer.notebook:html_of")
 offer("edrp.rules", "edrp.placement.rules.own:registered_rules")
+offer("edrp.weights", "edrp.placement.metric_values:Weights")
 
 _NAMES = {
     "edrp.backends.registry": "register_backend",

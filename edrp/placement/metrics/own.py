@@ -15,7 +15,7 @@ from edrp.core.document import Faults
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Block, Expression, Rows
 from edrp.core.late_imports import sparse
-from edrp.core.plugins import added, refuse_taken
+from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
 from edrp.placement.deployment import Deployment
@@ -328,14 +328,12 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
     ...         return model.on[:, "cloud"].sum()
     >>> register_metric(Operators)
     """
-    from edrp.placement.metrics import EDRP_METRICS
-
     name = getattr(metric, "name", None)
     lacking = [what for what in ("evaluate", "linearise") if not callable(getattr(metric, what, None))]
     if not isinstance(name, str) or not name.isidentifier() or lacking:
         need = "give a class with `name`, an identifier, `unit`, `evaluate` and `linearise`"
         raise InvalidArgumentError([Fault("metric", "", f"is {metric!r}; {need}")], "edrp.register_metric")
-    if name in EDRP_METRICS or name in ("peak_load", "peak_loads", "penalties", "objective"):
+    if name in own("edrp.weights").model_fields or name in ("penalties", "objective"):
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=True, replace=replace)
     if name in registered_metrics():
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=False, replace=replace)
