@@ -12,7 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
-from edrp.mdp.placement.vector_kernels import OperatorTables, reached
+from edrp.mdp.placement.vector_kernels import OperatorTables, cost_before, following_costs, reached
 
 
 class Branches(NamedTuple):
@@ -209,17 +209,14 @@ def sweep(
 ) -> float:
     """Go forward and back over the periods, and raise the bound in each; return the bound without constants."""
     periods, operators = len(costs), tables.started.size
-    for k in range(costs.shape[1]):
-        after[periods - 1, k] = 0.0
-    for t in range(periods - 1, 0, -1):
-        _before(tables, t, costs, prices, after, work)
+    following_costs(tables, costs, prices, after, work.best)
     for t in range(periods):
         _after(tables, t, change, costs, prices, values, after, work)
         _agree(branches, tables, t, costs, values, after, shared, work)
     for t in range(periods - 1, -1, -1):
         _agree(branches, tables, t, costs, values, after, shared, work)
         if t > 0:
-            _before(tables, t, costs, prices, after, work)
+            cost_before(tables, t, costs, prices, after, work.best)
     total = 0.0
     for i in range(operators):
         least = np.inf
@@ -252,19 +249,3 @@ def _after(
     for i in range(tables.started.size):
         for k in range(tables.first[i], tables.first[i + 1]):
             values[t, k] = min(values[t - 1, k], work.best[k] + prices[t, i]) + costs[t, k]
-
-
-@inlined
-def _before(tables: OperatorTables, t: int, costs: Floats, prices: Floats, after: Floats, work: Work) -> None:
-    """Least costs after the period before."""
-    for i in range(tables.started.size):
-        low, high = tables.first[i], tables.first[i + 1]
-        for k in range(low, high):
-            work.best[k] = costs[t, k] + after[t, k]
-        for k in range(low + 1, high):
-            work.best[k] = min(work.best[k], work.best[k - 1])
-        for k in range(high - 2, low - 1, -1):
-            rise = tables.started[i] * (tables.replicas[k + 1] - tables.replicas[k])
-            work.best[k] = min(work.best[k], work.best[k + 1] + rise)
-        for k in range(low, high):
-            after[t - 1, k] = min(costs[t, k] + after[t, k], work.best[k] + prices[t, i])

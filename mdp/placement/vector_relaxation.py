@@ -178,9 +178,9 @@ class CourseRelaxation:
     def reduced(self, gap: float, table: Floats) -> list[Bools]:
         """Which numbers of replicas of each operator may be in a course that costs no more than the table's bound plus `gap`."""
         spend(self.units)
-        after, work = np.empty_like(table), np.empty((2, table.shape[1]))
+        after = np.empty_like(table)
         self.courses(table, self.prices)
-        following_costs(self.tables, table, self.prices, after, work[0], work[1])
+        following_costs(self.tables, table, self.prices, after, np.empty(table.shape[1]))
         through = (self._values + after).min(axis=0)
         parts = [through[self.owner == i] for i in range(self.operators)]
         return [part <= part.min() + gap for part in parts]

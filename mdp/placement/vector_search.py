@@ -44,7 +44,7 @@ PROGRESS, UNKNOWN_GAP = 1e-3, 0.01
 SWEEPS, SWEEPS_SEARCHED, IDLE_SWEEPS = 60, 10, 3
 """Maximum number of sweeps over branches, sweeps between two courses, and sweeps without progress after which they end."""
 
-SHORTEST_OF_BRANCHES = 0.1
+SHORTEST_OF_BRANCHES = 0.3
 """Length of the steps at which they end where sweeps over branches follow."""
 
 EXCESS_PRICE = 1e3
@@ -287,7 +287,8 @@ def _raised_over_branches(
         if sweep % SWEEPS_SEARCHED == 0 or stalled == IDLE_SWEEPS:
             _, course = relaxation.courses(branches.costs, relaxation.prices)
             changes = np.asarray(relaxation.changes_of_operators(course).any(axis=1))
-            search.offer(search.improve(search.at_times(changes, branches.costs), 1, out_of_time))
+            made = search.improve(search.at_times(changes, branches.costs), 1, out_of_time)
+            search.offer(search.improve(made, 2, out_of_time) if stalled == IDLE_SWEEPS else made)
             progress(search.value, max(bound, raised))
         if stalled == IDLE_SWEEPS or search.value - raised <= gap * abs(search.value) or out_of_time():
             break
