@@ -73,6 +73,7 @@ class CourseRelaxation:
         """Count replicas as overloaded that are too slow on a path even where its other operators are as fast as can be."""
         costs = self.costs
         fastest = np.minimum.reduceat(self.latency, self.tables.first[:-1], axis=1)
+        fastest[np.isinf(fastest)] = 0.0  # overloaded whatever the number of replicas
         spare = costs.response_limit[:, None] * (1 + LIMIT_SLACK) - fastest @ costs.paths.T
         spare = np.where(costs.paths > 0, spare[:, :, None], inf).min(axis=1)
         self.latency[self.latency > (fastest + spare)[:, self.owner]] = inf

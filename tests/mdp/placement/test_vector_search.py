@@ -91,6 +91,13 @@ def test_a_period_that_no_vector_serves_in_time_is_a_proof():
     assert both(hasty)[1].bound == np.inf
 
 
+@pytest.mark.parametrize("response_time", [20.0, None])
+def test_a_period_that_overloads_an_operator_is_a_proof(response_time):
+    problem = day([*SIX, *((i, 7) for i in range(1, 7))], 0, operators=8)
+    limits = problem.limits.model_copy(update={"response_time": response_time})
+    assert both(problem.model_copy(update={"limits": limits}))[1].bound == np.inf
+
+
 @pytest.mark.parametrize("problem", [day(DIAMOND, 0, slots=11), limited(day(DIAMOND, 3, change=20.0, slots=13), 1.6)])
 def test_what_the_bound_leaves_is_listed(problem):
     exact, found = both(problem, max_vectors=4**4)
