@@ -28,6 +28,7 @@ from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution, solve
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.placement.deployment import Deployment
+from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.own import registered_metrics
 from edrp.placement.problem import StreamPlacement
 from edrp.placement.rules.arrays import record_whole, row_violation
@@ -310,9 +311,10 @@ def check_metric(metric: Any, problem: Any = None) -> None:
     >>> check_metric(Replicas)
     """
     name = metric.name
-    assert name in registered_metrics(), f"{name!r} is not registered; call edrp.register_metric({metric.__name__}) first"
+    known: dict[str, Any] = {**EDRP_METRICS, **registered_metrics()}
+    assert name in known, f"{name!r} is not registered; call edrp.register_metric({metric.__name__}) first"
     assert cloudpickle.loads(cloudpickle.dumps(metric)) is not None
-    own, values = registered_metrics()[name], set[float]()
+    own, values = known[name], set[float]()
     check_problems = get_kind("edrp").check_problems
     assert check_problems is not None
     for given in list(check_problems().feasible().values())[:CHANGING] if problem is None else [problem]:

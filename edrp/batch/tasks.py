@@ -323,20 +323,27 @@ PARTS = ("rules", "metrics")
 def packed_additions(choices: Iterable[Choice]) -> bytes:
     """Methods among `choices`, kinds of problems, rules in Python and metrics, that are not part of this package."""
     chosen = [get_method(choice.name) for choice in choices]
-    added = {
-        "methods": [method for method in chosen if not is_ours(method.origin)],
-        "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
-        **{part: own(f"edrp.{part}")() for part in PARTS},
-    }
-    return bytes(cloudpickle.dumps(added))
+    added = [
+        *(("methods", method.name, method) for method in chosen if not is_ours(method.origin)),
+        *(("kinds", kind.name, kind) for kind in kinds().values() if kind not in own("edrp.kinds")),
+        *((part, name, addition) for part in PARTS for name, addition in own(f"edrp.{part}")().items()),
+    ]
+    return bytes(cloudpickle.dumps([(part, name, cloudpickle.dumps(addition)) for part, name, addition in added]))
 
 
 def unpack_additions(packed: bytes) -> None:
-    """Add what another process had added, which replaces what installed packages have under the same name."""
-    added = cloudpickle.loads(packed)
-    for method in added["methods"]:
-        register(method, replace=True)
-    for kind in added["kinds"]:
-        register_kind(kind, replace=True)
-    for part in PARTS:
-        own(f"edrp.{part}")().update(added[part])
+    """Add what another process had added, which replaces what installed packages have under the same name.
+
+    What is of a package that is not installed here is left out: tasks that name it say that it is not there.
+    """
+    for part, name, pickled in cloudpickle.loads(packed):
+        try:
+            addition = cloudpickle.loads(pickled)
+        except ModuleNotFoundError:
+            continue
+        if part == "methods":
+            register(addition, replace=True)
+        elif part == "kinds":
+            register_kind(addition, replace=True)
+        else:
+            own(f"edrp.{part}")()[name] = addition

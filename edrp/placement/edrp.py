@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from edrp.core.document import Faults, NonNegative, unit
-from edrp.core.errors import numbered
+from edrp.core.errors import EdrpError, numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
 from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM
@@ -19,9 +19,9 @@ from edrp.placement.application import Application
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metric_values import Limits, Weights
-from edrp.placement.metrics import EDRP_METRICS, Metric, package_metrics
+from edrp.placement.metrics import EDRP_METRICS, NORMALISED, Metric, contention_metrics, package_metrics
 from edrp.placement.metrics.base import PARTS
-from edrp.placement.metrics.own import MetricRows, check_metrics, metric_rows, registered_metrics
+from edrp.placement.metrics.own import HOW_REGISTERED, MetricRows, check_metrics, metric_rows, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
@@ -65,7 +65,7 @@ class EdrpProblem(PlacementProblem):
         prioritised = {priority.metric for priority in self.priorities}
         if self.priorities and "weights" not in self.model_fields_set and self.priorities[-1].metric in self.metrics:
             object.__setattr__(self, "weights", Weights.of_metrics({self.priorities[-1].metric: 1.0}))
-        for name in EDRP_METRICS:
+        for name in NORMALISED:
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None and name not in prioritised:
                 faults.add(("limits", name), None, limit_needed(self, name))
         self._check_peak_loads(faults)
@@ -91,10 +91,19 @@ class EdrpProblem(PlacementProblem):
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names."""
-        named = dict.fromkeys([*self.weights.own, *self.limits.own, *(priority.metric for priority in self.priorities)])
+        """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names.
+
+        Raises
+        ------
+        EdrpError
+            Where a metric of your own is not registered here: the problem has come from another process.
+        """
+        named = dict.fromkeys([*self.weights.own, *self.limits.own])
+        if lost := next((name for name in named if name not in registered_metrics()), None):
+            raise EdrpError(f"the problem names {lost!r}, which is no metric in this process; {HOW_REGISTERED}")
+        named |= {priority.metric: None for priority in self.priorities if priority.metric not in EDRP_METRICS}
         own: dict[str, Metric] = {name: metric for name in named if (metric := registered_metrics().get(name))}
-        return {**package_metrics(shared_resources(self.application)), **own}
+        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application)), **own}
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -154,9 +163,7 @@ class EdrpProblem(PlacementProblem):
 class EdrpSolution(Solution):
     """The answer of a method to a problem of kind `edrp`."""
 
-    metric_units: ClassVar[Mapping[str, str]] = {
-        name: metric.unit for name, metric in EDRP_METRICS.items() if metric.unit != "1"
-    }
+    metric_units: ClassVar[Mapping[str, str]] = {name: metric.unit for name, metric in EDRP_METRICS.items() if metric.unit != "1"}
 
     kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")
     objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", **unit("1"))

@@ -20,7 +20,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics import NORMALISED
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 
@@ -182,7 +182,7 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     compiled = compile_problem(problem)
     if not compiled.contention.resources:
         return f"no operator or stream has a usage of shared resources, {method} knows nothing else"
-    for metric in EDRP_METRICS:
+    for metric in NORMALISED:
         if metric != "cost" and compiled.counts_metric(metric):
             return f"{method} does not take {metric} into account"
     if _traffic_counts(compiled):

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 from edrp.core.document import Document, Faults, Name, Positive, unit
 from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.placement.metrics import EDRP_METRICS
-from edrp.placement.metrics.own import registered_metrics
+from edrp.placement.metrics.own import HOW_REGISTERED, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.problem import sum_needed
 
@@ -44,11 +44,10 @@ class MetricValues(Document):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        faults, known = Faults(type(self).__name__), registered_metrics()
-        for name in self.own:
-            if name not in known:
-                what = "metric; one of your own is registered by its package (entry point edrp.metrics) or edrp.register_metric"
-                faults.add_unknown((name,), name, what, [*type(self).model_fields, *known])
+        faults = Faults(type(self).__name__)
+        for name in self.own:  # without any, packages are not imported: they may need what is being defined
+            if name not in (known := registered_metrics()):
+                faults.add_unknown((name,), name, f"metric; {HOW_REGISTERED}", [*type(self).model_fields, *known])
         faults.raise_if_any()
         return self
 

@@ -14,7 +14,8 @@ from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
 from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK
 from edrp.core.wording import suggestion
-from edrp.placement.metrics import EDRP_METRICS, Metric
+from edrp.placement.metrics import NORMALISED, Metric
+from edrp.placement.metrics.own import HOW_REGISTERED
 from edrp.placement.problem import Term
 
 
@@ -85,7 +86,7 @@ def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
         place, name = ("priorities", index, "metric"), priority.metric
         if name not in problem.metrics:
             hint = suggestion(name, problem.metrics)
-            faults.add(place, name, f"names no metric of this problem{hint}")
+            faults.add(place, name, f"names no metric of this problem{hint}; {HOW_REGISTERED}")
         elif name in seen:
             faults.add(place, name, f"is the metric of priorities[{seen[name]}] already; name each once")
         seen.setdefault(name, index)
@@ -139,7 +140,7 @@ def _single_problem(
     known = {} if decision is None else problem.evaluate(decision).metrics
     total = sum(coefficient * problem.metrics[name].scaled(known[name]) for name, coefficient in coefficients.items() if known)
     for name, coefficient in coefficients.items():
-        if name in EDRP_METRICS:
+        if name in NORMALISED:
             reached = [total / coefficient * (1 + REACHED_LIMIT_ROOM)] if known else []
             far = [limits[name]] if name in limits else [] if reached else [problem.ceiling(name)]
             within[name] = max(MIN_STAGE_LIMIT, min([*reached, *far]))

@@ -12,7 +12,7 @@ from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
 from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows
 from edrp.placement.compiled import REMEDY, WITHOUT_TABLES, Compiled, change_by_blocks
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics import NORMALISED
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
 
@@ -123,7 +123,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     candidate_list, candidate_start = grouped(allowed, candidate_nodes, n)
     refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", REMEDY, WITHOUT_TABLES)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
-    metrics = tuple(EDRP_METRICS)
+    metrics = tuple(NORMALISED)
     scale = max(1.0, round(max_objective(compiled) - compiled.rules.price_ceiling(compiled.max_replicas), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
     return PlacementArrays(

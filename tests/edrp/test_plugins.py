@@ -80,6 +80,42 @@ def test_its_backend_solves_every_kind_by_name(python, examples):
     assert "ignored it" in note
 
 
+@pytest.fixture
+def measured(examples, place):
+    """A problem that names the metric of the other package; its path."""
+    document = json.loads((examples / "word_count.json").read_text())
+    weights = {"response_time": 0.3, "fullest_node": 0.7}
+    (place / "measured.json").write_text(json.dumps({**document, "weights": weights}))
+    return "measured.json"
+
+
+def test_its_metric_is_a_weight_in_a_file(python, place, measured):
+    values = set()
+    for method in ("auto", "branch-and-bound", "annealing"):
+        shown = python("-m", "edrp", "solve", measured, "-m", method, "--work-limit", 1)
+        values |= {" ".join(line.split()) for line in shown.splitlines() if "fullest_node" in line}
+    assert values == {"fullest_node 2 replicas 0.7"}
+    python("-m", "edrp", "batch", measured, "-m", "branch-and-bound", "-m", "greedy", "-o", "measured", "-j", 1)
+    assert [row["outcome"] for row in read_rows(place / "measured").to_pylist()] == ["solved", "solved"]
+
+
+def test_without_the_package_its_metric_is_a_fault_that_says_so(place, measured, run):
+    said = " ".join(run("solve", place / measured).ended(2).err.split())
+    assert "weights.fullest_node" in said
+    assert "is no metric; one of your own is registered by its package (entry point edrp.metrics) or edrp.register_metric" in said
+
+
+@pytest.mark.slow
+def test_its_metric_and_backend_are_known_on_spark_and_in_benchmarks(python, place, measured):
+    python("-m", "edrp", "batch", measured, "-m", "branch-and-bound", "-o", "measured on spark", "--spark", "local[2]")
+    (row,) = read_rows(place / "measured on spark").to_pylist()
+    assert (row["outcome"], json.loads(row["solution"])["metrics"]["fullest_node"]) == ("solved", 2.0)
+    methods = ["-m", "branch-and-bound", "-m", "highs", "-m", "annealing"]
+    python("-m", "edrp", "benchmark", "--instances", measured, *methods, "--jobs", 1, "--out", "measures", "--time-limit", 5)
+    summary = pd.read_csv(place / "measures" / "summary.csv").set_index("method")
+    assert summary["solved"].to_dict() == {"annealing": 1, "branch-and-bound": 1, "highs": 1}
+
+
 @pytest.mark.slow
 def test_its_methods_are_solved_on_spark(python, place):
     python("-m", "edrp", "generate", "brokers", "-n", 3, "-o", "three.jsonl")

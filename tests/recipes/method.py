@@ -3,6 +3,7 @@
 import numpy as np
 
 from edrp.core.methods import Method, Options
+from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
@@ -12,6 +13,7 @@ class RandomCandidates(Method):
     """Puts the fewest replicas of every operator on random candidates."""
 
     name, kinds, summary = "random-candidates", ("edrp",), "the fewest replicas of every operator on random candidates"
+    takes = EVERYTHING
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Draw once; where that breaks a limit, nothing is found."""

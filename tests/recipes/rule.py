@@ -15,7 +15,7 @@ class AtMost(Rule):
 
     rule: Literal["at_most"] = Field("at_most", description="type of the rule, which says which fields follow")
     operators: tuple[Name, ...] = Field(description="operators that the rule is about")
-    most: int = Field(ge=0, description="replicas in all")
+    most: int = Field(ge=0, le=10**6, description="replicas in all")
 
     @property
     def sentence(self) -> str:

@@ -61,6 +61,10 @@ BROKERS_LACK = """LACKING["view"].add("brokers")
 for part in ("explain", "explain_infeasibility"):
     LACKING[part].discard("brokers")"""
 PARTS_OF_BROKERS = ("documents", "program", "check_problems", "kind", "broker_method")
+CHECKED = """    "at_most": lambda problem, rule: [
+        [([Amount(1, rule["operators"], [node["name"] for node in problem["network"]["nodes"]])], rule["most"])]
+    ],"""
+READ = '    "rules.at_most": f"rule:=at_most! {_RULE} operators:text*! most:#0..1000000!",'
 SOLVE_BROKERS = """
 import edrp
 problem = edrp.load("examples/template/brokers.json")
@@ -86,6 +90,54 @@ for problem in list(get_kind("edrp").check_problems().feasible().values())[:6]:
     statuses.add(solution.status)
 assert "optimal" in statuses
 """
+METRIC_FACES = (
+    "tests/formulations/placement/test_formulations.py",
+    "tests/heuristics/placement/test_deployment_engine.py",
+    "tests/edrp/certificates/test_instances_read.py",
+)
+SOLVE_MEASURED = """
+import json
+from collections import Counter
+import edrp
+from edrp.certificates import checker
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.core.errors import UnsupportedProblemError
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.placement.metrics.busy_nodes import BusyNodes
+from edrp.testing import check_metric
+check_metric(BusyNodes)
+answers = Counter()
+for seed in (0, 1, 3, 4):
+    free = random_problem(seed, operators=(2, 3), nodes=(2, 4), combinations_limit=1000)
+    kept = {name: weight / 2 for name, weight in free.weights if name not in ("peak_loads", "busy_nodes") and weight}
+    weighted = free.replace(weights={**kept, "busy_nodes": 0.5})
+    for problem in (weighted, *(weighted.replace(limits=free.limits.replace(busy_nodes=limit)) for limit in (0.3, 0.6))):
+        best = min((found.evaluation.objective for found in feasible_deployments(problem)), default=None)
+        for name in edrp.methods("edrp"):
+            try:
+                solution = edrp.solve(problem, name, work_limit=0.1)
+            except UnsupportedProblemError:
+                answers[name, "refused"] += 1
+                continue
+            answers[name, solution.status] += 1
+            near = 1e-9 * max(1.0, best or 0.0)
+            assert solution.status != "infeasible" or best is None, solution
+            assert solution.status != "optimal" or abs(solution.objective - best) <= near, (name, best, solution)
+            assert solution.objective is None or solution.objective >= best - near, (name, best, solution)
+            assert solution.bound is None or best is None or solution.bound <= best + near, (name, best, solution)
+    first = edrp.solve(weighted.replace(priorities=[{"metric": "busy_nodes"}, {"metric": "cost"}]), "highs")
+    listed = feasible_deployments(weighted)
+    assert first.metrics.get("busy_nodes") == min((found.evaluation.metrics["busy_nodes"] for found in listed), default=None)
+others = edrp.load("examples/word_count.json")
+for problem, judged in ((others, str), (others.replace(weights={"busy_nodes": 1.0}), checker.Stated)):
+    solution = edrp.solve(problem, certify=True)
+    texts = checker.parse(problem.model_dump_json()), checker.parse(json.dumps(solution.to_document()))
+    assert type(checker.check(*texts, solution.certificate.splitlines())) is judged
+for name in ("highs", "auto", "eliminate"):
+    assert answers[name, "optimal"] and answers[name, "infeasible"], answers
+for name in ("annealing", "iterated-local-search", "greedy"):
+    assert answers[name, "feasible"], answers
+"""
 SOLVE_CHAINS = """
 import edrp
 for _, problem in edrp.datasets.generate("edrp", 2, families=["chain"]):
@@ -105,6 +157,22 @@ RECIPES = {
         "random-restarts",
         "hill climbing, again from random placements while the limit lasts",
     ),
+    "metric": Recipe(
+        {"metric.py": "edrp/placement/metrics/busy_nodes.py"},
+        [
+            (
+                "edrp/placement/metrics/__init__.py",
+                "from edrp.placement.metrics.separation import",
+                "from edrp.placement.metrics.busy_nodes import BusyNodes",
+            ),
+            ("edrp/placement/metrics/__init__.py", "    **NORMALISED,", '    "busy_nodes": OwnMetric(BusyNodes()),'),
+        ],
+        [
+            ("docs/reference/field_tables.py",),
+            (*PYTEST, *METRIC_FACES, "-k", "both_faces or kernels or schema"),
+            ("-c", SOLVE_MEASURED),
+        ],
+    ),
     "type of rule": Recipe(
         {"rule.py": "edrp/placement/rules/at_most.py"},
         [
@@ -115,10 +183,12 @@ RECIPES = {
             ),
             ("edrp/placement/rules/__init__.py", "PlacementRule = Annotated[", "    AtMost |"),
             (RULE_FACES, "RULES = {", FACES),
+            ("edrp/certificates/checker/rules.py", "GROUPS = {", CHECKED),
+            ("edrp/certificates/checker/fields.py", '    "rules.apart": ', READ),
         ],
         [
             ("docs/reference/field_tables.py",),
-            (*PYTEST, "tests/edrp/test_rules_contract.py", "-k", "at_most"),
+            (*PYTEST, RULE_FACES, "tests/edrp/certificates/test_instances_read.py", "-k", "at_most or schema"),
             ("-c", SOLVE_RULED),
         ],
     ),
@@ -158,7 +228,7 @@ RECIPES = {
                 "from edrp.heuristics.enactment.eager import EagerParameters, EagerPolicy",
             ),
             ("heuristics/enactment/__init__.py", "POLICIES: dict", '    "eager": (EagerPolicy, EagerParameters),'),
-            ("edrp/method_modules.py", '    "edrp.validation.simulation.enactment.methods": (', '        "eager-policy",'),
+            ("edrp/method_modules.py", '    "edrp.validation.simulation.enactment.simulator": (', '        "eager-policy",'),
         ],
         [(*PYTEST, CONTRACT, "tests/heuristics/enactment/test_policies.py", "-k", "eager")],
     ),
@@ -182,7 +252,6 @@ ELSEWHERE = {
     "page": "tests/edrp/test_docs.py",
     "paper": "the tests of its folder",
     "benchmark": "make test-slow",
-    "metric": "a recipe of its own follows with the registry of metrics",
 }
 """Those that other tests run."""
 
@@ -198,7 +267,9 @@ def checkout(tmp_path_factory):
     place = tmp_path_factory.mktemp("recipes") / "checkout"
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for source in filter(Path.is_file, [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]):
+    for source in [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]:
+        if not (source.is_file() or source.is_symlink()):  # links to rooms are copied as links
+            continue
         copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy, follow_symlinks=False)

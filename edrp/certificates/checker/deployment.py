@@ -29,7 +29,7 @@ class Deployments(Application):
         storm = self.current is not None and problem.get("reconfiguration") == "storm"
         if "availability" in self.limits or self.weights.get("availability") or storm:
             raise Unknown("the checker knows neither availability nor Storm's reconfiguration")
-        own = [name for part in (self.weights, self.limits) for name in part if name not in METRICS]
+        own = [name for part in (self.weights, self.limits) for name in part if name not in METRICS and part[name]]
         if own:
             raise Unknown(f"the checker does not know what metrics in Python say, such as {own[0]!r}")
         peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]

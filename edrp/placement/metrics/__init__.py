@@ -6,15 +6,22 @@ from edrp.placement.metrics.availability import Availability
 from edrp.placement.metrics.base import EdrpMetric, Expressions, Metric
 from edrp.placement.metrics.cost import Cost, NetworkUsage
 from edrp.placement.metrics.downtime import Downtime
+from edrp.placement.metrics.own import OwnMetric
 from edrp.placement.metrics.path_latency import PathLatency
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.metrics.separation import Colocation, Events, Supervisors
 
-EDRP_METRICS: dict[str, EdrpMetric] = {
+NORMALISED: dict[str, EdrpMetric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())
 }
-"""Metrics of problems of kind `edrp` by the name under which weights and limits refer to them."""
+"""Metrics of problems of kind `edrp` that searches have kernels for; they need a limit to have a weight (EDRP, eq. 12)."""
+
+EDRP_METRICS: dict[str, EdrpMetric | OwnMetric] = {
+    **NORMALISED,
+}
+"""Metrics of problems of kind `edrp` by the name under which weights and limits refer to them; those without kernels are
+classes as users write them, each entered as `OwnMetric`, and become rows."""
 
 
 def contention_metrics(resources: Iterable[str]) -> dict[str, EdrpMetric]:
@@ -24,8 +31,8 @@ def contention_metrics(resources: Iterable[str]) -> dict[str, EdrpMetric]:
 
 
 def package_metrics(resources: Iterable[str]) -> dict[str, EdrpMetric]:
-    """Metrics of this package that problems of kind `edrp` with these shared resources have, by name."""
-    return {**EDRP_METRICS, **contention_metrics(resources)}
+    """Metrics with arrays of their own in problems of kind `edrp` with these shared resources, by name."""
+    return {**NORMALISED, **contention_metrics(resources)}
 
 
 LATENCY_AWARE_METRICS: dict[str, Metric] = {
@@ -36,6 +43,7 @@ LATENCY_AWARE_METRICS: dict[str, Metric] = {
 __all__ = [
     "EDRP_METRICS",
     "LATENCY_AWARE_METRICS",
+    "NORMALISED",
     "Availability",
     "Colocation",
     "Cost",

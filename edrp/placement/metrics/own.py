@@ -24,6 +24,9 @@ from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.metrics.response_time import ResponseTime
 from edrp.placement.rules.base import RuleModel
 
+HOW_REGISTERED = "one of your own is registered by its package (entry point edrp.metrics) or edrp.register_metric"
+"""What a user has to know whose weight, limit or priority names no metric."""
+
 FAR = 1 << 40
 """First column of what rows cannot hold: flows of streams, response time and downtime, beyond all that `any` joins."""
 
@@ -133,10 +136,11 @@ class WrittenMetric:
 
 
 class OwnMetric(PlainMetric):
-    """A registered metric among those of this package."""
+    """A metric without kernels, registered or of this package; texts of its weight and limit are those of the class."""
 
     def __init__(self, definition: Any) -> None:
         self.definition, self.name, self.unit = definition, definition.name, getattr(definition, "unit", "1")
+        self.weight_text, self.limit_text = (getattr(definition, f"{part}_text", "") for part in ("weight", "limit"))
 
     def part_in(self, problem: Any) -> str:
         """Whether rows that searches read say it, or columns that programs alone have."""

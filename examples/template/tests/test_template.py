@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from edrp_template.backend import BRANCH_AND_BOUND
 from edrp_template.kind import BROKERS
+from edrp_template.metric import FullestNode
 
 import edrp
 import edrp.testing
@@ -23,6 +24,11 @@ def test_methods_keep_the_contract(name: str) -> None:
 def test_the_backend_keeps_the_contract() -> None:
     """On small random programs."""
     edrp.testing.check_backend(BRANCH_AND_BOUND)
+
+
+def test_the_metric_keeps_the_contract() -> None:
+    """On the check problems of placements."""
+    edrp.testing.check_metric(FullestNode)
 
 
 def test_the_program_proves_what_brute_force_finds() -> None:

@@ -13,6 +13,7 @@ from edrp.batch.rows import TIMING
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.spark import spark_session
 from edrp.datasets.families.placement.random_sequence import random_policy
+from edrp.placement.metrics.own import registered_metrics
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 
@@ -136,9 +137,24 @@ class CounterInCloud:
         return model.replicas["counter", ["edge", "fog"]].sum() <= 0
 
 
-def test_rules_in_python_travel_to_the_workers_of_spark(spark, word_count, tmp_path):
-    edrp.register_rule("counter in the cloud", CounterInCloud)
-    ruled = word_count.replace(rules=[{"rule": "python", "name": "cloud", "type": "counter in the cloud"}])
+class OutsideTheCloud:
+    """Replicas that run elsewhere."""
+
+    name, unit = "outside_the_cloud", "replicas"
+
+    def evaluate(self, problem, deployment):
+        return sum(node != "cloud" for nodes in deployment.values() for node in nodes)
+
+    def linearise(self, model):
+        return model.replicas[:, ["edge", "fog"]].sum()
+
+
+def test_rules_in_python_and_metrics_travel_to_the_workers_of_spark(spark, word_count, tmp_path, monkeypatch):
+    edrp.register_rule("counter in the cloud", CounterInCloud, replace=True)
+    monkeypatch.setitem(registered_metrics(), OutsideTheCloud.name, None)  # so that it is taken out again
+    edrp.register_metric(OutsideTheCloud, replace=True)
+    weights = {"response_time": 0.7, "outside_the_cloud": 0.3}
+    ruled = word_count.replace(weights=weights, rules=[{"rule": "python", "name": "cloud", "type": "counter in the cloud"}])
     edrp.solve_batch({"ruled": ruled}, "highs", spark=spark, out=tmp_path / "out")
     (row,) = read_rows(tmp_path / "out").to_pylist()
     assert (row["outcome"], row["objective"]) == ("solved", edrp.solve(ruled, "highs").objective)

@@ -7,7 +7,7 @@ from contention import random_contention
 import edrp
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics import NORMALISED
 
 
 def prioritised(problem: edrp.EdrpProblem, *priorities: tuple[str, float], **fields: object) -> edrp.EdrpProblem:
@@ -140,7 +140,7 @@ def test_clashing_limits_are_explained():
 def test_no_deployment_reaches_a_ceiling(seed):
     problem = random_contention(seed)
     listed = feasible_deployments(problem)
-    for name, metric in EDRP_METRICS.items():
+    for name, metric in NORMALISED.items():
         assert all(metric.scaled(each.evaluation.metrics[name]) < problem.ceiling(name) for each in listed), name
 
 

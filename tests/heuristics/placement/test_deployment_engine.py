@@ -24,7 +24,8 @@ from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.heuristics.placement.search.search_engine import KickParameters
 from edrp.placement.compilation import compile_problem
-from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics import EDRP_METRICS, NORMALISED
+from edrp.placement.metrics.own import OwnMetric
 
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
 
@@ -45,9 +46,10 @@ def test_kernels_and_plain_metrics_agree_on_random_deployments(seed: int, draw: 
     counts = random_fit(compiled, np.random.default_rng(draw))
     values = energies(compiled, counts)
     deployment = compiled.deployment(counts)
-    for value, name in zip(values, ("response_time", "cost", "downtime", "network_usage", "availability"), strict=True):
-        plain = EDRP_METRICS[name].scaled(EDRP_METRICS[name].evaluate(problem, deployment))
+    for value, (name, metric) in zip(values, NORMALISED.items(), strict=True):
+        plain = metric.scaled(metric.evaluate(problem, deployment))
         assert value == pytest.approx(plain, rel=1e-9, abs=1e-12), name
+    assert all(isinstance(metric, OwnMetric) for name, metric in EDRP_METRICS.items() if name not in NORMALISED), "no kernel"
 
 
 def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> DeploymentEngine | None:

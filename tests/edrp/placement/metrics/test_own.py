@@ -1,12 +1,16 @@
 """Metrics of your own: every method is right or refuses in words; sequences, files, workers and certificates know them."""
 
 import json
+import pickle
+import sys
+import types
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import edrp
+from edrp.batch.tasks import packed_additions, unpack_additions
 from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import feasible_deployments, lexicographic_optimum
 from edrp.core.errors import EdrpError, InvalidArgumentError, InvalidInstanceError, UnsupportedProblemError, VerificationError
@@ -205,6 +209,29 @@ def test_unregistered_names_are_faults_with_a_suggestion(word_count):
         word_count.replace(weights={"nodes_in_us": 1.0})
     with pytest.raises(InvalidInstanceError, match=r"limits\.leaves: is no metric"):
         word_count.replace(limits={**dict(word_count.limits), "leaves": 1.0})
+
+
+def test_a_problem_that_comes_to_a_process_without_the_metric_is_no_other_problem(word_count):
+    """Unpickled documents are not validated again."""
+    problem = pickle.loads(pickle.dumps(word_count.replace(weights={"response_time": 0.3, "nodes_in_use": 0.7})))
+    del registered_metrics()["nodes_in_use"]
+    with pytest.raises(EdrpError, match=r"names 'nodes_in_use', which is no metric in this process; .* or edrp.register_metric"):
+        edrp.solve(problem, "highs")
+
+
+def test_what_is_of_a_package_that_a_worker_lacks_is_left_out(monkeypatch, word_count):
+    module = types.ModuleType("package_of_the_parent")
+    lacking = type("Lacking", (NodesInUse,), {"name": "lacking", "__module__": module.__name__})
+    module.Lacking = lacking
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    edrp.register_metric(lacking)
+    packed = packed_additions(())
+    monkeypatch.delitem(sys.modules, module.__name__)
+    registered_metrics().clear()
+    unpack_additions(packed)
+    assert {metric.name for metric in METRICS} == {*registered_metrics()}
+    with pytest.raises(InvalidInstanceError, match=r"weights.lacking: is no metric; .* or edrp.register_metric"):
+        word_count.replace(weights={"lacking": 1.0})
 
 
 @pytest.mark.parametrize("name", ["cost", "peak_load", "nodes_in_use"])
