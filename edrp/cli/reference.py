@@ -50,7 +50,8 @@ def print_methods(
         print_listing(columns, [(name, _how(method), method.summary) for name, method in methods(kind).items()])
         parts = sorted({*problem.possible_parts, *([RULES] if "rules" in problem.model_fields else [])})
         if parts:
-            say(output(), f"Parts of problems of this kind: {enumerated(parts)}. Methods refuse those that they do not take:")
+            there_are = enumerated(parts, len(parts))
+            say(output(), f"Parts of problems of this kind: {there_are}. Methods refuse those that they do not take:")
             print_listing(("method", "takes"), [(name, _taken(method, parts)) for name, method in methods(kind).items()])
         return
     rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]

@@ -92,6 +92,9 @@ class EdrpProblem(PlacementProblem):
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names."""
+        for values in (self.weights, self.limits):
+            if not values.own.keys() <= registered_metrics().keys():  # it was pickled by a process that has registered others
+                values.replace()  # raises the fault
         named = dict.fromkeys([*self.weights.own, *self.limits.own, *(priority.metric for priority in self.priorities)])
         own: dict[str, Metric] = {name: metric for name in named if (metric := registered_metrics().get(name))}
         return {**package_metrics(shared_resources(self.application)), **own}
@@ -154,9 +157,7 @@ class EdrpProblem(PlacementProblem):
 class EdrpSolution(Solution):
     """The answer of a method to a problem of kind `edrp`."""
 
-    metric_units: ClassVar[Mapping[str, str]] = {
-        name: metric.unit for name, metric in EDRP_METRICS.items() if metric.unit != "1"
-    }
+    metric_units: ClassVar[Mapping[str, str]] = {name: metric.unit for name, metric in EDRP_METRICS.items() if metric.unit != "1"}
 
     kind: Literal["edrp-solution"] = Field("edrp-solution", description="says what the document is")
     objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", **unit("1"))
