@@ -13,7 +13,6 @@ import pytest
 from _pytest.mark import ParameterSet
 from capacity_curves import with_capacity_curves
 from contention import random_contended_cluster, random_contention
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 
 import edrp
 from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
@@ -162,7 +161,7 @@ def _brute_force(problem: EdrpProblem) -> float | None:
 
 
 def _brute_force_latency_aware(problem: LatencyAwareProblem) -> float | None:
-    return brute_force_latency_aware(problem)[0]
+    return brute_force(problem)[0]
 
 
 COMPACT, ELIMINATE, EQUAL_NODES = ("highs", {"program": "compact"}), ("eliminate", {}), ("equal-nodes", {})

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 
 import edrp
 from edrp.check_problems.placement.enumeration import brute_force
@@ -186,7 +185,7 @@ def optima() -> dict[str, list[tuple[Any, float]]]:
     for seed in range(40):
         for problem, solved in (
             (random_problem(seed, **SMALL), brute_force),
-            (random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4)), brute_force_latency_aware),
+            (random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4)), brute_force),
         ):
             if (best := solved(problem)[0]) is not None:
                 found[problem.kind].append((problem, best))
