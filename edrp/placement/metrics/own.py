@@ -300,11 +300,10 @@ def check_metrics(problem: Any, faults: Faults) -> None:
 @cache
 def registered_metrics() -> dict[str, OwnMetric]:
     """Metrics by name; installed packages offer their classes by the entry point `edrp.metrics`."""
-    return {metric.name: metric for metric in map(_made, added("edrp.metrics"))}
-
-
-def _made(metric: Any) -> OwnMetric:
-    return OwnMetric(metric() if isinstance(metric, type) else metric)
+    found: dict[str, OwnMetric] = {}
+    for metric in added("edrp.metrics"):
+        _add(found, metric)
+    return found
 
 
 def register_metric(metric: Any, *, replace: bool = False) -> None:
@@ -335,6 +334,11 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
     ...         return model.on[:, "cloud"].sum()
     >>> register_metric(Operators)
     """
+    _add(registered_metrics(), metric, replace)
+
+
+def _add(found: dict[str, OwnMetric], metric: Any, replace: bool = False) -> None:
+    """Add a metric to those that were found, unless it is none or its name is taken."""
     from edrp.placement.metrics import EDRP_METRICS
 
     name = getattr(metric, "name", None)
@@ -344,12 +348,12 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
         raise _refused("metric", f"is {metric!r}; {need}")
     if name in EDRP_METRICS or name in ("peak_load", "peak_loads", *OTHER_VALUES):
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=True, replace=replace)
-    if name in registered_metrics():
+    if name in found:
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=False, replace=replace)
     if name.startswith("_") or hasattr(Document, name) or name in OF_DOCUMENTS:
         raise _refused("name", f"is {name!r}, which objects of weights and limits have already; choose another name")
     try:
-        registered_metrics()[name] = _made(metric)
+        found[name] = OwnMetric(metric() if isinstance(metric, type) else metric)
     except TypeError as error:
         raise _refused("metric", f"is {metric!r}, which cannot be made without parameters: {error}; give an instance") from error
 

@@ -245,6 +245,14 @@ def test_metrics_that_cannot_be_registered(changes, why):
         edrp.register_metric(type("Wrong", (NodesInUse,), {"name": "wrong", **changes}))
 
 
+@pytest.mark.parametrize("changes", [{"name": "cost"}, {"linearise": None}, {"name": "nodes_in_use"}])
+def test_metrics_of_packages_are_checked_as_those_of_sessions(monkeypatch, changes):
+    offered = (NodesInUse, type("Offered", (NodesInUse,), {"name": "offered", **changes}))
+    monkeypatch.setattr("edrp.placement.metrics.own.added", lambda group: offered)
+    with pytest.raises(InvalidArgumentError, match=r"already a metric called|give a class with `name`"):
+        registered_metrics.__wrapped__()
+
+
 def test_no_metric_is_called_as_what_weights_and_limits_have():
     for name in {*dir(edrp.Weights), *dir(edrp.Limits)}:
         with pytest.raises(InvalidArgumentError, match=f"name: is '{name}'|already a metric called '{name}'"):
