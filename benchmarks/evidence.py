@@ -73,6 +73,36 @@ def with_python_rule():
     return example("word_count", rules=[rule])
 
 
+class Crowd:
+    """Largest number of replicas of one operator on one node."""
+
+    name, unit = "crowd", "1"
+
+    def evaluate(self, problem, deployment):
+        return max(max(deployment.replicas(operator).values()) for operator in deployment)
+
+    def linearise(self, model):
+        return model.replicas
+
+
+class Twice:
+    """Twice the response time."""
+
+    name, unit = "twice", "s"
+
+    def evaluate(self, problem, deployment):
+        return 2 * problem.metrics["response_time"].evaluate(problem, deployment)
+
+    def linearise(self, model):
+        return 2 * model.response_time
+
+
+def with_own_metric(metric):
+    """The first example with half of the weight on a metric of one's own."""
+    edrp.register_metric(metric, replace=True)
+    return example("word_count", weights={"response_time": 0.5, metric.name: 0.5})
+
+
 def rescaling(**fields):
     """A check problem of kind `rescale`, with a rule if it has fields."""
     problem = get_kind("rescale").check_problems().feasible()["seed 1"]
@@ -95,6 +125,8 @@ PROBLEMS = {
         "word_count", rules=[{"name": "x", "operators": ["reader", "splitter", "counter", "writer"], **APART}]
     ),
     "edrp rules in Python": with_python_rule,
+    "edrp metrics of your own": lambda: with_own_metric(Crowd),
+    "edrp metrics of your own, over streams": lambda: with_own_metric(Twice),
     "edrp Storm's reconfiguration": lambda: example("reconfigure", reconfiguration="storm"),
     "edrp availability": with_availability,
     "edrp peak loads": lambda: get_kind("edrp").check_problems().feasible()["fixed tasks"],

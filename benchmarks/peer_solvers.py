@@ -11,7 +11,7 @@ from edrp.core.program import Arrays
 
 
 def scip(arrays: Arrays, seconds: float = 60.0) -> Outcome:
-    """Solve a program by SCIP on one thread, within so many seconds of the processor."""
+    """Solve a program by SCIP on one thread, within `seconds` of processor time."""
     from pyscipopt import Model, quicksum
 
     model = Model()

@@ -6,7 +6,7 @@ A package that registers a method (entry point `edrp.methods`) tests it with `ch
 
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -23,6 +23,7 @@ from edrp.core.budget import LOOK, running
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError, VerificationError
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
+from edrp.core.problem import RULES
 from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution, solve
@@ -77,9 +78,12 @@ def check_described(method: Method) -> None:
     assert method.kinds, f"{method.name} must list the kinds that it takes"
     for kind in method.kinds:
         assert kind in kinds(), f"{method.name} takes problems of an unknown kind {kind!r}"
+    parts = {RULES}.union(*(kind.problem.possible_parts for kind in kinds().values()))
+    unknown = sorted(set(method.takes) - parts) if isinstance(method.takes, Iterable) else []
+    assert not unknown, f"{method.name}: `takes` names {unknown[0]!r}, which is no part of problems; there are {sorted(parts)}"
     for problems in _check_problems(method):
-        taken = [method.refusal(problem) is None for problem in problems.feasible().values()]
-        assert any(taken), f"{method.name} refuses every ordinary problem of {type(problems).__name__}"
+        refusals = [method.refusal(problem) for problem in problems.feasible().values()]
+        assert None in refusals, f"{method.name} refuses every ordinary problem of {type(problems).__name__}: {refusals[0]}"
 
 
 def check_takes(method: Method) -> None:

@@ -1,4 +1,4 @@
-"""A rule of your own in Python: at most so many nodes run the operators of a vendor, who sells licences per node."""
+"""A rule of your own in Python: a bound on the nodes that run the operators of a vendor, who sells licences per node."""
 
 from collections.abc import Sequence
 

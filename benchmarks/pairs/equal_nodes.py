@@ -24,7 +24,7 @@ def named() -> edrp.EdrpProblem:
 
 
 def drawn(operators: int, zones: int, seed: int) -> edrp.EdrpProblem:
-    """A chain of the same class: 8 nodes of 8 slots in so many zones."""
+    """A chain of the same class: 8 nodes of 8 slots in `zones` zones."""
     random = np.random.default_rng(seed)
     return cluster(operators, random, shape=sequential, zones=zones, running=True, size=(8, 8, 12))
 

@@ -1,7 +1,7 @@
 """Placement of the six queries of CAPSys: `edrp` with its default method against a program of counts for CP-SAT.
 
 `instances/capsys/queries_4x8.json` holds the queries as CAPSys (EuroSys 2025) measured them. Both sides begin with the document
-of the problem. A row with a number of tasks has the second query with so many tasks on four nodes.
+of the problem. A row with a number of tasks has the second query with that number on four nodes.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def migration(size: tuple[int, int]) -> MigrationProblem:
 
 
 def rescaling(tasks: int) -> RescaleProblem:
-    """A scale-out to one and a half times the load with so many skewed tasks in each keyed operator."""
+    """A scale-out to one and a half times the load with `tasks` skewed tasks in each keyed operator."""
     return rescaled(tasks, np.random.default_rng(0), zipf_tasks, 1.5)
 
 

@@ -13,7 +13,7 @@ from edrp.core.program import Program
 
 
 def blocks(nodes: int) -> tuple[Program, Block, Block]:
-    """A program with replicas and presence of 40 operators on so many nodes."""
+    """A program with replicas and presence of 40 operators on each of `nodes` nodes."""
     program, names = Program(), {"operator": tuple(map(str, range(40))), "node": tuple(map(str, range(nodes)))}
     for name in ("replicas", "on"):
         program.add_columns(name, (40, nodes), upper=9, integer=True)

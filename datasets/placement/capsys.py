@@ -206,7 +206,7 @@ def _built(
     delay: float,
     priorities: list[Fields],
 ) -> EdrpProblem:
-    """Build a problem; `carried` tells of a stream of so many MB/s how much it carries and uses."""
+    """Build a problem; `carried` gives what a stream carries and uses, by its rate in MB/s."""
     streams = [
         {
             "source": operator["name"],

@@ -109,7 +109,7 @@ def _is_plain(compiled: Compiled) -> bool:
 
 
 def _rules_decide(problem: EdrpProblem, compiled: Compiled) -> bool:
-    """Whether rules reach so many operators of a plain program that methods without them do not say much.
+    """Whether rules reach too many operators of a plain program for methods that ignore them to say much.
 
     Peak loads with a weight stay hard for the program, with rules or without.
     """

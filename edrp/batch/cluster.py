@@ -21,7 +21,7 @@ from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.source import Fingerprint, fingerprint, instances_of_columns, open_instances, refuse_missing_columns
 from edrp.batch.stored import SORTED_BY, part_paths
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Keys, Task, Tasks
-from edrp.batch.worker import Place, Worker, solved
+from edrp.batch.worker import BatchFolder, Worker, solved
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
 from edrp.core.spark import in_background, map_in_arrow, translated_errors
@@ -134,7 +134,7 @@ def _write_all(
 
     for attempt in range(1, JOB_ATTEMPTS + 1):
         try:
-            _write(job(), read, plan, Place(folder.path, folder.batch), run, look)
+            _write(job(), read, plan, BatchFolder(folder.path, folder.batch), run, look)
         except PythonException:  # what our own code raises, such as on a full disk, it would raise again
             raise
         except Exception as error:
@@ -149,7 +149,7 @@ def _write_all(
 
 @contextmanager
 def _task_files(folder: Path, tasks: Iterable[Task], choices: Sequence[Choice], sizes: Iterable[int]) -> Iterator[list[str]]:
-    """Files with so many tasks each, next to the results, which all workers see, for as long as the block lasts."""
+    """Files of `sizes` tasks next to the results, which all workers see, for as long as the block lasts."""
     place, tasks = folder / TASKS.format(new_run()), iter(tasks)
     numbers = {choice.method: number for number, choice in enumerate(choices)}
     place.mkdir()
@@ -258,7 +258,7 @@ def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:
     return map_in_arrow(tasks, rows, _spark_schema(RESULT_SCHEMA))
 
 
-def _write(tasks: DataFrame, read: TaskReader, plan: BatchPlan, place: Place, run: str, watch: Callable[[], None]) -> None:
+def _write(tasks: DataFrame, read: TaskReader, plan: BatchPlan, place: BatchFolder, run: str, watch: Callable[[], None]) -> None:
     """Solve all tasks; each partition writes a journal of its own, which a second run of the partition goes on with."""
 
     def written(batches: Batches) -> Batches:

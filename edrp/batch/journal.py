@@ -105,7 +105,7 @@ class Journal:
 
 
 class RollingJournal:
-    """A journal that becomes a Parquet file every so many rows.
+    """A journal that becomes a Parquet file every `ROWS_PER_PART` rows.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from edrp.batch.rows import warned_instances
 from edrp.batch.source import open_instances
 from edrp.batch.stored import StoredRows
 from edrp.batch.tasks import BatchPlan, Choice, Tasks, packed_additions, read_choices, read_seeds
-from edrp.batch.worker import Place, solve_here
+from edrp.batch.worker import BatchFolder, solve_here
 from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.problem import warn_caller
@@ -97,7 +97,7 @@ def solve_batch(
     out
         Folder, seen by all workers, that gets the rows as Parquet files; the same call again solves what is missing or failed.
     spark, n_jobs
-        Session to run on, left running; without `out` rows are solved whenever the DataFrame is used. Else so many processes,
+        Session to run on, left running; without `out` rows are solved whenever the DataFrame is used. Else number of processes,
         as joblib counts them; None for one per core.
     time_limit, work_limit
         Seconds, and units of work, for each row, with which rows are the same on every machine of one kind; None for none.
@@ -170,7 +170,7 @@ def _into(folder: ResultFolder, tasks: Tasks, plan: BatchPlan, n_jobs: int | Non
         allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
         jobs = max(1, min(allowed, count))
         tell = _teller(count, jobs, report)
-        for outcome in solve_here(tasks.without(done), count, plan, jobs, Place(folder.path, folder.batch)):
+        for outcome in solve_here(tasks.without(done), count, plan, jobs, BatchFolder(folder.path, folder.batch)):
             tell(outcome)
 
 

@@ -38,7 +38,7 @@ SETTLE_SECONDS = 300.0
 """Seconds that a worker process may take to turn its last rows into a file."""
 
 
-class Place(NamedTuple):
+class BatchFolder(NamedTuple):
     """Folder to which workers write their rows, and the fingerprint that these carry."""
 
     folder: Path
@@ -68,7 +68,7 @@ class Worker:
     pending : tasks that it has and of which there is no answer yet, in the order in which they are solved.
     """
 
-    def __init__(self, plan: BatchPlan, place: Place | None = None) -> None:
+    def __init__(self, plan: BatchPlan, place: BatchFolder | None = None) -> None:
         self._plan, self._place = plan, place
         self._run = ""
         self._process: subprocess.Popen[bytes] | None = None
@@ -261,7 +261,7 @@ CHUNK_TASKS, CHUNK_CHARACTERS = 256, 2**20
 
 
 class _Queue:
-    """Tasks that nobody has yet, of which so many are left; those that come back are given away first."""
+    """Tasks that no worker has yet, and how many are left; those that come back are given away first."""
 
     def __init__(self, tasks: Iterable[Task], count: int) -> None:
         self._tasks, self._returned, self.count = iter(tasks), deque[Task](), count
@@ -284,8 +284,8 @@ class _Queue:
         return chunk
 
 
-def solve_here(tasks: Iterable[Task], count: int, plan: BatchPlan, jobs: int, place: Place) -> Iterator[str]:
-    """Outcomes of so many tasks as they come, from so many processes, which write the rows to the place."""
+def solve_here(tasks: Iterable[Task], count: int, plan: BatchPlan, jobs: int, place: BatchFolder) -> Iterator[str]:
+    """Outcomes of `count` tasks as they come, from `jobs` processes, which write the rows to the place."""
     with ExitStack() as stack:
         # Whatever ends the loop, Ctrl-C too, kills the processes; what they have written stays.
         workers = [stack.enter_context(Worker(plan, place)) for _ in range(jobs)]
@@ -297,7 +297,7 @@ def solve_here(tasks: Iterable[Task], count: int, plan: BatchPlan, jobs: int, pl
 
 
 def solved(tasks: Iterable[Task], count: int, workers: Sequence[Worker]) -> Iterator[Any]:
-    """Answers for so many tasks as they come (`Received`), from workers without tasks, which stay as they are.
+    """Answers for `count` tasks as they come (`Received`), from workers without tasks, which stay as they are.
 
     Chunks grow while rows are fast, and shrink with what is left, so that the last rows do not queue for one worker.
 

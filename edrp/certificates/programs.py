@@ -84,7 +84,7 @@ def program_hash(problem: Any) -> str:
     return _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
 
 
-def _read_by_checker(lines: list[list[Any]]) -> tuple[checker.Program, str]:
+def _read_by_checker(lines: list[list[Any]]) -> tuple[checker.ExactProgram, str]:
     """A program that lines of a certificate state, and its hash."""
     return checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
 
@@ -117,7 +117,7 @@ def _end(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _tree(program: checker.Program, solution: Any) -> list[list[Any]]:
+def _tree(program: checker.ExactProgram, solution: Any) -> list[list[Any]]:
     """Lines of the tree over a program as the checker reads it."""
     target = None if solution.status == "infeasible" else Fraction(solution.objective)
     program.close(target)
@@ -125,7 +125,7 @@ def _tree(program: checker.Program, solution: Any) -> list[list[Any]]:
     return tree.run()
 
 
-def to_arrays(program: checker.Program) -> Arrays:
+def to_arrays(program: checker.ExactProgram) -> Arrays:
     """A program of the checker as arrays of floats."""
     rows = program.rows
     starts = np.cumsum([0, *(len(entries) for entries, _, _ in rows)])

@@ -62,7 +62,7 @@ def to_vipr(certificate: str, document: dict[str, Any]) -> str:
 class _ViprWriter:
     """Writes the sections one after the other; constraints are numbered through, bounds before rows, as VIPR asks."""
 
-    def __init__(self, program: checker.Program, goal: Fraction | None) -> None:
+    def __init__(self, program: checker.ExactProgram, goal: Fraction | None) -> None:
         self.program, self.goal = program, goal
         self.constraints: list[str] = []
         self.derived: list[str] = []

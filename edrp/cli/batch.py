@@ -107,7 +107,7 @@ def check_place(spark: str | None, jobs: int | None) -> None:
 
 @contextmanager
 def place_of_work(master: str | None, jobs: int | None) -> Iterator[dict[str, Any]]:
-    """Where to run, as arguments of `solve_batch`: a Spark session on that master, or so many processes without one."""
+    """Where to run, as arguments of `solve_batch`: a Spark session on `master`, or `jobs` processes without one."""
     with nullcontext() if master is None else spark_session(master, in_python=True) as session:
         yield {"n_jobs": jobs} if session is None else {"spark": session}
 

@@ -52,7 +52,7 @@ def print_methods(
         if parts:
             say(output(), "What methods take of problems of this kind; they refuse those with other parts:")
             listed = [(name, _taken(method, parts)) for name, method in methods(kind).items()]
-            print_listing(("method", "takes"), [("(all)", enumerated(parts)), *listed])
+            print_listing(("method", "takes"), [("(all)", enumerated(parts, len(parts))), *listed])
         return
     rows = [(name, _kinds(method), _how(method), method.summary) for name, method in methods().items()]
     print_listing(("method", "kinds", "how", "summary"), rows)

@@ -129,7 +129,7 @@ def _compare(
     seeds: Sequence[int],
     jobs: int | None,
 ) -> PolicyComparison:
-    """Run every policy in every world with its seed, so many at the same time (None: one per core), and compare them.
+    """Run every policy in every world with its seed, `jobs` at the same time (None: one per core), and compare them.
 
     Raises
     ------

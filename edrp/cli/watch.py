@@ -14,7 +14,7 @@ from edrp.cli.display.jobs import watch_lines
 from edrp.cli.options import choice_option, command_group, finite_option, option
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
-from edrp.engines.applying import Migration, Program, WatchSettings
+from edrp.engines.applying import Migration, RestartableProgram, WatchSettings
 from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.day_control import DaySettings
 from edrp.engines.errors import EngineError
@@ -23,7 +23,7 @@ from edrp.engines.forecast import DAY, read_history
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.protocol import get_engine
 from edrp.engines.watch_journal import WatchJournal
-from edrp.engines.watching import Limits, Mode, WatchAims, Watcher
+from edrp.engines.watching import ChangeLimits, Mode, WatchAims, Watcher
 
 MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""
@@ -102,10 +102,10 @@ def watch_flink(
     of_day = {"--season": season, "--horizon": horizon, "--late-price": late_price, "--late-after": late_after}
     of_day["--silence"] = silence
     day = _day_settings(decide, apply, history, of_day)
-    limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
+    limits = ChangeLimits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
     _refuse_unlimited(limits, rest, allow_remote)
     arguments, demands = tuple(program_arg or ()), _read_demands(demand or ())
-    started = None if program is None else Program(program, savepoints or "", entry_class, arguments, demands)
+    started = None if program is None else RestartableProgram(program, savepoints or "", entry_class, arguments, demands)
     _refuse_unstartable(limits, started)
     migration = _migration(apply, pace, control)
     aims = WatchAims(read_goals(goals), read_network(network), limits, day)
@@ -115,7 +115,7 @@ def watch_flink(
         day.refuse_future(clock.time())
     running = get_engine("flink").running_job(rest, WatchSettings(job, every, started, migration), clock)
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
-        done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
+        done = Watcher(running, kept, aims, clock, _print_entry).run(every, rounds)
     raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)
 
 
@@ -146,12 +146,12 @@ def _day_settings(
     return DaySettings(past, options["--horizon"], options["--late-price"], late_after, options["--silence"])
 
 
-def _tell(entry: dict[str, object]) -> None:
+def _print_entry(entry: dict[str, object]) -> None:
     for line in watch_lines(entry):
         say(output(), line)
 
 
-def _refuse_unlimited(limits: Limits, rest: str, allow_remote: bool) -> None:
+def _refuse_unlimited(limits: ChangeLimits, rest: str, allow_remote: bool) -> None:
     """Refuse to apply anything without limits, or where the user may not expect it."""
     if limits.mode is None:
         return
@@ -163,7 +163,7 @@ def _refuse_unlimited(limits: Limits, rest: str, allow_remote: bool) -> None:
         raise EngineError("--apply", f"{rest} is another machine; add --allow-remote if that is meant")
 
 
-def _refuse_unstartable(limits: Limits, program: Program | None) -> None:
+def _refuse_unstartable(limits: ChangeLimits, program: RestartableProgram | None) -> None:
     """Refuse to stop what could not be started again."""
     if limits.mode != "redeploy":
         return

@@ -97,14 +97,14 @@ def stamp(function: Callable[..., Any], options: dict[str, Any]) -> str:
     return sha256("\n".join(_parts_of(function, options, set())).encode()).hexdigest()
 
 
-class Place(NamedTuple):
+class KernelFolder(NamedTuple):
     """A folder for the kernels of a source file, and what users know it by."""
 
     folder: Path
     name: str
 
 
-def kernel_places(source: Path) -> Iterator[Place]:
+def kernel_places(source: Path) -> Iterator[KernelFolder]:
     """Where the kernels of a source file are looked for, in this order; what is new is kept in the first that can be written.
 
     Beside the sources, and, for installations that cannot be written, in the user's cache (`~/.cache/edrp`, below
@@ -113,19 +113,19 @@ def kernel_places(source: Path) -> Iterator[Place]:
     folder = source.parent.absolute()
     own = f"{folder.name}_{sha1(str(folder).encode()).hexdigest()}"
     if named := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Place(Path(named) / own, named)
+        yield KernelFolder(Path(named) / own, named)
         return
     if source.is_file():  # not in an archive, nor typed in
-        yield Place(source.parent / "__pycache__", "the folders __pycache__ beside the sources")
+        yield KernelFolder(source.parent / "__pycache__", "the folders __pycache__ beside the sources")
     with suppress(RuntimeError):  # there is no home
         on_mac = sys.platform == "darwin"
         caches = "~/Library/Caches" if on_mac else os.environ.get("XDG_CACHE_HOME", "~/.cache")
         users = Path(caches, "edrp").expanduser()
         if users.is_absolute():
-            yield Place(users / own, str(users))
+            yield KernelFolder(users / own, str(users))
 
 
-def writable_place(source: Path) -> Place | None:
+def writable_place(source: Path) -> KernelFolder | None:
     """Where new kernels of a source file are kept, or None where no folder can be written.
 
     >>> writable_place(Path(__file__)) in list(kernel_places(Path(__file__)))

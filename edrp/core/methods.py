@@ -25,7 +25,7 @@ from edrp.core.errors import (
     UnsupportedProblemError,
 )
 from edrp.core.kernels import interpreted_first, is_interpreting
-from edrp.core.plugins import added, own, refuse_taken
+from edrp.core.plugins import added, is_ours, own, refuse_taken
 from edrp.core.solution import Answer
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.core.wording import list_faults, nearest, shown, suggestion
@@ -230,8 +230,12 @@ class Method(ABC):
 
         Parts of the problem that are not among `takes` come first, then what `obstacle` says.
         """
-        untaken = next((words for part, words in problem.parts.items() if part not in self.takes), None)
-        return self.obstacle(problem) if untaken is None else f"{self.name} does not take {untaken} into account"
+        untaken = next(((part, words) for part, words in problem.parts.items() if part not in self.takes), None)
+        if untaken is None:
+            return self.obstacle(problem)
+        unstated = self.takes is Method.takes and not is_ours(self.origin)
+        hint = f": its class has no `takes` that names {untaken[0]!r}" if unstated else ""
+        return f"{self.name} does not take {untaken[1]} into account{hint}"
 
     def obstacle(self, problem: Any) -> str | None:
         """What else of a problem, all of whose parts it knows, the method does not take; None if it takes it."""
@@ -329,13 +333,16 @@ def register(method: Method, *, replace: bool = False) -> Method:
     Raises
     ------
     InvalidArgumentError
-        When it is no method, or its name is taken.
+        When it is no method, its name is taken, or its `takes` is no set.
     """
     name = getattr(method, "name", None)
     if not isinstance(method, Method) or not isinstance(name, str):
         made = f": {method.__name__}()" if isinstance(method, type) else ""
         why = f"is {described(method)}; give an instance of a subclass of edrp.Method that has a name{made}"
         raise InvalidArgumentError([Fault("method", "", why)], "edrp.register")
+    if isinstance(method.takes, str) or not isinstance(method.takes, Container):
+        why = f"is {described(method.takes)}; give a set of parts of problems, which `edrp methods --kind` lists, or EVERYTHING"
+        raise InvalidArgumentError([Fault("takes", "", why)], "edrp.register")
     if name in _registry():
         ours = any(name in names for names in own("edrp.methods").values())
         refuse_taken("edrp.register(method)", f"a method called {name!r}", ours=ours, replace=replace)

@@ -52,7 +52,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RestartableProgram:
     """A program that an engine can start again from a savepoint.
 
     Attributes
@@ -109,5 +109,5 @@ class WatchSettings:
 
     job: str | None = None
     every: float = 60.0
-    program: Program | None = None
+    program: RestartableProgram | None = None
     migration: Migration | None = None

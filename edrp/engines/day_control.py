@@ -29,7 +29,7 @@ SCENARIOS = tuple((number + 0.5) / 10 for number in range(10))
 """Probabilities of the quantiles that are taken for equally likely scenarios."""
 
 LATE_WORTH = 3.0
-"""A late tuple is worth the replicas' time of so many tuples, where no price is given."""
+"""Cost of a late tuple, in tuples that replicas could process instead, where no price is given."""
 
 Evidence = Literal["pending records", "event-time lag", "measured rate", "unknown"]
 """Evidence of an offered rate; "unknown" where a source waits and does not tell its backlog."""

@@ -30,7 +30,7 @@ measured, and how many degrees of freedom that counts for. Of 35 rescales of a c
 from what the start before it had taken by 0.66, which is 0.45 for either of the two."""
 
 PRIOR_FREEDOM = 2
-"""Degrees of freedom that these expectations count for; so many measurements weigh as much."""
+"""Degrees of freedom that these expectations count for: they weigh as much as this number of measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Estimate:
     high: float
 
     def scaled(self, factor: float) -> Estimate:
-        """The estimate of so many times as much."""
+        """The estimate of `factor` times the quantity."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor)
 
 

@@ -60,8 +60,7 @@ class OperatorFit:
     service : tuples/s that one replica serves when it never waits, by the newest number of replicas; None as for `busy`.
         Those of a source are tuples that it sends.
     method : where the service rate is from; None where there is none.
-    capacities : tuples/s that so many replicas serve together, by their number, never falling; one entry for each number that
-        was seen.
+    capacities : tuples/s that replicas serve together, by their number, never falling; one entry for each number seen.
     skew : tuples of the busiest replica over the mean of all, where keys or the replicas before it decide what each receives.
     selectivity : tuples out per tuple in.
     state_sizes : bytes by replica in the last checkpoint.
@@ -98,7 +97,7 @@ class OperatorFit:
         return min(self.load, self.broadcast + self.first)
 
     def received(self, replicas: int) -> float:
-        """Tuples/s that so many replicas together would receive, copies of what is broadcast included."""
+        """Tuples/s that `replicas` replicas together would receive, copies of what is broadcast included."""
         return self.load + (replicas - 1) * self.broadcast
 
     @property
@@ -195,7 +194,7 @@ class _Recent:
         """Share of time that the busiest replica is busy."""
         return max((share for share in self.shares if share is not None), default=None)
 
-    def own(self, growth: float, broadcast: float, first: float) -> list[float]:
+    def divided_tuples(self, growth: float, broadcast: float, first: float) -> list[float]:
         """Tuples of each replica that are divided, with those that wait for full ones: not what all receive, or the first."""
         total, rate = sum(self.received), self.rate
         full = [share is not None and share >= NO_TIME_LEFT for share in self.shares]
@@ -225,7 +224,7 @@ def _fit_operator(
     growth, broadcast, first = loads.growth[operator.name], loads.broadcast[operator.name], loads.first[operator.name]
     partitionings = {stream.partitioning for stream in observation.streams if stream.target == operator.name}
     hashed, uneven = "hash" in partitionings, bool(partitionings & {"hash", "forward", "custom"})
-    own_rate = recent.own(growth, broadcast, first)
+    divided = recent.divided_tuples(growth, broadcast, first)
     few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
     estimate, method = service.now if service else (None, None)
     return OperatorFit(
@@ -240,11 +239,11 @@ def _fit_operator(
         service=estimate,
         method=method,
         capacities=tuple(service.capacities()) if service else (),
-        skew=max(own_rate) * len(own_rate) / sum(own_rate) if uneven and sum(own_rate) > 0 else 1.0,
+        skew=max(divided) * len(divided) / sum(divided) if uneven and sum(divided) > 0 else 1.0,
         selectivity=recent.selectivity,
         state_sizes=operator.state_sizes,
         backpressured=recent.backpressured,
-        groups=_key_groups(operator, own_rate, group_states) if hashed and (group_states or few) else None,
+        groups=_key_groups(operator, divided, group_states) if hashed and (group_states or few) else None,
         asynchronous=service is not None and service.asynchronous,
         unbounded=operator.name in loads.unbounded,
         first=first,

@@ -43,8 +43,8 @@ FADES = (1.0, 3.0, 9.0, 0.0)
 """Candidates for the lead at which the ratio has faded to its e-th part, in twenty-fourths of a season; 0 for no ratio."""
 
 TESTED_SEASONS, TESTED_SHIFTS = 28, (-3, -2, -1, 0, 1, 2, 3)
-"""Past forecasts by whose errors quantiles are set: those made at about this time of so many seasons, shifted by as many
-thirds of a twenty-fourth of a season."""
+"""Past forecasts by whose errors quantiles are set: those made at about this time of the last `TESTED_SEASONS` seasons,
+shifted by `TESTED_SHIFTS` thirds of a twenty-fourth of a season."""
 
 ERRORS_NEEDED = 12
 """Past errors below which quantiles are wide instead."""

@@ -23,7 +23,7 @@ class KeyGroups:
     state_size: tuple[float, ...]
 
     def heaviest_share(self, replicas: int) -> float:
-        """Share of all work that the busiest of so many replicas has, whose ranges are even.
+        """Share of all work that the busiest of `replicas` replicas with even ranges has.
 
         >>> groups = KeyGroups((3.0, 1.0, 1.0, 1.0), (0.0,) * 4)
         >>> groups.heaviest_share(1), groups.heaviest_share(2), groups.heaviest_share(4)

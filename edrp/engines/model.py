@@ -53,7 +53,7 @@ HARDLY_BUSY = 0.1
 """Share of time busy below which busy time says little about what limits an operator, such as answers that it waits for."""
 
 RESPONSE_TIME_FACTOR = 2.0
-"""The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
+"""The response time is normalised by this factor times that of the fewest replicas allowed, where the goals name no limit."""
 
 MAX_SLOT_RULES = 64
 """Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
@@ -65,7 +65,7 @@ def placement_problem(
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
     Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
-    known, which `rescale_problem` gives this problem. An operator has at least so many replicas that none is busier than the
+    known, which `rescale_problem` gives this problem. An operator has at least as many replicas that none is busier than the
     goal; operators of unknown service rate keep theirs unless the goals bound them, and sources never get fewer. Where the load
     needs more than are allowed (`shortages`), an operator has as many as help, and its waiting is left out. Operators in
     `held_operators` keep their replicas, however busy, and their waiting is left out.
@@ -140,7 +140,7 @@ def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> Laten
 def migration_problem(
     fitted: OperatorFit, observed: OperatorObservation, replicas: int, tolerance: float = 0.2
 ) -> MigrationProblem:
-    """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
+    """The key groups of an operator as tasks of a problem of kind `migration`, to be held by `replicas` replicas.
 
     Where the fit does not know them, load and state of each replica are split evenly over its key groups.
     """
@@ -157,13 +157,13 @@ def migration_problem(
 
 
 def busy_share(fitted: OperatorFit, replicas: int, factor: float, service: float) -> float:
-    """Share of time that the busiest of so many replicas is busy, if one serves `service` tuples/s as things are now."""
+    """Share of time that the busiest of `replicas` replicas is busy, if one serves `service` tuples/s as things are now."""
     assert fitted.service is not None
     return fitted.load * factor * _heaviest(fitted, replicas) * fitted.service.value / (_capacity(fitted, replicas) * service)
 
 
 def busy_estimate(fitted: OperatorFit, replicas: int, factor: float) -> Estimate:
-    """Share of time that the busiest of so many replicas is busy, with its interval by that of the service rate."""
+    """Share of time that the busiest of `replicas` replicas is busy, with its interval by that of the service rate."""
     assert fitted.service is not None
     rates = (fitted.service.value, fitted.service.high, fitted.service.low)
     return Estimate(*(busy_share(fitted, replicas, factor, rate) for rate in rates))
@@ -175,7 +175,7 @@ def _heaviest(fitted: OperatorFit, replicas: int) -> float:
 
 
 def _capacity(fitted: OperatorFit, replicas: int) -> float:
-    """Tuples/s of its load that so many replicas take in before the busiest has enough.
+    """Tuples/s of its load that `replicas` replicas take in before the busiest has enough.
 
     What is broadcast or goes to the first replica does not divide by their number: the busiest gets all of it besides its part
     of the rest.
@@ -189,12 +189,12 @@ def _capacity(fitted: OperatorFit, replicas: int) -> float:
 
 
 def _skew(fitted: OperatorFit, replicas: int) -> float:
-    """Load of the busiest of so many replicas over the mean, as far as capacities hold it; a single one has none."""
+    """Load of the busiest of `replicas` replicas over the mean, as far as capacities hold it; a single one has none."""
     return fitted.skew if replicas > 1 and fitted.groups is None else 1.0
 
 
 def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
-    """Tuples/s that so many replicas take in before the busiest has enough, by their number, with nothing broadcast.
+    """Tuples/s that replicas take in before the busiest has enough, by their number, with nothing broadcast.
 
     What replicas serve together is divided by the skew, but for a single one, which has none. Where key groups are known,
     each number of replicas has a skew of its own, and this is what all serve together.
@@ -361,7 +361,7 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
 
 
 def _delayed(link: LinkOrClass, factor: float) -> LinkOrClass:
-    """The link with so many times its delay."""
+    """The link with `factor` times its delay."""
     return link if link is None else link.replace(delay=link.delay * factor)
 
 

@@ -144,7 +144,7 @@ def next_width(width: float, judgement: Judgement) -> float:
 
 
 def widen(estimate: Estimate, width: float) -> Estimate:
-    """The estimate with an interval so many times as wide, not below 0."""
+    """The estimate with an interval `width` times as wide, not below 0."""
     value = estimate.value
     return Estimate(value, max(0.0, value - width * (value - estimate.low)), value + width * (estimate.high - value))
 

@@ -22,7 +22,7 @@ ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
 """Module and attribute of each engine by name; the module is imported when the engine is first used."""
 
 
-class RunningJob(Protocol):
+class WatchedJob(Protocol):
     """A job that is watched; all that is sent to its engine is sent here."""
 
     address: str
@@ -70,7 +70,7 @@ class Engine(Protocol):
     def calls(self, observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:
         """Lines of the files that carry out a plan and take it back, by name; nothing is sent."""
 
-    def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
+    def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> WatchedJob:
         """The job at an address; nothing is sent yet."""
 
     def key_group_sizes(self, path: str, observation: Observation) -> dict[str, tuple[int, ...]]:

@@ -286,7 +286,7 @@ class OperatorCapacity:
     Attributes
     ----------
     replicas : (choices,) numbers of replicas that are allowed, ascending.
-    capacity : (choices,) tuples/s offered to the job that so many replicas keep up with; infinite where it is never the
+    capacity : (choices,) tuples/s offered to the job that each number of replicas keeps up with; infinite where it is never the
         bottleneck.
     """
 
@@ -295,7 +295,7 @@ class OperatorCapacity:
     capacity: Floats
 
     def of(self, replicas: int) -> float:
-        """Capacity of so many replicas; of a number that is not listed, that of the next smaller one."""
+        """Capacity of `replicas` replicas; of a number that is not listed, that of the next smaller one."""
         return float(self.capacity[max(0, int(np.searchsorted(self.replicas, replicas, side="right")) - 1)])
 
 

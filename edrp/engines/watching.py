@@ -20,7 +20,7 @@ from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.observation import Observation
 from edrp.engines.predictions import Prediction, is_waiting, judge, next_width, predict, throughput
-from edrp.engines.protocol import RunningJob
+from edrp.engines.protocol import WatchedJob
 from edrp.engines.watch_journal import MAX_MISSES, Entry, WatchJournal, WatchState, deployment_fields
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
@@ -43,7 +43,7 @@ class WatchAims:
 
     goals: Goals
     network: Network | None
-    limits: Limits
+    limits: ChangeLimits
     day: DaySettings | None = None
 
 
@@ -59,7 +59,7 @@ class Watcher:
     """
 
     def __init__(
-        self, job: RunningJob, journal: WatchJournal, aims: WatchAims, clock: Clock, tell: Callable[[Entry], object]
+        self, job: WatchedJob, journal: WatchJournal, aims: WatchAims, clock: Clock, tell: Callable[[Entry], object]
     ) -> None:
         self._job, self._journal, self._aims, self._clock, self._tell = job, journal, aims, clock, tell
         self.state = WatchState()
@@ -67,7 +67,7 @@ class Watcher:
             self.state.take(entry)
 
     def run(self, every: float, rounds: int | None = None) -> int:
-        """Watch until a stop is asked for, or for so many observations; returns how many were made.
+        """Watch until a stop is asked for, or for `rounds` observations; returns how many were made.
 
         Raises
         ------
@@ -301,7 +301,7 @@ def _measured_downtime(fit: JobFit, done: Mapping[str, Any]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChangeLimits:
     """Limits of what is applied.
 
     Attributes
@@ -318,7 +318,7 @@ class Limits:
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
+def bounded_goals(goals: Goals, limits: ChangeLimits, fit: JobFit) -> Goals:
     """The goals with the floors and ceilings of the limits.
 
     "" bounds those operators only whose service rate is known: no others can be given a number of replicas by their load. Where
@@ -352,7 +352,7 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
     return goals.replace(operators=operators)
 
 
-def objections(advice: Advice, prediction: Prediction, limits: Limits, state: WatchState, now: float) -> Iterator[str]:
+def objections(advice: Advice, prediction: Prediction, limits: ChangeLimits, state: WatchState, now: float) -> Iterator[str]:
     """Reasons against applying the plan now, in sentences."""
     if limits.mode is None:
         yield "dry run"

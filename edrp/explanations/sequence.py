@@ -399,7 +399,7 @@ def _periods(problem: EdrpSequence, course: Course, pool: CoursePool, begins: Se
 
 
 def more_load(problem: EdrpSequence, number: int, factor: float) -> Period:
-    """A period with so many times the load."""
+    """A period with `factor` times the load."""
     operators = problem.period(number).problem.application.operators
     rates = {operator.name: factor * operator.external_rate for operator in operators if operator.external_rate}
     return problem.periods[number].model_copy(update={"external_rates": rates})

@@ -136,7 +136,7 @@ def chips_of(content: Content, needed: Mapping[str, Room]) -> list[Chip]:
 
 
 def fitted(box: Box, room: Room) -> Box:
-    """The box as large as so many items need it."""
+    """The box as large as the items of its room need it."""
     if not room.items:
         return box
     columns, width = room.columns, room.width

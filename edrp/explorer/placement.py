@@ -17,7 +17,7 @@ from edrp.explanations.objective import rule_table
 from edrp.explanations.placement import Explanation
 from edrp.explorer.page import metric_table
 from edrp.explorer.scene import Scene, application_graph
-from edrp.explorer.view import BEFORE_AND_AFTER, Bar, Change, Limit, Limits, Panel, Row, Rows, Timeline, Token, View
+from edrp.explorer.view import BEFORE_AND_AFTER, Bar, Change, Limit, LimitsPanel, Panel, Row, Rows, Timeline, Token, View
 from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment
@@ -213,7 +213,7 @@ def unplaced_view(problem: StreamPlacement) -> View:
     return View([graph, application_graph(problem.application, scene.operator_notes(None), scene.details)], scene.details)
 
 
-def limits_panel(margins: Sequence[Margin], prices: Mapping[str, float]) -> Limits:
+def limits_panel(margins: Sequence[Margin], prices: Mapping[str, float]) -> LimitsPanel:
     """Every limit with what is used and left of it and, of those that have one, its price."""
     fullest = sorted(margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
     rows = []
@@ -231,7 +231,7 @@ def limits_panel(margins: Sequence[Margin], prices: Mapping[str, float]) -> Limi
             )
         )
     more = f" The fullest {MAX_LIMITS} of {len(fullest)} limits." if len(fullest) > MAX_LIMITS else ""
-    return Limits("Limits", rows, (PRICE_NOTE if prices else "") + more)
+    return LimitsPanel("Limits", rows, (PRICE_NOTE if prices else "") + more)
 
 
 def _tables(explanation: Explanation) -> Iterator[Panel]:

@@ -164,7 +164,7 @@ def _counts(spans: Iterable[Span]) -> Points:
 
 
 def step_points(times: Sequence[float], values: Sequence[float]) -> Points:
-    """The points at which a step function changes; of very many, every so many-th."""
+    """The points at which a step function changes; of very many, every n-th."""
     points = [(times[0], float(values[0]))] if times else []
     points += [(at, float(now)) for at, (before, now) in zip(times[1:], pairwise(values), strict=True) if now != before]
     return points[:: math.ceil(len(points) / MAX_POINTS) or 1]

@@ -265,7 +265,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitsPanel:
     """Limits with their slack and price."""
 
     title: str
@@ -274,7 +274,7 @@ class Limits:
     type: str = "limits"
 
 
-Panel = Graph | Rows | Series | Limits | Table
+Panel = Graph | Rows | Series | LimitsPanel | Table
 
 
 @dataclass(frozen=True, slots=True)

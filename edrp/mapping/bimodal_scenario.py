@@ -356,7 +356,7 @@ class BimodalScenario(Problem):
         1, description="most servers that a map passes without hosting a component", **unit("1")
     )
     empty_hops: Literal["per_edge", "total"] = Field(
-        "per_edge", description="whether each hop may pass so many servers, or all together"
+        "per_edge", description="whether `max_empty_hops` bounds each hop or all together"
     )
     reallocation_interval: NonNegative = Field(10.0, description="time between re-allocations of links; 0: never", **unit("s"))
     reallocation_links: Annotated[int, Field(ge=1, le=64)] = Field(

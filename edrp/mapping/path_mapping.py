@@ -208,7 +208,7 @@ class MappingProblem(Problem):
         2, description="most servers that are passed without hosting a component", **unit("1")
     )
     empty_hops: Literal["per_edge", "total"] = Field(
-        "per_edge", description="whether each hop may pass so many servers, or all together"
+        "per_edge", description="whether `max_empty_hops` bounds each hop or all together"
     )
     bandwidth: Literal["cumulative", "per_edge"] = Field(
         "cumulative", description="whether all uses of a link in one direction add up, or each must fit alone"

@@ -354,7 +354,7 @@ class Compiled:
         return np.flatnonzero(self.candidate[operator])
 
     def deployment(self, counts: NDArray[Any]) -> Deployment:
-        """Name the deployment of so many replicas per operator and node, shape (operators, nodes)."""
+        """Name the deployment of `counts` replicas per operator and node, shape (operators, nodes)."""
         named = {}
         for i, operator in enumerate(self.operators):
             named[operator] = [self.nodes[u] for u in np.flatnonzero(counts[i]) for _ in range(int(counts[i, u]))]

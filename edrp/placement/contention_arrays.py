@@ -46,7 +46,7 @@ class ContentionArrays:
         return np.asarray(np.divide(most, least, out=np.zeros(len(most)), where=np.isfinite(least)))
 
     def demands(self, counts: Ints, source: Ints, target: Ints) -> Floats:
-        """Units/s asked for with so many replicas per operator and node, shape (nodes, shared)."""
+        """Units/s asked for with `counts` replicas per operator and node, shape (nodes, shared)."""
         degree = counts.sum(axis=1)
         demand = np.einsum("iu,ik->uk", counts, self.replica_use[np.arange(degree.size), degree])
         for e, (i, j) in enumerate(zip(source, target, strict=True)):

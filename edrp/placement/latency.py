@@ -65,7 +65,7 @@ class CapacityCurveLatency(Document):
         description="numbers of replicas that were measured, increasing", **unit("1")
     )
     capacities: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        description="tuples that so many replicas on reference nodes serve together, never falling", **unit("tuples/s")
+        description="tuples that each number of replicas on reference nodes serves together, never falling", **unit("tuples/s")
     )
 
     @checks("capacity curve")
@@ -87,12 +87,12 @@ class CapacityCurveLatency(Document):
         return list(pairwise([(0, 0.0), *zip(self.replicas, self.capacities, strict=True)]))
 
     def capacity(self, replicas: int) -> float:
-        """Tuples/s that so many replicas on reference nodes serve together."""
+        """Tuples/s that `replicas` replicas on reference nodes serve together."""
         (fewer, low), (more, high) = next((line for line in self._lines if replicas <= line[1][0]), self._lines[-1])
         return low + (high - low) * (replicas - fewer) / (more - fewer)
 
     def true_rate(self, replicas: int = 1) -> float:
-        """Tuples/s that each of so many replicas processes when it never waits for input (DS2)."""
+        """Tuples/s that each of `replicas` replicas processes when it never waits for input (DS2)."""
         return self.capacity(replicas) / replicas
 
     def fewest_replicas(self, rate: float) -> float:

@@ -45,7 +45,7 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
 
 def few_classes(compiled: Compiled, most: int, *, with_current: bool = False) -> Ints | None:
-    """The same where there are so many classes at most; None as soon as there are more."""
+    """Number the class of each node where there are at most `most` classes; None as soon as there are more."""
     tables = [compiled.delay, compiled.link_cost, compiled.link_availability]
     properties, symmetry = _properties(compiled, tables, with_current), None
     if len(compiled.rules):

@@ -15,7 +15,7 @@ from edrp.core.stages import Stage
 from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.placement.metrics import NORMALISED, Metric
-from edrp.placement.metrics.own import HOW_REGISTERED
+from edrp.placement.metrics.own import HOW_REGISTERED, registered_metrics
 from edrp.placement.problem import Term
 
 
@@ -85,7 +85,7 @@ def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
     for index, priority in enumerate(problem.priorities):
         place, name = ("priorities", index, "metric"), priority.metric
         if name not in problem.metrics:
-            hint = suggestion(name, problem.metrics)
+            hint = suggestion(name, list(dict.fromkeys([*problem.metrics, *registered_metrics()])))
             faults.add(place, name, f"names no metric of this problem{hint}; {HOW_REGISTERED}")
         elif name in seen:
             faults.add(place, name, f"is the metric of priorities[{seen[name]}] already; name each once")

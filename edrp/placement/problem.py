@@ -289,7 +289,8 @@ class StreamPlacement(Problem):
             if term.weight:
                 objective += term.coefficient * scaled
             if term.limit is not None and exceeds(scaled, term.scaled_limit):
-                broken.append(f"limits.{term.metric}: {compared(values[term.metric], term.limit, f'{metric.unit} against')}")
+                between = "against" if metric.unit == "1" else f"{metric.unit} against"
+                broken.append(f"limits.{term.metric}: {compared(values[term.metric], term.limit, between)}")
         penalties = 0.0
         for rule in self.rules:
             violation = rule.evaluate(self, placed)

@@ -23,7 +23,7 @@ SIGNS = 48
 """Signs of a name and its numbers that one line has room for."""
 
 TICKS = 4
-"""About so many ticks of an axis."""
+"""Approximate number of ticks of an axis."""
 
 
 class Dots(NamedTuple):

@@ -55,7 +55,7 @@ class Panel(NamedTuple):
 
 
 def blank_figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure of so many inches, which can be saved as PNG or SVG.
+    """An empty matplotlib figure of `width` × `height` inches, which can be saved as PNG or SVG.
 
     Raises
     ------

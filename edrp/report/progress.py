@@ -46,7 +46,7 @@ class Count:
     note: str = ""
 
     def text(self, seconds: float, unchanged: float = 0.0) -> str:
-        """The count in words, so many seconds after the start; no estimate where it has been unchanged for too long.
+        """The count in words, `seconds` after the start; no estimate where it has been unchanged for too long.
 
         >>> Count(120, 400).text(30.0)
         '120 of 400 done, 30 s, about 70 s left'

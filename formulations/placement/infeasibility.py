@@ -264,7 +264,7 @@ def _min_stable_replicas(problem: PlacementProblem, operator: Any, most: int | N
 
 
 def _short(problem: Any) -> tuple[str, ...]:
-    """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
+    """Nodes with too little room for the fewest replicas that must run there, and why these operators need that number."""
     operators = problem.application.by_name
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
     shortages_found = list(shortages(problem, needed))

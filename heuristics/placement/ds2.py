@@ -64,7 +64,7 @@ class Ds2(PlacementRule):
 def true_rate(operator: Operator, replicas: int = 1) -> float:
     """Tuples/s that a replica processes when it never waits for input (DS2's true processing rate).
 
-    That is the service rate of a queue (M/M/1), with so many replicas where it follows a capacity curve, the largest
+    That is the service rate of a queue (M/M/1), with `replicas` replicas where it follows a capacity curve, the largest
     measured rate of a table, and for a polynomial, which is stable at any rate, one over the latency without load.
     Without a latency model it is infinite.
 

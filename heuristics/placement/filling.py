@@ -60,7 +60,7 @@ def checked_answer(
 
 
 class RuleRoom:
-    """The rows by which rules that must be met allow only so many replicas, whatever else is placed.
+    """The rows by which rules that must be met bound the number of replicas, whatever else is placed.
 
     These have an upper bound and no negative coefficient. Of each operator, `_parts` are the cells through which it adds to
     them, and `_pair` numbers the pairs of a row and a node that these are of.
@@ -180,7 +180,7 @@ class Filling:
         return nodes if self.rules is None else nodes[np.argsort(self.rules.prices(self.counts, operator)[nodes], kind="stable")]
 
     def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
-        """Place replicas of an operator until it has so many; note how many find no node.
+        """Place `replicas` replicas of an operator in all; note how many find no node.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ class ChangeCoordinates:
         Returns
         -------
         numpy.ndarray
-            Of that shape: the price of one replica of an operator that has so many, on the node.
+            Of that shape: the price of one replica of an operator on the node, by how many it has.
         """
         prices = np.zeros(shape)
         replicas = np.maximum(np.arange(shape[1]), 1)

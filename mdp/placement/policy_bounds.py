@@ -127,7 +127,7 @@ class PolicyBounds:
         return stay.objective()
 
     def solve_stay(self, periods: Floats, net: Floats, units: float | None) -> float:
-        """A lower bound on the cost of a deployment that runs for so many periods at each level, at net multipliers.
+        """A lower bound on the cost of a deployment that runs for `periods` at each level, at net multipliers.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class PolicyBounds:
 
 
 def _weighted(compiled: Compiled, periods: float) -> Compiled:
-    """The arrays of a level whose objective counts so many times."""
+    """The arrays of a level whose objective counts `periods` times."""
     weight = {metric: periods * value for metric, value in compiled.weight.items()}
     return replace(compiled, weight=weight, rules=replace(compiled.rules, penalty=periods * compiled.rules.penalty))
 

@@ -232,33 +232,36 @@ def operator_courses(
     return total
 
 
+@inlined
+def cost_before(tables: OperatorTables, t: int, costs: Floats, prices: Floats, after: Floats, best: Floats) -> None:
+    """Fill in the least cost of each operator after the period before t, from each number of replicas; overwrite `best`."""
+    for i in range(tables.started.size):
+        low, high = tables.first[i], tables.first[i + 1]
+        for k in range(low, high):
+            best[k] = costs[t, k] + after[t, k]
+        for k in range(low + 1, high):  # to fewer replicas, for nothing
+            best[k] = min(best[k], best[k - 1])
+        for k in range(high - 2, low - 1, -1):
+            rise = tables.started[i] * (tables.replicas[k + 1] - tables.replicas[k])
+            best[k] = min(best[k], best[k + 1] + rise)
+        for k in range(low, high):
+            after[t - 1, k] = min(costs[t, k] + after[t, k], best[k] + prices[t, i])
+
+
 @inner_loop
-def following_costs(tables: OperatorTables, costs: Floats, prices: Floats, after: Floats, best: Floats, work: Floats) -> None:
+def following_costs(tables: OperatorTables, costs: Floats, prices: Floats, after: Floats, best: Floats) -> None:
     """Compute the least cost of each operator after each period, from each number of replicas in it.
 
     Parameters
     ----------
     after
         Shape (periods, columns), filled in; 0 in the last period.
-    best, work
+    best
         Shape (columns,), overwritten.
     """
-    periods = len(costs)
-    for i in range(tables.started.size):
-        low, high = tables.first[i], tables.first[i + 1]
-        for k in range(low, high):
-            after[periods - 1, k] = 0.0
-        for t in range(periods - 2, -1, -1):
-            for k in range(low, high):
-                work[k] = costs[t + 1, k] + after[t + 1, k]
-                best[k] = work[k]
-            for k in range(low + 1, high):  # to fewer replicas, for nothing
-                best[k] = min(best[k], best[k - 1])
-            for k in range(high - 2, low - 1, -1):
-                rise = tables.started[i] * (tables.replicas[k + 1] - tables.replicas[k])
-                best[k] = min(best[k], best[k + 1] + rise)
-            for k in range(low, high):
-                after[t, k] = min(work[k], best[k] + prices[t + 1, i])
+    after[-1] = 0.0
+    for t in range(len(costs) - 1, 0, -1):
+        cost_before(tables, t, costs, prices, after, best)
 
 
 @inner_loop

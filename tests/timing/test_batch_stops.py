@@ -57,7 +57,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process_behind(coin_batch, tmp_
 
 
 def _wait_for_rows(out: Path, count: int) -> Path:
-    """The journal, once it holds so many rows."""
+    """The journal, once it holds `count` rows."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         for journal in out.glob("_journal-*"):

@@ -48,7 +48,7 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits.
+    """A number with `digits` significant digits.
 
     >>> number(1234.5), number(412.3, 2), number(0.25), number(None)
     ('1,234', '412', '0.25', '–')

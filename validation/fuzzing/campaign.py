@@ -160,7 +160,7 @@ def _record(campaign: Campaign, number: int, summary: Summary) -> dict[str, Any]
 
 
 def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator[Summary]:
-    """Run what is missing of so many cases; yields the summary at the start and after each chunk."""
+    """Run what is missing of `count` cases; yields the summary at the start and after each chunk."""
     campaign.finds.mkdir(parents=True, exist_ok=True)
     summary, finished = Summary(), set()
     for chunk in campaign.finished():

@@ -59,7 +59,7 @@ class Kept:
 
 
 def flip_bits(count: int, seed: int, place: Path) -> Iterator[Flip]:
-    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn."""
+    """Flip `count` bits, one at a time, in results, journals, policies and checkpoints in turn."""
     generator = np.random.default_rng(seed)
     sound_files = _write_all(place / "sound")
     names = list(sound_files)

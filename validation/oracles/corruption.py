@@ -64,14 +64,14 @@ def _check_texts(problem: Any, solution: str, certificate: str) -> str:
 
 
 def change_certified(problems: Iterable[Any], method: str, count: int) -> Verdicts:
-    """Solve problems with certificates, and change each answer so many times; see `try_corruptions`."""
+    """Solve problems with certificates, and change each answer `count` times; see `try_corruptions`."""
     random = np.random.default_rng(0)
     outcomes = [try_corruptions(problem, solve(problem, method, certify=True), count, random) for problem in problems]
     return Verdicts(*map(sum, zip(*outcomes, strict=True)))
 
 
 def corrupt_all_formats(count: int, seed: int = 0) -> dict[str, Verdicts]:
-    """Outcomes of so many random changes, by format, each in two turns of instances; see `try_corruptions`."""
+    """Outcomes of `count` random changes, by format, each in two turns of instances; see `try_corruptions`."""
     random, outcomes = np.random.default_rng(seed), dict[str, Verdicts]()
     for format_, kind, family, size, method in CASES:
         chosen = next(f for f in get_kind(kind).families if f.kind == kind and family in (None, f.name))
@@ -85,7 +85,7 @@ def corrupt_all_formats(count: int, seed: int = 0) -> dict[str, Verdicts]:
 
 
 def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.Generator) -> Verdicts:
-    """Change a certified solution or its certificate so many times.
+    """Change a certified solution or its certificate `count` times.
 
     Raises
     ------

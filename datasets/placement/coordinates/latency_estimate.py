@@ -94,7 +94,7 @@ class LatencyEstimate:
         InvalidInstanceError
             Naming nodes that are no supervisors, and supervisors that are no nodes.
         ProblemTooLargeError
-            When listing so many links would take more than `memory_limit()` bytes.
+            When listing a link for each pair of nodes would take more than `memory_limit()` bytes.
 
         Examples
         --------

@@ -44,7 +44,7 @@ from .fields import FIELDS, RANGES
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import link_allocation_program
 from .maps import Maps
-from .program import PLACES, SHIFT, Program, check_tree
+from .program import PLACES, SHIFT, ExactProgram, check_tree
 from .program_format import PROGRAMS, Stated, is_built, stated_program
 from .reading import (
     MALFORMED,
@@ -90,11 +90,11 @@ __all__ = [
     "TOLERANCE",
     "UNCHECKED",
     "VERSION",
+    "ExactProgram",
     "Maps",
     "Patterns",
     "Placement",
     "Prices",
-    "Program",
     "Refused",
     "Stated",
     "Unknown",

@@ -38,7 +38,7 @@ class Window:
         return Window(self.least, self.most, self.low, high), Window(self.least, self.most, low, self.high)
 
     def cheapest(self, cost: Sequence[int], used: Sequence[int]) -> Any:
-        """The least cost of nodes by class, of which so many are used at least."""
+        """The least cost of nodes of which at least `used` of each class are used."""
         low = list(map(max, self.low, used))
         count, total = sum(low), sum(map(mul, low, cost))
         if any(map(gt, low, self.high)) or count > self.most or sum(self.high) < self.least:

@@ -57,7 +57,7 @@ class Containers(Graph):
         return fraction(self.operators[name]["processing_duration"] * self.operators[name].get("occupancy", 1))
 
     def left(self, name: str, arriving: Fraction, count: int, seconds: Any) -> Fraction:
-        """Items that are left of those that arrive, when so many instances have served them for so many seconds."""
+        """Items that are left of those that arrive when `count` instances have served them for `seconds`."""
         unserved = arriving - count * seconds / self.occupied(name)
         return unserved if unserved > (SLACK - 1) * arriving else Fraction(0)
 

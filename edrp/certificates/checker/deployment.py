@@ -93,7 +93,7 @@ class Deployments(Application):
 
 
 def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
-    """Seconds at a rate, of one of so many replicas; None for an overload."""
+    """Latency in seconds of one of `replicas` replicas at a rate; None for an overload."""
     if model is None:
         return Fraction(0)
     if model.get("model", "mm1") == "mm1":

@@ -9,17 +9,17 @@ from typing import Any
 
 from .deployment import IN_FLIGHT, Deployments
 from .network import by_resource
-from .program import Program
+from .program import ExactProgram
 from .reading import MAX_PARTS, SLACK, fraction, need
 
 
-def deployment_program(problem: dict[str, Any]) -> Program:
+def deployment_program(problem: dict[str, Any]) -> ExactProgram:
     """EDRP's program (eqs. 12–23): a column for each operator and multiset of nodes, and for each pair of them along a stream.
 
     In place of a row for each path (eq. 13) every operator has a column for the time by which it is done.
     Rows of rules follow last.
     """
-    model, program, used = Deployments(problem), Program(), dict[Any, list[tuple[int, Any]]]()
+    model, program, used = Deployments(problem), ExactProgram(), dict[Any, list[tuple[int, Any]]]()
     limit = {name: fraction(value) * SLACK for name, value in model.limits.items()}
     placed, flows, finish, latest = dict[str, dict[Any, int]](), list[Any](), dict[str, int](), dict[str, Fraction]()
     total = dict[str, list[tuple[int, Fraction]]]({"cost": [], IN_FLIGHT: []})

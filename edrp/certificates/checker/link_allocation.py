@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from .network import read_network
-from .program import Bound, Program
+from .program import Bound, ExactProgram
 from .reading import SLACK, fraction, need
 
 
@@ -52,9 +52,9 @@ def _links(problem: dict[str, Any], flow: dict[str, Any]) -> int:
     return min(max_links, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else max_links
 
 
-def link_allocation_program(problem: dict[str, Any]) -> Program:
+def link_allocation_program(problem: dict[str, Any]) -> ExactProgram:
     """A column says that a flow has a route, one which share of its rate is public, and one for each arc that it may take."""
-    program, uses, arcs = Program(), dict[Any, list[tuple[int, Any]]](), read_network(problem)[0]
+    program, uses, arcs = ExactProgram(), dict[Any, list[tuple[int, Any]]](), read_network(problem)[0]
     share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
     for flow in problem["flows"]:
         rate, source, target = fraction(flow["rate"]), flow["source"], flow["target"]

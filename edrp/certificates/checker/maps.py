@@ -21,7 +21,7 @@ MapPlace = tuple[str, int, int, int]
 class Maps:
     """Maps of a path task, in units of which all costs, rates and needs are whole.
 
-    A place (u, j, passed, moving) says where a map's beginning ends: at server u with j components mapped, with so many servers
+    A place (u, j, passed, moving) says where a map's beginning ends: at server u with j components mapped, with `passed` servers
     passed without one, and with the hop at hand not begun (0), on links (1), or ended by the public network (2).
     """
 

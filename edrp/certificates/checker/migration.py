@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from .program import Program
+from .program import ExactProgram
 from .reading import SLACK, fraction, need
 
 Arc = tuple[tuple[int, int, int], tuple[int, int, int], Fraction]
@@ -63,9 +63,10 @@ def migration_arcs(problem: dict[str, Any]) -> Iterator[Arc]:
                     yield (node, first, taken), target, sizes[end] - sizes[first] - kept_state
 
 
-def migration_program(problem: dict[str, Any]) -> Program:
+def migration_program(problem: dict[str, Any]) -> ExactProgram:
     """A column for each arc of `migration_arcs`; as many lead to a point as away from it, and one from the first to the last."""
-    program, flow = Program(), dict[Any, list[tuple[int, int]]]({(0, 0, 0): [], (problem["nodes"], len(problem["work"]), 0): []})
+    program, last = ExactProgram(), (problem["nodes"], len(problem["work"]), 0)
+    flow = dict[Any, list[tuple[int, int]]]({(0, 0, 0): [], last: []})
     for source, target, moved in migration_arcs(problem):
         column = program.column(moved, integer=True)
         flow.setdefault(source, []).append((column, 1))

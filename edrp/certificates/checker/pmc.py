@@ -30,7 +30,7 @@ def _partitions(line: TaskLine, nodes: int) -> list[tuple[int, ...]]:
 
 
 class _Responses:
-    """Least of h·c(P, Q) + g·V(Q), γ = g/h, over the partitions Q into so many intervals, for one partition P after the other."""
+    """Least of h·c(P, Q) + g·V(Q), γ = g/h, over the partitions Q into `nodes` intervals, for one partition P after the other."""
 
     def __init__(self, line: TaskLine, nodes: int, values: dict[tuple[int, ...], Any], discount: Fraction) -> None:
         self.line, self.nodes, self.first, self.h = line, nodes, line.first(nodes), discount.denominator

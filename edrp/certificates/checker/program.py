@@ -16,7 +16,7 @@ Entries = dict[int, Fraction]
 Bound = Fraction | None
 
 
-class Program:
+class ExactProgram:
     """Minimise constant + Σ cost·x over columns with bounds, some of them integer, and rows lower ≤ Σ a·x ≤ upper; exact."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Program:
         return total
 
 
-def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
+def check_tree(program: ExactProgram, lines: Iterator[Any], target: Bound) -> str:
     """Every leaf of a tree in pre-order reaches the target, or holds no point; no target: no leaf holds one."""
     program.close(target)
     program.round()
@@ -157,6 +157,6 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
     return counted_leaves(leaves)
 
 
-def _binary(program: Program, column: int) -> bool:
+def _binary(program: ExactProgram, column: int) -> bool:
     low = program.lower[column]
     return program.integer[column] and low is not None and low >= 0

@@ -11,10 +11,10 @@ from .deployment import Deployments
 from .deployment_program import deployment_program
 from .link_allocation import link_allocation_program
 from .migration import migration_program
-from .program import Program, check_tree
+from .program import ExactProgram, check_tree
 from .reading import Unknown, fraction, instance_hash, need
 
-PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
+PROGRAMS: dict[str, Callable[[dict[str, Any]], ExactProgram]] = {
     "edrp": deployment_program,
     "migration": migration_program,
     "link-allocation": link_allocation_program,
@@ -22,9 +22,9 @@ PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
 """Builders of programs by kind of problem: every feasible decision is a point of no more value."""
 
 
-def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
+def stated_program(lines: Iterator[Any]) -> tuple[ExactProgram, str]:
     """A program that a certificate states, and its hash: that of its lines as canonical JSON."""
-    program, digest = Program(), hashlib.sha256()
+    program, digest = ExactProgram(), hashlib.sha256()
     line = next(lines)
     columns, rows, program.constant = line[0], line[1], fraction(line[2])
     digest.update(instance_hash(line).encode())
@@ -69,8 +69,8 @@ def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any]
     ["B", [row, k, …]]       a leaf: multipliers k/2^40 of rows prove that nothing in it is below the bound − 1e-6
     ["F", [row, k, …]]       a leaf: the multipliers prove that there is nothing in it
 
-    `Program.at_least` says how multipliers prove a bound, `close` where columns get the bounds that they lack, and `round` how
-    the arithmetic is one of integers.
+    `ExactProgram.at_least` says how multipliers prove a bound, `close` where columns get the bounds that they lack, and `round`
+    how the arithmetic is one of integers.
     """
     target = claimed_bound(header)
     if header["program"] == "built":

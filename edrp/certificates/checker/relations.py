@@ -307,7 +307,7 @@ def _check_containers(problem: dict[str, Any]) -> None:
 
 
 def fits(operator: dict[str, Any], host: dict[str, Any], count: int) -> bool:
-    """Whether an empty host has room for so many instances of an operator, and may run it."""
+    """Whether an empty host has room for `count` instances of an operator, and may run it."""
     offered, demand = by_resource(host["resources"]), by_resource(operator.get("resources", 1))
     room = all(count * amount <= offered.get(name, 0) * SLACK for name, amount in demand.items())
     return room and host["name"] in (operator.get("candidates") or (host["name"],))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .program import Program
+from .program import ExactProgram
 from .reading import SLACK, Unknown, fraction, need
 
 Columns = dict[str, dict[Any, int]]
@@ -27,7 +27,7 @@ class Amount(NamedTuple):
         count = sum(decision[name].count(node) for name in self.operators for node in set(self.nodes))
         return self.coefficient * (min(count, 1) if self.once else count)
 
-    def entries(self, program: Program, placed: Columns) -> list[tuple[int, Any]]:
+    def entries(self, program: ExactProgram, placed: Columns) -> list[tuple[int, Any]]:
         """The amount over columns: of several operators `once`, one that is at most it, which bounds amounts below 0."""
         choices = [
             (column, sum(node in self.nodes for node in nodes)) for o in self.operators for nodes, column in placed[o].items()
@@ -69,7 +69,7 @@ class Rule:
         values = ([sum(x.of(decision) for x in amounts) - limit for amounts, limit in group] for group in self.groups)
         return sum(max([0, *group]) for group in values)
 
-    def add_to(self, program: Program, placed: Columns) -> None:
+    def add_to(self, program: ExactProgram, placed: Columns) -> None:
         """Add rows that all deployments keep to; where the rule has a penalty, columns for what violates it."""
         for group in self.groups:
             violation = []

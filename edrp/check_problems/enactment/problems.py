@@ -397,7 +397,7 @@ def _horizon(**changed: Any) -> LeasingProblem:
 
 
 def _fields(room: float, changed: Fields) -> Fields:
-    """One operator and one type of host with so much room; what is to be changed by name belongs to either or to the problem."""
+    """One operator and one type of host with `room` CPUs; what is to be changed by name belongs to either or to the problem."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
     host: Fields = {"name": "small", "resources": {"cpu": room}, "price": 1.0, "billing_time": 600.0}
     fields: Fields = {"application": {"operators": [operator]}, "host_types": [host]}

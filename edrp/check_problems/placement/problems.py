@@ -179,7 +179,7 @@ class LatencyAwareCheckProblems(EnumeratedCheckProblems):
         return random_paper_problem(3, operations=41, load=0.7)
 
     def rare(self) -> list[Any]:
-        """A cluster of so many equal nodes that searches count instances instead of telling them apart."""
+        """A cluster of 80 equal nodes, whose instances searches count instead of telling them apart."""
         nodes = [{"name": f"host{u}", "zone": f"rack{u % 4}", "resources": {"cpu": 4.0}} for u in range(80)]
         network = {"nodes": nodes, "within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}
         operators = [{"name": name, "instances": 4, "resources": {"cpu": 1.0}} for name in ("read", "write")]

@@ -66,7 +66,7 @@ def autoscaler_replicas(
 
 
 def _replicas(fitted: OperatorFit, observed: OperatorObservation, factor: float, fit: JobFit, version: AutoscalerVersion) -> int:
-    """Replicas with so many times the capacity of those that run."""
+    """Replicas with `factor` times the capacity of those that run."""
     current, groups = fitted.replicas, observed.max_parallelism
     replicas = math.ceil(current * factor - WHOLE_NUMBER_SLACK)
     replicas = max(1, replicas, math.ceil(current * (1 - MAX_SCALE_DOWN) - WHOLE_NUMBER_SLACK))

@@ -10,7 +10,7 @@ from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob
 from edrp.engines.observation import Observation
-from edrp.engines.protocol import RunningJob
+from edrp.engines.protocol import WatchedJob
 from edrp.placement.deployment import Deployment
 
 
@@ -25,7 +25,7 @@ class FlinkEngine:
     key_group_sizes = staticmethod(job_key_groups)
 
     @staticmethod
-    def running_job(address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
+    def running_job(address: str, settings: WatchSettings, clock: Clock) -> WatchedJob:
         """The job, whose tasks move while it runs where the settings say how."""
         if settings.migration is None:
             return FlinkJob(address, settings, clock)

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from edrp.core.errors import UnwritableError
-from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Applied, PlannedChange, Program
+from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Applied, PlannedChange, RestartableProgram
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
 from edrp.engines.flink.calls import curl, needed_slots, overridden, takes_overrides
 from edrp.engines.flink.capturing import ENDED
@@ -26,7 +26,7 @@ ANSWER_PATIENCE = 60.0
 """Most seconds to look for what a request without an answer has started."""
 
 
-def redeploy(change: PlannedChange, steps: FlinkSteps, program: Program) -> Applied:
+def redeploy(change: PlannedChange, steps: FlinkSteps, program: RestartableProgram) -> Applied:
     """Redeploy a job; from the request to stop it on, all is finished, whatever asks for a stop.
 
     A plan that Flink refuses, or that does not run in time, is given up, and what ran before is started again.
@@ -68,7 +68,7 @@ def redeploy(change: PlannedChange, steps: FlinkSteps, program: Program) -> Appl
 class _Runs:
     """Requests that run a job again, by a plan and as before, and the resources that the plan demands."""
 
-    def __init__(self, change: PlannedChange, program: Program) -> None:
+    def __init__(self, change: PlannedChange, program: RestartableProgram) -> None:
         self.path = f"/jars/{program.key}/run"
         self.resources = demanded_resources(change, program)
         self._program = program
@@ -98,7 +98,7 @@ class _Runs:
         return curl("POST", steps.client.address + self.path, self.body(location, uuid4().hex, new=False))
 
 
-def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
+def _refuse_missing_program(steps: FlinkSteps, program: RestartableProgram) -> None:
     """Refuse before anything is stopped where the program is not there to be started again."""
     jars = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
     if program.key not in jars:
@@ -120,7 +120,7 @@ def _refuse_few_slots(change: PlannedChange, steps: FlinkSteps) -> None:
         raise EngineError(steps.client.address, why)
 
 
-def _stop_with_savepoint(steps: FlinkSteps, program: Program, bodies: _Runs) -> str:
+def _stop_with_savepoint(steps: FlinkSteps, program: RestartableProgram, bodies: _Runs) -> str:
     """Stop the job, and write down where its savepoint is before anything follows."""
     trigger = uuid4().hex
     path = f"{steps.root}/savepoints/{trigger}"
@@ -143,7 +143,7 @@ def _stop_with_savepoint(steps: FlinkSteps, program: Program, bodies: _Runs) -> 
 
 
 def _exists(steps: FlinkSteps, path: str, seconds: float) -> bool:
-    """Whether there comes to be something at a path within so many seconds of answers that say no."""
+    """Whether something appears at a path within `seconds` of answers that say no."""
     try:
         steps.wait(path, seconds, lambda: steps.client.get(path).status == 200, finish=True)
     except EngineError:
@@ -241,7 +241,7 @@ def _refuse_other_places(
             raise EngineError(steps.client.address, why)
 
 
-def demanded_resources(change: PlannedChange, program: Program) -> dict[str, str] | None:
+def demanded_resources(change: PlannedChange, program: RestartableProgram) -> dict[str, str] | None:
     """The resource that each operator is to demand; None where no TaskManager advertises any, and the scheduler chooses.
 
     An operator runs where the plan says if TaskManagers advertise as much of its resource as replicas are to run there, and
@@ -280,7 +280,7 @@ def _places_exactly(replicas_on: Counter[str], amounts: dict[str, float], remain
     return dict(replicas_on) == amounts or (len(replicas_on) == 1 and replicas_on.keys() == amounts.keys())
 
 
-def _remedy(resource: str, replicas_on: Counter[str], program: Program) -> str:
+def _remedy(resource: str, replicas_on: Counter[str], program: RestartableProgram) -> str:
     places = ", ".join(f"{count} on {node}" for node, count in sorted(replicas_on.items()))
     if program.takes_places:
         return f"no resource is advertised by exactly the TaskManagers of its places ({places}); start some that advertise it"
@@ -288,7 +288,7 @@ def _remedy(resource: str, replicas_on: Counter[str], program: Program) -> str:
     return f"{why}; start some that do, or name other resources by --demand or {{places}}"
 
 
-def program_arguments(program: Program, plan: Deployment, resources: dict[str, str] | None) -> list[str]:
+def program_arguments(program: RestartableProgram, plan: Deployment, resources: dict[str, str] | None) -> list[str]:
     """Arguments of the program with replicas and resources of all operators in them."""
     places = ",".join(f"{operator}={resource}" for operator, resource in (resources or {}).items())
     replicas = ",".join(f"{operator}={plan.degree(operator)}" for operator in plan)
@@ -298,7 +298,7 @@ def program_arguments(program: Program, plan: Deployment, resources: dict[str, s
     return arguments
 
 
-def ignored_replicas(change: PlannedChange, program: Program) -> str | None:
+def ignored_replicas(change: PlannedChange, program: RestartableProgram) -> str | None:
     """An operator whose new number of replicas would be ignored, so that the program has to be told; None where there is none."""
     if takes_overrides(change.observation):
         return None

@@ -82,7 +82,7 @@ class FlinkSteps:
     def wait(
         self, what: str, seconds: float, done: Callable[[], bool], *, finish: bool = False, began: float | None = None
     ) -> None:
-        """Ask until something is done, or so many seconds have passed since it began, which is now unless it is said.
+        """Ask until something is done, or `seconds` have passed since `began`, by default now.
 
         A step that has to be finished waits on where a stop is asked for, and asks again where no good answer comes.
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.document import Faults
+from edrp.core.document import Document, Faults
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Block, Expression, Rows
 from edrp.core.late_imports import sparse
@@ -29,6 +29,12 @@ HOW_REGISTERED = "one of your own is registered by its package (entry point edrp
 
 FAR = 1 << 40
 """First column of what rows cannot hold: flows of streams, response time and downtime, beyond all that `any` joins."""
+
+OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_state", "running", "changing", "projected_cost")
+"""What solutions, also those over time, have among or next to their metrics."""
+
+OF_DOCUMENTS = ("own", "of", "of_metrics", "with_limit")
+"""What weights and limits have besides what all documents have."""
 
 
 class MetricDefinition(Protocol):
@@ -127,7 +133,7 @@ class WrittenMetric:
             cells = cells + np.tensordot(self.flows, np.array(flow), 3)
         if self.times.any():
             seconds = ResponseTime().evaluate(problem, deployment), Downtime().evaluate(problem, deployment)
-            cells = cells + self.times @ np.array(seconds)
+            cells = cells + np.multiply(self.times, seconds, out=np.zeros_like(self.times), where=self.times != 0).sum(axis=1)
         return float(cells.max())
 
     @staticmethod
@@ -169,13 +175,18 @@ class OwnMetric(PlainMetric):
             Where that is no expression, none of finite numbers, or presses something up that programs press down.
         """
         model = MetricModel(problem)
-        expression = Expression.of(self.definition.linearise(model))
+        written = self.definition.linearise(model)
+        if isinstance(written, Rows):
+            raise TypeError(
+                "`linearise` gives a comparison, which is a row; a metric is the expression alone, and limits bound it"
+            )
+        expression = Expression.of(written)
         if not expression.size:
             raise ValueError("`linearise` gives an array without cells")
         if not (np.isfinite(expression.matrix.data).all() and np.isfinite(expression.constant).all()):
             raise ValueError("coefficients and constants of `linearise` must be finite numbers (got NaN or infinity)")
         matrix = expression.matrix.tocoo()
-        row, column = matrix.coords
+        row, column = (place.astype(np.int64) for place in matrix.coords)  # without entries, of 32 bits
         flat = expression.constant.ravel()
         far, timed, flowing = column >= FAR, (column >= FAR) & (column < FAR + 2), column >= FAR + 2
         if (matrix.data[far] < 0).any():
@@ -203,7 +214,7 @@ class OwnMetric(PlainMetric):
     def contradiction(self, problem: Any, deployment: Deployment) -> str:
         """In words how `evaluate` and `linearise` disagree about a deployment, or ""."""
         value, same = self.evaluate(problem, deployment), self.written(problem).value(problem, deployment)
-        if value == same or abs(value - same) <= SAME_VALUE * max(1.0, value):
+        if value == same or abs(value - same) <= SAME_VALUE * max(1.0, same):
             return ""
         return f"metric '{self.name}' contradicts itself: {value!r} says `evaluate`, {same!r} says `linearise`"
 
@@ -293,11 +304,10 @@ def check_metrics(problem: Any, faults: Faults) -> None:
 @cache
 def registered_metrics() -> dict[str, OwnMetric]:
     """Metrics by name; installed packages offer their classes by the entry point `edrp.metrics`."""
-    return {metric.name: metric for metric in map(_made, added("edrp.metrics"))}
-
-
-def _made(metric: Any) -> OwnMetric:
-    return OwnMetric(metric() if isinstance(metric, type) else metric)
+    found: dict[str, OwnMetric] = {}
+    for metric in added("edrp.metrics"):
+        _add(found, metric)
+    return found
 
 
 def register_metric(metric: Any, *, replace: bool = False) -> None:
@@ -309,14 +319,14 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
     Parameters
     ----------
     metric
-        Class without parameters, or an instance of one (`MetricDefinition`), with `name` and `unit`.
+        Class without parameters, or an instance of one (`MetricDefinition`), with `name` and `unit` ("1" if left out).
     replace
         Whether to replace a metric that was registered before.
 
     Raises
     ------
     InvalidArgumentError
-        When it has no name, `evaluate` or `linearise`, or its name is taken.
+        When it has no name, `evaluate` or `linearise`, its name is taken, or its class cannot be made without parameters.
 
     Examples
     --------
@@ -328,13 +338,27 @@ def register_metric(metric: Any, *, replace: bool = False) -> None:
     ...         return model.on[:, "cloud"].sum()
     >>> register_metric(Operators)
     """
+    _add(registered_metrics(), metric, replace)
+
+
+def _add(found: dict[str, OwnMetric], metric: Any, replace: bool = False) -> None:
+    """Add a metric to those that were found, unless it is none or its name is taken."""
     name = getattr(metric, "name", None)
     lacking = [what for what in ("evaluate", "linearise") if not callable(getattr(metric, what, None))]
-    if not isinstance(name, str) or not name.isidentifier() or lacking:
+    if not isinstance(name, str) or not name.isidentifier() or lacking or not isinstance(getattr(metric, "unit", "1"), str):
         need = "give a class with `name`, an identifier, `unit`, `evaluate` and `linearise`"
-        raise InvalidArgumentError([Fault("metric", "", f"is {metric!r}; {need}")], "edrp.register_metric")
-    if name in own("edrp.weights").model_fields or name in ("penalties", "objective"):
+        raise _refused("metric", f"is {metric!r}; {need}")
+    if name in own("edrp.weights").model_fields or name in OTHER_VALUES:
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=True, replace=replace)
-    if name in registered_metrics():
+    if name in found:
         refuse_taken("edrp.register_metric(metric)", f"a metric called {name!r}", ours=False, replace=replace)
-    registered_metrics()[name] = _made(metric)
+    if name.startswith("_") or hasattr(Document, name) or name in OF_DOCUMENTS:
+        raise _refused("name", f"is {name!r}, which objects of weights and limits have already; choose another name")
+    try:
+        found[name] = OwnMetric(metric() if isinstance(metric, type) else metric)
+    except TypeError as error:
+        raise _refused("metric", f"is {metric!r}, which cannot be made without parameters: {error}; give an instance") from error
+
+
+def _refused(place: str, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError([Fault(place, "", why)], "edrp.register_metric")

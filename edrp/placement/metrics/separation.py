@@ -40,7 +40,7 @@ class Separation(PlainMetric):
 
     @abstractmethod
     def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
-        """The amount that each stream (source, target) carries, for so many replicas of each operator."""
+        """The amount that each stream (source, target) carries, with `degrees` replicas of each operator."""
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """The share of the carried amount that goes between nodes; 0 where nothing is carried."""

@@ -116,7 +116,7 @@ class RuleArrays:
         return float(self.penalty[priced] @ self.violations(counts)[priced])
 
     def price_ceiling(self, max_replicas: Ints) -> float:
-        """A price that no deployment exceeds with at most so many replicas of each operator, shape (operators,)."""
+        """A price that no deployment with at most `max_replicas` of each operator exceeds, shape (operators,)."""
         priced = np.isfinite(self.penalty)
         if not priced.any():
             return 0.0
@@ -174,7 +174,7 @@ class RuleArrays:
 
 @cache
 def no_rules(cells: int) -> RuleArrays:
-    """The arrays of no rule, over so many operators × nodes; made once, since most problems have none."""
+    """The arrays of no rule, over `cells` pairs of operator and node; made once, since most problems have none."""
     nothing, none = np.zeros(0, np.int64), np.zeros(0)
     return RuleArrays(
         (), nothing, nothing, none, none, sparse.csr_array((0, 2 * cells)), sparse.csr_array((0, cells)), none, none

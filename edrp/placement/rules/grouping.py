@@ -145,7 +145,7 @@ class Together(_GroupingRule):
 
 
 class Spread(_GroupingRule):
-    """At most so many replicas of the operators together at every place, at most a share of them, or about equally many.
+    """At most `most` replicas of the operators together at every place, at most a share of them, or about equally many.
 
     `most` and `share` are violated by the replicas beyond them, summed over places, where a node without the zone or label is a
     place of its own. `max_skew` is that of topology spread constraints of Kubernetes: the difference between the fullest place
@@ -228,7 +228,7 @@ class Spread(_GroupingRule):
 
 
 class AtLeastZones(_GroupingRule):
-    """The operators together run in at least so many zones; violated by the zones that are missing.
+    """The operators together run in at least `zones` zones; violated by the zones that are missing.
 
     Nodes without the zone or label do not count.
 

@@ -391,7 +391,7 @@ class BranchAndPrice:
         """Lower bound on the scores in the window, if all patterns of placements below the limit are among the candidates.
 
         Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them, which may
-        take so many seconds for each.
+        take `seconds` for each.
         """
         if not candidates.cost.size:
             return candidates.limit

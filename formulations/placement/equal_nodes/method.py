@@ -295,7 +295,7 @@ class _EqualNodesSearch:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
         self.build_seconds = options.seconds
         self.deployment: Deployment | None = None
-        self.incumbent = BestOnNodes(max_objective(compiled) + 1e-6, self._offer, self._close)
+        self.incumbent = BestOnNodes(max_objective(compiled) + 1e-6, self._offer, self._prove_on_nodes)
         self.cases = [
             CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
             for case, used, mirrored in _cases(quotient)
@@ -385,8 +385,8 @@ class _EqualNodesSearch:
         counts, *_ = realise_moves(quotient, pattern, seconds)
         return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
-    def _close(self, quotient: Quotient, pattern: Pattern) -> bool:
-        """Place a placement over classes on nodes, sooner and sooner; whether nothing better than the best is left of it."""
+    def _prove_on_nodes(self, quotient: Quotient, pattern: Pattern) -> bool:
+        """Realise with ever shorter downtime; return whether nothing better than the best remains."""
         weight, limit = self.compiled.weight["downtime"], quotient.longest_downtime
         promised = promised_downtime(quotient, pattern)
         while pattern.objective < self._allowed(self.incumbent.objective):

@@ -132,7 +132,7 @@ class Quotient:
         return (classes >> self.owner & 1) == 1
 
     def room(self, row: int, most: Ints) -> Ints:
-        """Replicas that a row of the choices may have on each node that holds at most so many, shape (nodes,)."""
+        """Replicas that a row of the choices may have on each node that holds at most `most`, shape (nodes,)."""
         return np.where(self.within(self.choices.classes[row]), np.minimum(most, self.choices.replicas[row]), 0)
 
     @cached_property
@@ -223,7 +223,7 @@ def build_quotient(model: EliminationModel, number: Ints) -> Quotient:
 
 
 def fitting_replicas(demand: Floats, free: Floats, most: Ints) -> Ints:
-    """Replicas, at most so many, that fit into what nodes have `free`, shape (nodes, resources); shape (nodes,)."""
+    """Replicas, at most `most`, that fit into what nodes have `free`, shape (nodes, resources); shape (nodes,)."""
     for m in np.flatnonzero(demand > 0):
         room = np.where(np.isfinite(free[:, m]), free[:, m], UNLIMITED)
         fitting = np.floor((room + QUOTIENT_USE_SLACK) / demand[m])

@@ -319,15 +319,15 @@ class BestOnNodes:
     Attributes
     ----------
     objective : with tie terms; an upper bound on every feasible one at first.
-    offer : realises a placement over classes, in so many seconds of downtime; whether that could be done.
-    close : whether nothing better than the best is a placement over classes, however long it takes; what is, is kept.
+    offer : realises a placement over classes, within a downtime in seconds; whether that could be done.
+    prove : whether a placement over classes is no better on nodes than the best, however long it takes; better ones are kept.
     found : whether there is one.
     watched : nodes that were too small for what a placement over classes would keep there.
     """
 
     objective: float
     offer: Callable[[Quotient, Pattern, float], bool]
-    close: Callable[[Quotient, Pattern], bool]
+    prove: Callable[[Quotient, Pattern], bool]
     found: bool = False
     watched: list[int] = field(default_factory=list)
 
@@ -535,7 +535,7 @@ class CaseSearch:
         for pattern in result.patterns:
             if pattern.objective >= min(bound, allowed(self.incumbent.objective)):
                 break
-            if self.out_of_time() or not self.incumbent.close(quotient, pattern):
+            if self.out_of_time() or not self.incumbent.prove(quotient, pattern):
                 bound = pattern.objective
         goal = allowed(self.incumbent.objective)
         self.bound, self.tried = max(self.bound, min(bound, goal)), max(40, alive_count // 2)

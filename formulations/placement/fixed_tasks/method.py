@@ -276,7 +276,7 @@ class PeakInterval:
                 if self.counts is None:
                     self._begin()
                 if self.counts is not None:
-                    self._close()
+                    self._prove()
         except OutOfTimeError:
             return "time_limit"
         except KeyboardInterrupt:
@@ -333,15 +333,15 @@ class PeakInterval:
         """A peak just low enough to close the gap if it is a bound: many patterns may have the very peak that is held."""
         return self.value * (1 - 0.9 * max(self.options.gap, SAME_VALUE))
 
-    def _close(self) -> None:
+    def _prove(self) -> None:
         """Prove, or narrow the interval until neither side moves."""
         self.report()
-        if self.closed or (self.max_patterns and self._meet()):
+        if self.closed or (self.max_patterns and self._prove_by_enumeration()):
             return
         self._search(FIRST_STEPS)
-        if self.closed or (self.max_patterns and self._meet()):
+        if self.closed or (self.max_patterns and self._prove_by_enumeration()):
             return
-        self._look_at_users()
+        self._bound_by_users_alone()
         steps, pause, wait = 10 * FIRST_STEPS, 0, 0
         while not self.closed:
             look("a proof")
@@ -351,7 +351,7 @@ class PeakInterval:
                 pause = 0 if self.value - self.bound <= 0.95 * before else 2 * pause + 1
                 wait = pause + 1
             wait -= 1
-            self._join(steps)
+            self._search_from_users_alone(steps)
             self._search(steps)
             if not self.closed:
                 self._enumerate()
@@ -376,8 +376,8 @@ class PeakInterval:
         if self.counts is None or value < self.value:
             self.value, self.counts = value, counts
 
-    def _meet(self) -> bool:
-        """All patterns within a threshold, which is lowered until they are few enough; whether that closed the stage."""
+    def _prove_by_enumeration(self) -> bool:
+        """List patterns within a threshold, lowered until they are few enough; return whether this closed the gap."""
         above, threshold = np.inf, self._below
         for _ in range(40):
             patterns = self.lister.within(self._limits(threshold), self.max_patterns)
@@ -399,8 +399,8 @@ class PeakInterval:
                 return self.closed
         return self.closed
 
-    def _look_at_users(self) -> None:
-        """Place the operators that use what is minimised alone, where these are few: a bound, and places that others may keep."""
+    def _bound_by_users_alone(self) -> None:
+        """Place only the operators that use what is minimised, where these are few: a bound, and places that others may keep."""
         users = self.tasks.users(self.shared)
         if users.size == self.tasks.operators:
             return
@@ -413,10 +413,10 @@ class PeakInterval:
             placed = np.zeros((self.tasks.nodes, self.tasks.operators), np.int64)
             placed[:, users] = alone.counts
             self.joined, self.aim = first_counts(self.tasks, placed), alone.value
-            self._join(FIRST_STEPS)
+            self._search_from_users_alone(FIRST_STEPS)
 
-    def _join(self, steps: int) -> None:
-        """Exchange tasks from where the users of what is minimised have the places that they take alone."""
+    def _search_from_users_alone(self, steps: int) -> None:
+        """Exchange tasks, starting where the users of what is minimised have the places that they take without others."""
         if self.joined is not None and self.aim < self.value * (1 - SAME_VALUE):
             counts = self.joined.copy()
             if lower_loads(self.tasks, counts, self._limits(self.aim), steps, self.random):

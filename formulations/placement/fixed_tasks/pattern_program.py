@@ -36,8 +36,8 @@ LABEL_WORK, STEP_WORK = 1e-7, 2e-9
 """Units of work for a label of an operator, and for a step of the dynamic program."""
 
 MAX_UNITS, MAX_PROGRAM_STEPS = 64, 1_000_000
-"""Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
-that the dynamic program would take more steps."""
+"""Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have too many tasks
+for the dynamic program to take at most this number of steps."""
 
 LABELS_PER_CALL = 20_000
 """Labels that are made between two looks at the clock."""
@@ -232,7 +232,7 @@ class PatternPool:
 def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int, units: float = np.inf) -> float:
     """A bound on the mean load of one shared resource over placements that keep all limits; infinite if there is none.
 
-    The mean is at most the largest load, so that a bound above the limit proves the limit too small. After so many units of work
+    The mean is at most the largest load, so that a bound above the limit proves the limit too small. After `units` of work
     the bound is what was reached.
     """
     end = now() + units

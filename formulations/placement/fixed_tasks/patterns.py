@@ -121,7 +121,7 @@ class PatternLister:
     def _members(self) -> Ints:
         """Operators of the largest table, largest first.
 
-        All of them where there are few patterns, else so many that the others have about as many patterns, or fewer.
+        All of them where there are few patterns, else enough that the others have about as many patterns, or fewer.
         """
         choices = self.most + 1.0
         whole = float(choices.prod())

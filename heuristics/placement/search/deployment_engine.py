@@ -74,7 +74,7 @@ class DeploymentEngine(SearchEngine):
     Raises
     ------
     UnsupportedProblemError
-        Where operators need so many replicas that only annealing, which counts them by node, answers in time.
+        Where operators need too many replicas for any search but annealing, which counts them by node.
 
     Examples
     --------

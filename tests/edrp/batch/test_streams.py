@@ -17,7 +17,7 @@ from edrp.batch.folder import ResultFolder
 from edrp.batch.journal import Journal, RollingJournal
 from edrp.batch.source import Fingerprint, fingerprint, open_instances, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Instance, Keys, Task, Tasks
-from edrp.batch.worker import Place, Worker, _Queue
+from edrp.batch.worker import BatchFolder, Worker, _Queue
 from edrp.core.errors import EdrpError, RecoveryWarning
 from edrp.core.spark import map_in_arrow, settings
 
@@ -114,7 +114,7 @@ class Child:
 @pytest.mark.parametrize("written", [0, 1, 2, 3])
 def test_rows_that_a_dead_child_has_written_without_saying_so_stay_and_the_next_one_fails(tmp_path, written):
     folder = ResultFolder(tmp_path / "out", Fingerprint(3, 3))
-    worker, tasks = Worker(BatchPlan((GREEDY,), b"", None), Place(folder.path, folder.batch)), tasks_of("abc")
+    worker, tasks = Worker(BatchPlan((GREEDY,), b"", None), BatchFolder(folder.path, folder.batch)), tasks_of("abc")
     worker._process, worker._run = Child(), "run"
     worker.pending.extend(tasks)
     journal = Journal(folder.path, "run-000000", folder.batch)

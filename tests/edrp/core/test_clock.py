@@ -22,7 +22,7 @@ YEAR = 3e7
 
 
 def jump_after(looks, monkeypatch):
-    """Let a year pass after so many looks at the seconds."""
+    """Let a year pass after `looks` looks at the seconds."""
     looked = count()
     monkeypatch.setattr(budget, "perf_counter", lambda: perf_counter() + (YEAR if next(looked) >= looks else 0.0))
 

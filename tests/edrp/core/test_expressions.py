@@ -199,7 +199,7 @@ def test_unknown_names_of_a_block_are_refused(key, sentence):
 
 
 def calls_to_build(nodes):
-    """Number of calls of functions in which rows over 40 operators on so many nodes are written."""
+    """Number of calls of functions in which rows over 40 operators on `nodes` nodes are written."""
     program, calls = Program(), 0
     for name in ("replicas", "on"):
         program.add_columns(name, (40, nodes), upper=9, integer=True)

@@ -6,12 +6,13 @@ import pytest
 
 import edrp
 from edrp.check_problems import CheckProblems
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
 from edrp.core.problem import EVERYTHING, Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
+from edrp.testing import check_described
 
 LACKING = {
     "formulations": {"edrp-policy", "migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
@@ -72,6 +73,7 @@ def test_a_name_is_taken_once():
 
 class Mine(edrp.Method):
     """A heuristic of a notebook."""
+
     takes = EVERYTHING
     name, kinds, summary = "mine", ("edrp",), "finds nothing"
 
@@ -85,6 +87,29 @@ def test_a_method_is_registered_again_with_replace_only(monkeypatch):
         edrp.register(Mine())
     again = edrp.register(Mine(), replace=True)
     assert edrp.methods("edrp")["mine"] is again
+
+
+@pytest.mark.parametrize("takes", ["rules", None, 3])
+def test_what_a_method_takes_is_a_set(takes):
+    with pytest.raises(InvalidInstanceError, match=r"takes: is .*; give a set of parts of problems"):
+        edrp.register(type("Taking", (Mine,), {"name": "taking", "takes": takes})())
+
+
+def test_a_method_of_ones_own_without_takes_is_told_what_to_state(monkeypatch, word_count):
+    monkeypatch.setitem(
+        edrp.methods.__globals__["_registry"](), "untaking", type("Untaking", (Mine,), {"takes": edrp.Method.takes})()
+    )
+    with pytest.raises(UnsupportedProblemError, match="its class has no `takes` that names 'response time'; use highs"):
+        edrp.solve(word_count, "untaking")
+
+
+def test_the_contract_names_parts_that_are_none():
+    with pytest.raises(
+        AssertionError, match=r"`takes` names 'costs', which is no part of problems; there are .*'costs and traffic'"
+    ):
+        check_described(type("Misspelt", (Mine,), {"takes": {"costs"}})())
+    with pytest.raises(AssertionError, match="refuses every ordinary problem of EdrpCheckProblems: mine does not take"):
+        check_described(type("Forgetful", (Mine,), {"takes": {"rules"}})())
 
 
 @pytest.mark.parametrize("name", ["highs", "greedy"])

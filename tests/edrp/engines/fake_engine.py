@@ -30,7 +30,7 @@ class FakeEngine(TimedFlink):
     polls: int = 0
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
     obeys: Callable[[int], int] = lambda replicas: replicas
-    """Replicas that come to run where so many are asked for."""
+    """Replicas that come to run, by how many are asked for."""
     before: dict[tuple[str, str], Callable[[], Any]] = field(default_factory=dict)
     """Called once before a request of this method whose path ends like that; what it returns, if anything, is the answer."""
     sent: list[tuple[str, str, Any]] = field(default_factory=list)

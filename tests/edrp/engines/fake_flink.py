@@ -107,7 +107,7 @@ class FakeFlink:
         self.carry(rate, ROUND / 1000)
 
     def carry(self, rate: float, seconds: float, held: bool = False) -> None:
-        """Count what all replicas do in so many seconds at a rate of the sources, which may be held up by others."""
+        """Count what all replicas do in `seconds` at a rate of the sources, which may be held up by others."""
         for operator in self.operators:
             for replica in range(operator.replicas):
                 load = (self.input_rate(operator, rate) if operator.inputs else rate) * operator.share(replica) * seconds

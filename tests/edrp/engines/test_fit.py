@@ -19,7 +19,7 @@ def job():
 
 
 def window(observation, *replicas, seconds=10.0):
-    """A window of replicas that received, in so many seconds, so many tuples, were busy, and waited for those after them."""
+    """A window of `seconds`; of each replica the tuples received, the time busy, the time in all, and what it waits."""
     sample = observation.operators[0].windows[0]
     subtasks = [
         replace(

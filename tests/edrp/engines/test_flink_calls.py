@@ -34,7 +34,7 @@ def observed(scheduler="Adaptive"):
 
 
 def with_counters(observation, count, node="tm-a"):
-    """A plan with so many counters; all else stays."""
+    """A plan with `count` counters; all else stays."""
     nodes = {operator.name: operator.nodes for operator in observation.operators}
     return Deployment({**nodes, observation.operators[2].name: (node,) * count})
 

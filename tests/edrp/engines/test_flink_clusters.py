@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real_flink import ON_REAL_FLINK
 
-from edrp.engines.applying import PlannedChange, Program, WatchSettings
+from edrp.engines.applying import PlannedChange, RestartableProgram, WatchSettings
 from edrp.engines.clock import SystemClock
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.calls import plan_calls
@@ -29,7 +29,7 @@ pytestmark = ON_REAL_FLINK
 
 
 def wait_for_tuples(run: LabRun, since: int, count: int) -> None:
-    """Wait until so many tuples that arrived since a time have been measured."""
+    """Wait until `count` tuples that arrived since a time have been measured."""
 
     def look() -> bool | None:
         return sum(bucket.tuples for bucket in run.buckets(since)) >= count or None
@@ -130,7 +130,7 @@ def test_a_busy_job_is_redeployed_where_its_resources_are(run, started, tmp_path
 
 
 def with_counters(seen, replicas):
-    """The deployment that is observed, with so many counters."""
+    """The deployment that is observed, with `replicas` counters."""
     nodes = {operator.name: operator.nodes for operator in seen.operators}
     return Deployment({**nodes, "counter": (nodes["counter"] * replicas)[:replicas]})
 
@@ -172,7 +172,7 @@ def program_of(flink, settings):
     words = settings.arguments(next(flink.folder.glob("chain-*")))
     words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
     jar = flink.rest.get("/jars")["files"][0]["id"]
-    return Program(jar, f"file://{flink.folder}/checkpoints", LAB.entry, tuple(words))
+    return RestartableProgram(jar, f"file://{flink.folder}/checkpoints", LAB.entry, tuple(words))
 
 
 def test_a_job_whose_slots_another_takes_runs_as_before(started):

@@ -53,7 +53,7 @@ def replicas(advice):
 
 
 def share(fit, name, count):
-    """Busy share with so many replicas: the value and the ends of its interval."""
+    """Busy share with `count` replicas: the value and the ends of its interval."""
     fitted = operator(fit, name)
     return tuple(busy_share(fitted, count, 1.0, rate) for rate in (fitted.service.value, fitted.service.high, fitted.service.low))
 

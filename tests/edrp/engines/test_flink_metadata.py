@@ -53,7 +53,7 @@ def metadata(*subtasks, version=6, groups=4):
 
 
 def checkpoint(name, number, sizes, replicas):
-    """Metadata of a checkpoint of the operator with that number, whose replicas stored so many bytes of each key group."""
+    """Metadata of a checkpoint of the operator with that number, whose replicas stored `sizes` bytes of the key groups."""
     stored = []
     for replica in range(replicas):
         first, end = held_groups(replica, replicas, len(sizes))

@@ -18,7 +18,7 @@ HEAVY = (4.0, 3.0, 2.0, 2.0, *[0.5] * 8)
 
 @pytest.fixture
 def cluster(tmp_path):
-    """A cluster with a control log, of so many tuples/s."""
+    """A function that starts a cluster with a control log."""
     log = tmp_path / "control.log"
     log.touch()
 

@@ -30,7 +30,7 @@ def runs_here(process: int) -> bool:
 
 
 def wait_for(look, seconds=300.0):
-    """Wait until a condition holds, or for so many seconds; return whether it does."""
+    """Wait until a condition holds, or for `seconds`; return whether it does."""
     end = time.monotonic() + seconds
     while not look() and time.monotonic() < end:
         time.sleep(0.05)

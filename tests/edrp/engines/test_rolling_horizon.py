@@ -74,7 +74,7 @@ class BruteForce:
         return best
 
     def rest(self, begin, waiting):
-        """Price from a step on after a change before it, with so many tuples waiting."""
+        """Price from a step on after a change before it, with `waiting` tuples queued."""
         if begin == self.steps:
             work = min(sum(vector) / self.capacity(vector) for vector in self.vectors)
             return waiting * (self.prices.late + self.prices.replica * work)

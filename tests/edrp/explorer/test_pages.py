@@ -194,7 +194,7 @@ def along(path: str) -> np.ndarray:
 
 
 def inside(points: np.ndarray, left: float, upper: float, width: float, height: float, by: float = 0.5) -> bool:
-    """Whether any point lies in a rectangle, by more than so many pixels."""
+    """Whether any point lies in a rectangle, by more than `by` pixels."""
     low, high = np.array([left, upper]) + by, np.array([left + width, upper + height]) - by
     return bool(((points > low) & (points < high)).all(axis=1).any())
 

@@ -150,7 +150,7 @@ def build_agent(name: str, neighbours: str, hosts: str = "st", **server: Any) ->
 
 
 def specification(components: int, bandwidth: float = 1.0, **rules: Any) -> Specification:
-    """A task with so many components of capacity 1."""
+    """A task with `components` components of capacity 1."""
     described = [{"name": f"c{position}", "capacity": 1} for position in range(components)]
     return Specification(
         PathTask(source="s", delivery="t", components=described, bandwidths=[bandwidth] * (components + 1)), Rules(**rules)

@@ -12,7 +12,7 @@ from edrp.formulations.formulation import to_answer
 
 
 def few_nodes(model, operators, most):
-    """At most so many nodes run any of the operators."""
+    """At most `most` nodes run any of the operators."""
     model.add(model.any(model.on[operators], axis=0).sum() <= most, "few nodes")
 
 

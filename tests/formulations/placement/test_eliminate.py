@@ -159,7 +159,7 @@ def test_where_nothing_can_change_the_current_deployment_is_the_optimum(pinned: 
 
 @pytest.mark.parametrize("looks", [10, 30, 60])
 def test_an_answer_that_the_work_limit_cut_short_says_so_and_claims_no_more_than_is_true(looks: int) -> None:
-    """The limit passes after so many looks at the clock, while boxes are still open."""
+    """The limit passes after `looks` looks at the clock, while boxes are still open."""
     problem = random_problem(5, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
     best, _ = brute_force(problem)
     little = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}

@@ -125,7 +125,7 @@ def test_clashing_demands_are_named_with_numbers(case):
     ],
 )  # fmt: skip
 def test_nodes_with_too_little_room_are_named_with_amounts(amounts, ingest, told):
-    """Together with why so many replicas are needed."""
+    """Together with the reason for the number of replicas."""
     operators = [
         {"name": "ingest", "external_rate": 900.0, "max_replicas": 4, "candidates": ["gw1", "gw2"], **ingest},
         {"name": "parser", "latency": {"model": "mm1", "service_rate": 500.0}, "max_replicas": 2, "candidates": ["cloud"]},

@@ -22,7 +22,7 @@ NO_FILLING = {"free_resources": 0.0}
 
 
 def needing(instances: int, name: str = "a", cpu: float = 1, memory: float = 2, **fields: Any) -> dict[str, Any]:
-    """An operator whose load keeps so many instances busy: half a second per item."""
+    """An operator whose load keeps `instances` instances busy: half a second per item."""
     described = {"name": name, "processing_duration": 0.5, "external_rate": 2.0 * instances}
     return {**described, "resources": {"cpu": cpu, "memory": memory}, **fields}
 

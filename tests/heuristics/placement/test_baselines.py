@@ -21,7 +21,7 @@ CAREFUL = (("ds2", {}), ("even", {"skip_full": True}), ("first-fit", {}), ("firs
 
 
 def make_problem(operators: list[dict], nodes: dict[str, float | None], **fields: object) -> edrp.EdrpProblem:
-    """Operators without streams, as cheap as they are few, on nodes with so many resources."""
+    """Operators without streams, as cheap as they are few, on nodes with the given resources."""
     network = fields.pop("network", {"nodes": [{"name": name, "resources": resources} for name, resources in nodes.items()]})
     filled_in = [{"cost": 1.0, "max_replicas": 8, **operator} for operator in operators]
     named = {"weights": {"cost": 1.0}, "limits": {"cost": 1000.0}, **fields}
@@ -58,7 +58,7 @@ class TestSharing:
             shares[next(n for n in range(len(room)) if shares[n] < room[n])] += 1
         assert first_fit_shares(np.array(room, np.int64), replicas).tolist() == shares
 
-    def test_nobody_to_deal_to(self):
+    def test_no_nodes_share_nothing(self):
         nothing = np.zeros(0, np.int64)
         assert even_shares(nothing, nothing, 3).size == first_fit_shares(nothing, 3).size == 0
 

@@ -81,7 +81,7 @@ def engine(problem: LatencyAwareProblem, seed: int = 0) -> CountEngine:
 
 
 def network(cpu: list[float], **fields: Any) -> Fields:
-    """Nodes n0, n1, … with so much cpu."""
+    """Nodes n0, n1, … with `cpu`."""
     nodes = [{"name": f"n{u}", "resources": {"cpu": capacity}} for u, capacity in enumerate(cpu)]
     return {"nodes": nodes, "between_zones": {"delay": 0.0}, **fields}
 

@@ -70,16 +70,15 @@ def test_bounds_hold_where_limits_and_branches_join_operators(streams, slots):
 
 
 JOINED = [(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (3, 4)]
-
-
+SIX = [(0, i) for i in range(1, 7)]
 SLOW = pytest.param(JOINED, 1, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("streams", "seed"), [(DIAMOND, 1), (JOINED, 0), SLOW, ([(0, 1), (0, 2), (0, 3)], 2)])
+@pytest.mark.parametrize(("streams", "seed"), [(DIAMOND, 1), (JOINED, 0), SLOW, ([(0, 1), (0, 2), (0, 3)], 2), (SIX, 0)])
 def test_branches_leave_a_small_gap(streams, seed):
     """Where branches join within others, operators have several nodes, and a limit may bind."""
-    problem = day(streams, seed, operators=5 if streams is JOINED else 4, change=2.0 + 8.0 * seed)
-    for each, gap in ((problem, 0.005), (limited(problem), 0.06)):
+    problem = day(streams, seed, operators=1 + max(target for _, target in streams), change=2.0 + 8.0 * seed)
+    for each, gap in ((problem, 0.005), (limited(problem), 0.025)):
         exact, found = both(each)
         assert found.bound <= exact.value * (1 + 1e-9)
         assert found.value >= exact.value * (1 - 1e-9)
@@ -92,8 +91,16 @@ def test_a_period_that_no_vector_serves_in_time_is_a_proof():
     assert both(hasty)[1].bound == np.inf
 
 
-def test_what_the_bound_leaves_is_listed():
-    exact, found = both(day(DIAMOND, 0, slots=11), max_vectors=4**4)
+@pytest.mark.parametrize("response_time", [20.0, None])
+def test_a_period_that_overloads_an_operator_is_a_proof(response_time):
+    problem = day([*SIX, *((i, 7) for i in range(1, 7))], 0, operators=8)
+    limits = problem.limits.model_copy(update={"response_time": response_time})
+    assert both(problem.model_copy(update={"limits": limits}))[1].bound == np.inf
+
+
+@pytest.mark.parametrize("problem", [day(DIAMOND, 0, slots=11), limited(day(DIAMOND, 3, change=20.0, slots=13), 1.6)])
+def test_what_the_bound_leaves_is_listed(problem):
+    exact, found = both(problem, max_vectors=4**4)
     assert found.value == pytest.approx(exact.value)
     assert found.bound == pytest.approx(exact.value)
 

@@ -220,7 +220,7 @@ class _Penalties:
 
 
 def _least_penalty(model: _RoundModel, offered: Floats, length: float, items: float, densest: float) -> float:
-    """Money in a round on hosts that offer so much of each resource (R,); infinite where not even one instance of each fits.
+    """Money in a round on hosts with `offered` of each resource (R,) in all; infinite where not even one instance of each fits.
 
     Items whose origin enters early enough must be begun in the round to be in time. Those beyond the capacity of the instances
     (whole numbers) are lost to the operator: late there, or missing because they were late upstream.

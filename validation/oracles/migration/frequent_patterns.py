@@ -43,7 +43,7 @@ def _mix(value: int) -> int:
 
 
 def tweets_in_window(events: int, window: int) -> range:
-    """Numbers of the tweets that are in a window of so many after events: arrivals, then arrivals and departures in turn.
+    """Numbers of the tweets in a window of size `window` after `events`: arrivals, then arrivals and departures in turn.
 
     >>> tweets_in_window(3, 5), tweets_in_window(8, 5), tweets_in_window(9, 5)
     (range(0, 3), range(1, 7), range(2, 7))

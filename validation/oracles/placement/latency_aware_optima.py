@@ -48,7 +48,7 @@ def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
 
 
 def described_problem(name: str, load: float, operations: int | None = None) -> LatencyAwareProblem:
-    """The problem of that name: a topology of Table 1, or "seed N" of `random_problem` with so many operations."""
+    """The problem of that name: a topology of Table 1, or "seed N" of `random_problem` with `operations` operations."""
     if name.startswith("seed "):
         return random_problem(int(name.removeprefix("seed ")), operations=operations, load=load)
     return paper_problem(name, load)

@@ -36,7 +36,7 @@ DRAWS = 100
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """The load of the fullest worker of a query, which has so many tasks, under a way to place it.
+    """The load of the fullest worker of a query with `tasks` tasks, under a way to place it.
 
     Attributes
     ----------

@@ -238,7 +238,7 @@ class Running:
         hops = int(self._streams.hops[: self.count][drawn].sum())
         work = INTERVAL * (hops / self._physics.interval + self.count / self._physics.window)
         min_seconds = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
-        spend(EVENT + work * min_seconds)  # so much it takes at least; the rest is known afterwards
+        spend(EVENT + work * min_seconds)  # the least that it takes; the rest is known afterwards
         end, row = first_end(self._streams, self.count, now, until, self._physics)
         reached = min(end, until)
         spend(work * max(0.0, reached - now - min_seconds))

@@ -78,7 +78,7 @@ def _reason(content: bytes) -> str:
 
 
 def wait_until(look: Callable[[], Found | None], seconds: float, what: str, place: str) -> Found:
-    """Look again and again until there is something; an error that says what was missing after so many seconds."""
+    """Look again and again until there is something; an error that says what was missing after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         answer = look()

@@ -221,7 +221,7 @@ def _faults(name: str, live: LiveOperator, seconds: float, busy_limit: float) ->
 
 
 def _proposal(changed: Mapping[str, tuple[LiveOperator, int]], job: LiveJob, pace: int) -> _Proposal:
-    """Moves to so many workers of each operator, one operator after another."""
+    """Moves of each changed operator to its new number of workers, one operator after another."""
     steps: list[tuple[TaskMove, ...]] = []
     unplanned: dict[str, str] = {}
     for name, (live, workers) in changed.items():
@@ -234,7 +234,7 @@ def _proposal(changed: Mapping[str, tuple[LiveOperator, int]], job: LiveJob, pac
 
 
 def _steps(live: LiveOperator, workers: int, job: LiveJob, pace: int) -> Steps:
-    """Moves to so many workers by the first method that has a plan; none where they would hardly help."""
+    """Moves to `workers` workers by the first method that has a plan; none where they would hardly help."""
     refused: EngineError | None = None
     for method, tolerance in METHODS:
         wish = PlanWish(method, {live.name: workers}, tolerance=tolerance)

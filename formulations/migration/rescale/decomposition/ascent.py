@@ -156,7 +156,7 @@ class PriceAscent:
         return relaxed
 
     def run(self, steps: int, stop: Callable[[Relaxed], bool]) -> None:
-        """Take steps until there have been so many, nothing is left to gain, or `stop` says so."""
+        """Take steps until there have been `steps`, nothing is left to gain, or `stop` says so."""
         for _ in range(steps):
             relaxed = None if self.finished else self.step()
             if relaxed is None or stop(relaxed):

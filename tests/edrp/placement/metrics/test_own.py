@@ -234,7 +234,12 @@ def test_what_is_of_a_package_that_a_worker_lacks_is_left_out(monkeypatch, word_
         word_count.replace(weights={"lacking": 1.0})
 
 
-@pytest.mark.parametrize("name", ["cost", "peak_load", "nodes_in_use"])
+def test_a_priority_with_a_typo_is_a_fault_with_a_suggestion(word_count):
+    with pytest.raises(InvalidInstanceError, match=r"priorities\[0\]\.metric.*did you mean 'nodes_in_use'"):
+        word_count.replace(priorities=[{"metric": "node_in_use"}])
+
+
+@pytest.mark.parametrize("name", ["cost", "peak_load", "nodes_in_use", "running", "projected_cost"])
 def test_names_that_are_taken(name):
     taken = type("Taken", (NodesInUse,), {"name": name})
     with pytest.raises(InvalidArgumentError, match=f"there is already a metric called '{name}'"):
@@ -245,6 +250,32 @@ def test_names_that_are_taken(name):
 def test_what_is_no_metric(metric):
     with pytest.raises(InvalidArgumentError, match="give a class with `name`, an identifier, `unit`, `evaluate`"):
         edrp.register_metric(metric)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"unit": None}, "`unit`"),
+        ({"__init__": lambda self, share: None}, "cannot be made without parameters.*give an instance"),
+    ],
+)
+def test_metrics_that_cannot_be_registered(changes, why):
+    with pytest.raises(InvalidArgumentError, match=why):
+        edrp.register_metric(type("Wrong", (NodesInUse,), {"name": "wrong", **changes}))
+
+
+@pytest.mark.parametrize("changes", [{"name": "cost"}, {"linearise": None}, {"name": "nodes_in_use"}])
+def test_metrics_of_packages_are_checked_as_those_of_sessions(monkeypatch, changes):
+    offered = (NodesInUse, type("Offered", (NodesInUse,), {"name": "offered", **changes}))
+    monkeypatch.setattr("edrp.placement.metrics.own.added", lambda group: offered)
+    with pytest.raises(InvalidArgumentError, match=r"already a metric called|give a class with `name`"):
+        registered_metrics.__wrapped__()
+
+
+def test_no_metric_is_called_as_what_weights_and_limits_have():
+    for name in {*dir(edrp.Weights), *dir(edrp.Limits)}:
+        with pytest.raises(InvalidArgumentError, match=f"name: is '{name}'|already a metric called '{name}'"):
+            edrp.register_metric(type("Called", (NodesInUse,), {"name": name}))
 
 
 def other(**methods):
@@ -260,6 +291,39 @@ def test_faces_that_disagree_are_reported_with_both_values(word_count):
         edrp.testing.check_metric(registered_metrics()["other"].definition, word_count)
 
 
+def test_infinity_that_programs_do_not_know_is_a_contradiction(word_count):
+    other(evaluate=lambda self, problem, deployment: np.inf)
+    with pytest.raises(VerificationError, match=r"contradicts itself: inf says `evaluate`, 0\.\d+ says `linearise`"):
+        edrp.solve(word_count.replace(weights={"other": 1.0}), "highs")
+    with pytest.raises(AssertionError, match="contradicts itself: inf"):
+        edrp.testing.check_metric(registered_metrics()["other"].definition, word_count)
+
+
+@pytest.mark.parametrize("method", ["highs", "eliminate", "greedy"])
+def test_a_constant_is_a_metric(word_count, method):
+    other(evaluate=lambda self, problem, deployment: 2.0, linearise=lambda self, model: 2)
+    solution = edrp.solve(word_count.replace(weights={"other": 1.0}, limits={"other": 4.0}), method)
+    assert (solution.metrics["other"], solution.objective) == (2.0, 0.5)
+    assert edrp.solve(word_count.replace(weights={"other": 1.0}, limits={"other": 1.0}), "highs").status == "infeasible"
+
+
+def test_a_metric_of_downtime_where_the_response_time_is_infinite():
+    class Stopped(NodesInUse):
+        name, unit = "other", "s"
+
+        def evaluate(self, problem, deployment):
+            return problem.metrics["downtime"].evaluate(problem, deployment)
+
+        def linearise(self, model):
+            return model.downtime
+
+    edrp.register_metric(Stopped, replace=True)
+    problem = edrp.load("examples/reconfigure.json").replace(weights={"other": 1.0})
+    overloaded = edrp.Deployment({operator.name: ["cloud"] for operator in problem.application.operators})
+    assert ResponseTime().evaluate(problem, overloaded) == np.inf
+    assert not problem.metrics["other"].contradiction(problem, overloaded)
+
+
 @pytest.mark.parametrize("value", [float("nan"), -1.0, "a"])
 def test_values_that_are_none(word_count, value):
     other(evaluate=lambda self, problem, deployment: value)
@@ -273,7 +337,7 @@ def test_values_that_are_none(word_count, value):
         (lambda self, model: -model.response_time, "would let what is maximised grow without end"),
         (lambda self, model: -model.replicas.sum(), "is below 0 whatever the deployment"),
         (lambda self, model: model.replicas.sum() * np.nan, "must be finite numbers"),
-        (lambda self, model: model.replicas.sum() <= 3, "a comparison of expressions is a row"),
+        (lambda self, model: model.replicas.sum() <= 3, "`linearise` gives a comparison, which is a row"),
         (lambda self, model: model.on["nobody"].sum(), "no operator 'nobody'"),
     ],
 )

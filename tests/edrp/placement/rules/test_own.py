@@ -14,7 +14,7 @@ from edrp.placement.rules import own
 
 
 class FewNodes:
-    """At most so many nodes run any of the operators."""
+    """At most `nodes` nodes run any of the operators."""
 
     def __init__(self, operators=(), nodes=1):
         self.operators, self.nodes = list(operators), nodes
