@@ -220,22 +220,25 @@ def solve(
     decision = None if start is None else problem.read_decision(start, "start")
     warn_caller(warning_texts(problem))
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
-        compiled = replace(compilation)
-        options = Options(
-            time_limit, gap, seed, threads, program, decision, _interruptible_progress(progress, run), parameters, work_limit
-        )
-        answer, evaluation = _answer(method, problem, options)
-        answer = _with_stop_reason(answer, run, method, options, compilation.notes_since(compiled))
-        seconds, why = Seconds(options.seconds, compilation.seconds - compiled.seconds), NO_REASON
-        if answer.status == "infeasible":
-            why = _infeasibility(problem, options)
-            seconds = seconds._replace(explaining=options.seconds - seconds.total)
-        solution = solution_of(problem, answer, evaluation, seconds, seed, why)
-        if not certify:
-            return solution
-        request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
-        certified: SolutionType = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
-        return certified
+        told = _interruptible_progress(progress, run)
+        options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)
+        solution = _solved_within(run, problem, method, options)
+        if certify:
+            request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
+            solution = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
+        return solution
+
+
+def _solved_within(run: Clock, problem: Solvable[SolutionType], method: str, options: Options) -> SolutionType:
+    """The solution within the limits of a run, and why there is none where that is proven."""
+    compiled = replace(compilation)
+    answer, evaluation = _answer(method, problem, options)
+    answer = _with_stop_reason(answer, run, method, options, compilation.notes_since(compiled))
+    seconds, why = Seconds(options.seconds, compilation.seconds - compiled.seconds), NO_REASON
+    if answer.status == "infeasible":
+        why = _infeasibility(problem, options)
+        seconds = seconds._replace(explaining=options.seconds - seconds.total)
+    return solution_of(problem, answer, evaluation, seconds, options.seed, why)
 
 
 def _interruptible_progress(progress: Progress | None, run: Clock) -> Progress | None:

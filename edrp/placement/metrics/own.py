@@ -292,13 +292,19 @@ def metric_rows(problem: Any) -> tuple[MetricRows, ...]:
 
 
 def check_metrics(problem: Any, faults: Faults) -> None:
-    """Note metrics of your own whose `linearise` does not fit the problem."""
+    """Note metrics of your own whose `linearise` does not fit the problem, at their weight, limit or priority."""
+    places: dict[str, tuple[tuple[str | int, ...], Any]] = {
+        priority.metric: (("priorities", index, "metric"), priority.metric) for index, priority in enumerate(problem.priorities)
+    }
     for term, metric in own_metrics(problem):
+        places[metric.name] = ("weights" if term.weight else "limits", metric.name), term.weight or term.limit
+    for name, (place, value) in places.items():
+        metric = problem.metrics.get(name)
         try:
-            metric.written(problem)
+            if isinstance(metric, OwnMetric):
+                metric.written(problem)
         except (EdrpError, TypeError, ValueError) as error:
-            place = ("weights" if term.weight else "limits", metric.name)
-            faults.add(place, term.weight or term.limit, f"is on a metric that does not fit this problem: {error}")
+            faults.add(place, value, f"is on a metric that does not fit this problem: {error}")
 
 
 @cache

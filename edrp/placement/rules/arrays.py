@@ -94,8 +94,9 @@ class RuleArrays:
     def same_rows(self, other: RuleArrays) -> bool:
         """Whether the rows are those of others, whatever violations cost."""
         mine, theirs = (
-            (r.matrix.indptr, r.matrix.indices, r.matrix.data, r.members.indptr, r.members.indices, r.lower, r.upper, r.hard)
+            (m.indptr, m.indices, m.data, joins.indptr, joins.indices, r.lower, r.upper, r.group, r.hard)
             for r in (self, other)
+            for m, joins in [(r.matrix, r.members)]
         )
         return all(map(np.array_equal, mine, theirs))
 

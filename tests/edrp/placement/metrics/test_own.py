@@ -345,6 +345,8 @@ def test_expressions_that_are_no_metric_are_faults_of_the_problem(word_count, li
     other(linearise=linearise)
     with pytest.raises(InvalidInstanceError, match=f"weights.other: is on a metric that does not fit this problem.*{why}"):
         word_count.replace(weights={"other": 1.0})
+    with pytest.raises(InvalidInstanceError, match=rf"priorities\[0\]\.metric: is on a metric that does not fit.*{why}"):
+        word_count.replace(priorities=[{"metric": "other"}, {"metric": "cost"}])
 
 
 def test_kinds_without_own_metrics_refuse_them():
