@@ -1,0 +1,143 @@
+"""Builds the extension `edrp._native` when the package is installed: setuptools, with the compiler of the package `ziglang` where there is no other.
+
+`python edrp/native/building.py` builds it in a checkout, again only what has changed; `--checked` builds one for `make test-native`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import build_meta
+from setuptools.build_meta import *  # noqa: F403 # the hooks of a backend
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDEST = {"g++": 10, "clang": 12}
+FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+CHECKED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-DEDRP_CHECKED"]
+NO_COMPILER = (
+    "edrp needs a C++ compiler, g++ >= 10 or clang >= 12, to be built from source: `apt install g++` on Debian and Ubuntu, "
+    "`dnf install gcc-c++` on Fedora, `xcode-select --install` on macOS; a wheel of edrp needs none"
+)
+
+
+def system_compiler() -> list[str] | None:
+    """Return the command of the machine's compiler: `CXX`, or the first that is found; none where there is none."""
+    if os.environ.get("CXX"):
+        return os.environ["CXX"].split()
+    return next(([name] for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
+
+
+def compiler() -> list[str]:
+    """Return the command that compiles; raises SystemExit where there is none, or where it is too old."""
+    command = system_compiler()
+    if command is None:
+        try:
+            import ziglang  # noqa: F401
+        except ImportError:
+            raise SystemExit(NO_COMPILER) from None
+        return [sys.executable, "-m", "ziglang", "c++"]
+    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
+    name = "clang" if "clang" in told else "g++"
+    version = re.search(r"(\d+)\.\d+", told)
+    if version and int(version[1]) < OLDEST[name] and "Apple" not in told:
+        raise SystemExit(f"{' '.join(command)} is {name} {version[0]}. {NO_COMPILER}")
+    return command
+
+
+def includes() -> list[str]:
+    """Return where headers are: those of this package, of Python and of NumPy."""
+    import numpy as np
+
+    return [f"-I{ROOT}", "-isystem", sysconfig.get_path("include"), "-isystem", np.get_include()]
+
+
+def write_tolerances(header: Path) -> None:
+    """State the numbers of `edrp/core/tolerances.py` for kernels, unless the header does so already."""
+    module = ast.parse((ROOT / "edrp/core/tolerances.py").read_text(encoding="utf-8"))
+    lines = ["#pragma once", "namespace edrp {"]
+    for node in module.body:
+        if isinstance(node, ast.Assign):
+            names, values = ast.unparse(node.targets[0]).strip("()").split(", "), ast.unparse(node.value).strip("()").split(", ")
+            lines += [f"constexpr double {name} = {value};" for name, value in zip(names, values, strict=True)]
+    text = "\n".join([*lines, "}", ""])
+    if not header.exists() or header.read_text() != text:
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(text)
+
+
+def build(target: Path, objects: Path, checked: bool = False) -> None:
+    """Compile what has changed, all cores at it, and link it to a file."""
+    command = [*compiler(), *FLAGS, *(CHECKED if checked else ["-DNDEBUG"])]
+    options = [*command, f"-I{objects}", *includes()]
+    write_tolerances(objects / "edrp/native/tolerances.hpp")
+    stamp = objects / "command" # what was compiled by another command, for another Python, is compiled again
+    same = stamp.exists() and stamp.read_text() == "\n".join(options)
+    changed = max(path.stat().st_mtime for folder in (ROOT / "edrp/native", objects) for path in folder.rglob("*.hpp"))
+    jobs = []
+    for source in sorted((ROOT / "edrp/native").rglob("*.cpp")):
+        made = objects / ("-".join(source.relative_to(ROOT / "edrp/native").parts) + ".o")
+        current = same and made.exists() and made.stat().st_mtime > max(changed, source.stat().st_mtime)
+        jobs.append((source, made, current))
+    stamp.unlink(missing_ok=True)
+
+    def compile_one(job: tuple[Path, Path, bool]) -> None:
+        source, made, current = job
+        if not current:
+            run([*options, "-c", str(source), "-o", f"{made}.partial"])
+            Path(f"{made}.partial").replace(made)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, jobs))
+    shared = ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.partial")
+    run([*command, *shared, *(str(made) for _, made, _ in jobs), "-o", str(partial)])
+    partial.replace(target)
+    stamp.write_text("\n".join(options))
+
+
+def run(command: list[str]) -> None:
+    """Run a compiler; raises SystemExit with what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    sys.stderr.write(done.stderr)
+
+
+class BuildNative(build_ext):
+    """What `pip install` runs."""
+
+    def build_extension(self, ext: object) -> None:
+        """Build the only extension, whose sources are all files of `edrp/native`."""
+        build(Path(self.get_ext_fullpath("edrp._native")).resolve(), Path(self.build_temp).resolve() / sysconfig.get_config_var("SOABI"))
+
+
+def _with_compiler(requirements: list[str]) -> list[str]:
+    return requirements if system_compiler() else [*requirements, "ziglang>=0.13"]
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, str] | None = None) -> list[str]:
+    """Ask for a compiler where the machine has none."""
+    return _with_compiler(build_meta.get_requires_for_build_wheel(config_settings))
+
+
+def get_requires_for_build_editable(config_settings: dict[str, str] | None = None) -> list[str]:
+    """Ask for a compiler where the machine has none."""
+    return _with_compiler(build_meta.get_requires_for_build_editable(config_settings))
+
+
+if __name__ == "__main__":
+    suffix, abi = sysconfig.get_config_var("EXT_SUFFIX"), sysconfig.get_config_var("SOABI")
+    if "--checked" in sys.argv:
+        build(ROOT / f"build/checked/_native{suffix}", ROOT / f"build/checked/{abi}", checked=True)
+    else:
+        build(ROOT / f"edrp/_native{suffix}", ROOT / f"build/native/{abi}")

@@ -1,0 +1,20 @@
+// Random numbers: the stream splitmix64 of Steele, Lea and Flood (OOPSLA 2014), whose state is one cell of an array.
+#pragma once
+#include "edrp/native/arrays.hpp"
+
+namespace edrp {
+
+using Random = Array<std::uint64_t, 1>;
+
+// The next number in [0, 1).
+inline double uniform(const Random& random) {
+    std::uint64_t z = random[0] += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return double((z ^ (z >> 31)) >> 11) * (1.0 / 9007199254740992.0);
+}
+
+// The next whole number in [0, count).
+inline i64 below(const Random& random, i64 count) { return i64(uniform(random) * double(count)); }
+
+}  // namespace edrp
