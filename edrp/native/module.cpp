@@ -33,16 +33,23 @@ bool has_fields(PyTypeObject* type, const char* names) {
     return same;
 }
 
+// What the module answers for a name that it does not have, as after an update of its sources.
+static PyObject* unknown(PyObject*, PyObject* name) {
+    PyErr_Format(PyExc_AttributeError, "edrp._native has no kernel %R: it was built from other sources; install edrp again", name);
+    return nullptr;
+}
+static PyMethodDef attributes[] = {{"__getattr__", unknown, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
 }  // namespace edrp
 
 PyMODINIT_FUNC PyInit__native() {
     static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "edrp._native", "Kernels in C++; see docs/explanation/kernels.md.", -1,
-                                     nullptr, nullptr, nullptr, nullptr, nullptr};
+                                     edrp::attributes, nullptr, nullptr, nullptr, nullptr};
     if (PyArray_ImportNumPyAPI() < 0) return nullptr;
     PyObject* module = PyModule_Create(&definition);
     for (edrp::Kernels* kernels = edrp::Kernels::first; module && kernels; kernels = kernels->next) {
         for (const PyMethodDef& method : kernels->list) {
-            if (method.ml_name && PyObject_HasAttrString(module, method.ml_name)) {
+            if (method.ml_name && PyDict_GetItemString(PyModule_GetDict(module), method.ml_name)) {
                 PyErr_Format(PyExc_SystemError, "two kernels have the name %s", method.ml_name);
                 Py_DECREF(module);
                 return nullptr;
