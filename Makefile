@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+comma := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz smoke lint types pytest clean
@@ -106,7 +107,7 @@ $(VENV)/.warm: | $(VENV)/.installed
 	touch $@
 
 $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --editable '.[plot,data]'
+	$(PIP) install --editable '.[demo$(if $(shell command -v java),$(comma)spark)]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
