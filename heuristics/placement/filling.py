@@ -74,9 +74,9 @@ class RuleRoom:
         negative = np.bincount(self._row[rows.coefficient < 0], minlength=len(rules)) > 0
         self._upper = np.where(rules.hard & ~negative, rows.upper + rules.slack[rules.group], np.inf)
         final = np.isfinite(self._upper)[self._row[self._term]]
-        self._parts = [np.flatnonzero(final & (rows.operator == i)) for i in range(self._shape[0])]
+        self._parts = [np.flatnonzero(final & (rows.operators == i)) for i in range(self._shape[0])]
         wished = np.isfinite(rows.penalty)[self._row[self._term]]
-        self._wishes = [np.flatnonzero(wished & (rows.operator == i)) for i in range(self._shape[0])]
+        self._wishes = [np.flatnonzero(wished & (rows.operators == i)) for i in range(self._shape[0])]
         keys = [self._row[self._term[part]] * self._shape[1] + rows.node[part] for part in self._parts]
         self._pairs = [np.unique(key, return_inverse=True) for key in keys]
 

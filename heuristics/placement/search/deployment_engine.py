@@ -149,7 +149,9 @@ class DeploymentEngine(SearchEngine):
         return lambda ants: run_ants(search, pheromone, ants), end_iteration
 
     def _search(self, seed: int) -> DeploymentSearch:
-        return DeploymentSearch(self.arrays, self.now, self.memory, random_stream(seed), np.zeros(2, np.int64))
+        return DeploymentSearch(
+            self.arrays, self.now, self.memory, FEW_REPLICAS, random_stream(seed), np.zeros(2, np.int64)
+        )
 
     def _adopt_best(self, rule: OverloadRule) -> None:
         if rule == OverloadRule.IGNORED:

@@ -10,6 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import copy_matrix, copy_vector
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.heuristics.placement.annealing_moves import MoveMix
 from edrp.heuristics.placement.deployment_metrics import measure
 from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
@@ -88,12 +89,13 @@ class DeploymentMemory(NamedTuple):
 class DeploymentSearch(NamedTuple):
     """A search: the problem, the deployment under search, and its memory.
 
-    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `acceptance`; work is counted in changes.
+    `mix` says to which nodes kicks move replicas, `random` (1,) is the state of the random numbers, `progress` (2,) is as in `acceptance`; work is counted in changes.
     """
 
     arrays: PlacementArrays
     now: DeploymentState
     memory: DeploymentMemory
+    mix: MoveMix
     random: UInts
     progress: Ints
 
