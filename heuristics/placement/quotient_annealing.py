@@ -300,7 +300,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     inside = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1 == 1
     capacity = compiled.capacity[first]
     fits = (compiled.demand[:, None] <= capacity[None] * (1 + LIMIT_SLACK)).all(axis=2) & compiled.candidate[:, first]
-    allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
+    allowed = np.stack([(fits | ~sets).all(axis=1) for sets in inside], axis=1)
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])
     total = np.minimum(capacity, ENDLESS_CAPACITY) * sizes[:, None] * share
