@@ -356,7 +356,7 @@ class RangeSearch:
         hot, cold = temperatures
         rules = self.arrays.rules
         move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
-        move += RULE_UNITS * (rules.operator.size + rules.coefficient.size)
+        move += RULE_UNITS * (rules.operators.size + rules.coefficient.size)
         for run in count():
             optimal = self.feasible and self.objective <= 0
             if run >= (runs or RUNS) and (runs is not None or optimal or not options.goes_on):

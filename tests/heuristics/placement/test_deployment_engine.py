@@ -9,18 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp import _native
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.annealing import energies
 from edrp.heuristics.placement.deployment_starts import random_fit
-from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
+from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
-from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.acceptance import COMPARED, better, near
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
+from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.heuristics.placement.search.search_engine import KickParameters
 from edrp.placement.compilation import compile_problem
@@ -30,7 +32,6 @@ from edrp.placement.metrics.own import OwnMetric
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
 
 # Inlined kernels that are called from here.
-refresh_all_alone = numba.njit(refresh_all.function)
 better_alone = numba.njit(better.function)
 near_alone = numba.njit(near.function)
 
@@ -75,7 +76,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
     if engine is None:
         return
     now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
-    refresh_all_alone(engine.arrays, fresh)
+    _native.adopt_deployment(engine.arrays, fresh, DeploymentMemory.empty(engine.arrays), COMPARED)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
     for name in ("per_operator", "per_stream"):
         np.testing.assert_allclose(getattr(now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
