@@ -78,8 +78,8 @@ Exchange draw(const Exchanges& state, const Floats& excess, const Random& random
     return {u, v, i, j};
 }
 
-double lower_excess(const LoadArrays& arrays, const Floats& room, const Floats& goal, const Floats& weight, const IntsOut2& counts,
-                    double temperature, i64 steps, const Random& random) {
+double lower_excess(const LoadArrays& arrays, const Floats& room, const Floats& goal, const Floats& weight,
+                    const IntsOut2& counts, double temperature, i64 steps, const Random& random) {
     const i64 nodes = counts.shape[0], shared = goal.size();
     Matrix<double> rooms(nodes, room.size()), loads(2, shared);
     std::vector<double> excesses(std::size_t(nodes), 0.0);
@@ -123,8 +123,9 @@ double lower_excess(const LoadArrays& arrays, const Floats& room, const Floats& 
     return least_peak > 1e-14 ? least_peak : 0.0;
 }
 
-const Kernels here{kernel<lower_excess>(
-    "lower_excess", "Lower what exceeds given loads by moves and swaps of single tasks, by simulated annealing; return what is left.")};
+const Kernels here{
+    kernel<lower_excess>("lower_excess", "Lower what exceeds given loads by moves and swaps of tasks (simulated annealing)."),
+};
 
 }  // namespace
 }  // namespace edrp

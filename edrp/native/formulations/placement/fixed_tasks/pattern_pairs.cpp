@@ -31,8 +31,8 @@ bool fit(const Ints& p, const Ints& q, const Ints& totals) {
     return fits;
 }
 
-// Halves that are stored have one pattern, or two for four nodes; those that are looked up two, or one for two nodes. After pattern q
-// has been added, all halves of patterns up to q are stored, so that the first hit is the best.
+// Halves that are stored have one pattern, or two for four nodes; those that are looked up two, or one for two nodes. After
+// pattern q has been added, all halves of patterns up to q are stored, so that the first hit is the best.
 std::vector<i64> meet_patterns(const Ints2& patterns, const Array<const Key, 1>& keys, i64 whole, const Ints& totals, i64 nodes) {
     const i64 count = keys.size(), size = nodes < 4 ? count : count * (count + 1) / 2;
     std::size_t space = 16;
@@ -64,8 +64,9 @@ std::vector<i64> meet_patterns(const Ints2& patterns, const Array<const Key, 1>&
     return {};
 }
 
-const Kernels here{kernel<meet_patterns>(
-    "meet_patterns", "Places of two to four patterns that add up to all tasks, the last of which is as small as can be; empty without.")};
+const Kernels here{
+    kernel<meet_patterns>("meet_patterns", "Places of the first two to four patterns that add up to all tasks, or none."),
+};
 
 }  // namespace
 }  // namespace edrp

@@ -1,10 +1,10 @@
-// Multipliers of the rows by the subgradient method, and patterns of small cost by labels, operator after operator along the tree of
-// streams (formulations/placement/fixed_tasks/pricing_kernel.py).
+// Multipliers of the rows by the subgradient method, and patterns of small cost by labels, operator after operator along the tree
+// of streams (formulations/placement/fixed_tasks/pricing_kernel.py).
 //
-// A label is a pattern that is decided up to some operator. Of two with the same tasks of all operators that still matter, one that
-// costs and uses no more of anything makes the other superfluous. The tree says what a label costs at least in the end: labels that
-// cannot come below a cutoff are left out, and where there are too many those with the least bound go on, and the least bound of the
-// others limits what the search proves.
+// A label is a pattern that is decided up to some operator. Of two with the same tasks of all operators that still matter, one
+// that costs and uses no more of anything makes the other superfluous. The tree says what a label costs at least in the end:
+// labels that cannot come below a cutoff are left out, and where there are too many those with the least bound go on, and the
+// least bound of the others limits what the search proves.
 #include "edrp/native/formulations/placement/fixed_tasks/pricing_kernel.hpp"
 #include "edrp/native/python.hpp"
 #include "edrp/native/sorting.hpp"
@@ -49,13 +49,14 @@ bool alike(const PatternRows& rows, const Ints& one, const Ints& two, i64 i) {
 }
 
 // Appends what becomes of a label with each number of tasks of operator i; returns how many there are then.
-i64 extend(const PatternRows& rows, const TaskPrices& prices, const TreeCosts& costs, double cutoff, i64 i, const PatternLabels& now,
-           i64 label, const PatternLabels& then, i64 made) {
+i64 extend(const PatternRows& rows, const TaskPrices& prices, const TreeCosts& costs, double cutoff, i64 i,
+           const PatternLabels& now, i64 label, const PatternLabels& then, i64 made) {
     const i64 rooms = rows.arrays.demand.shape[1], left = now.left[label];
     const IntsOut pattern = now.patterns.row(label);
     for (i64 v = 0; v <= rows.most[i] && rows.taken(i, v) <= left; ++v) {
         pattern[i] = v;
-        const double spent = now.spent[label] + own_cost(rows, costs, pattern, i), bound = spent + rest_cost(rows, costs, i, v, left);
+        const double spent = now.spent[label] + own_cost(rows, costs, pattern, i);
+        const double bound = spent + rest_cost(rows, costs, i, v, left);
         if (bound >= cutoff) continue;
         add_use(rows, pattern, i, now.used.row(label), then.used.row(made));
         if (!fits(then.used.row(made), rows.upper)) continue;
@@ -130,7 +131,7 @@ Thinned thin(const PatternLabels& labels, i64 count, i64 width) {
     return {kept, cut};
 }
 
-// Keeps, of the labels that an operator makes, those that others do not make superfluous, ordered by their bounds and then by their keys.
+// Keeps, of the labels that operator i makes, those that no other makes superfluous, by key and then by bound.
 i64 keep_labels(const PatternRows& rows, const PatternLabels& then, i64 made, i64 i, const PatternLabels& now) {
     set_keys(rows, then, made, i);
     std::vector<i64> places(std::size_t(made), 0), spares(std::size_t(made), 0);
@@ -215,8 +216,8 @@ std::tuple<double, double> set_multipliers(const PatternRows& rows, const TaskPr
 }
 
 const Kernels here{
-    kernel<extend_labels>("extend_labels", "Decide one operator after the other until so many labels were made; return whether none is left."),
-    kernel<set_multipliers>("set_multipliers", "Set multipliers of a high bound on the cost of every pattern, by the subgradient method."),
+    kernel<extend_labels>("extend_labels", "Decide operators until so many labels were made; return whether none is left."),
+    kernel<set_multipliers>("set_multipliers", "Set multipliers for a high bound on the cost of all patterns (subgradient method)."),
 };
 
 }  // namespace

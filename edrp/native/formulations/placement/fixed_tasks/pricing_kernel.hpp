@@ -1,5 +1,5 @@
-// What patterns cost at least, by dynamic programming along the tree of streams: one row, that of slots or another that is scarce, is
-// counted in whole units; all others have multipliers (formulations/placement/fixed_tasks/pricing_kernel.py).
+// What patterns cost at least, by dynamic programming along the tree of streams: one row, that of slots or another that is
+// scarce, is counted in whole units; all others have multipliers (formulations/placement/fixed_tasks/pricing_kernel.py).
 #pragma once
 #include "edrp/native/placement/fixed_tasks.hpp"
 
@@ -150,7 +150,8 @@ inline void follow_tree(const PatternRows& rows, const TreeCosts& costs, const I
         double best = inf;
         pattern[i] = 0;
         for (i64 v = 0; v <= rows.most[i]; ++v) {
-            const double cost = costs.single[i] * double(v) + parent_cost(rows, costs, x, i, v) + rest_cost(rows, costs, i, v, left);
+            const double own = costs.single[i] * double(v) + parent_cost(rows, costs, x, i, v);
+            const double cost = own + rest_cost(rows, costs, i, v, left);
             if (cost < best) {
                 best = cost;
                 pattern[i] = v;

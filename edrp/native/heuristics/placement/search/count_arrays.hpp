@@ -1,4 +1,4 @@
-// A problem as the arrays of a search over counts, and the latency of its slowest path (heuristics/placement/search/count_arrays.py).
+// A problem as arrays of a search over counts, and the latency of its slowest path (heuristics/placement/search/count_arrays.py).
 #pragma once
 #include "edrp/native/heuristics/placement/replica_counts.hpp"
 
@@ -28,7 +28,8 @@ struct CountArrays {
     Bools2 candidate;
     Floats node_price;
     Ints zone, class_of, members, class_start;
-    FIELDS(instances, pair, neighbours, start, score_apart, demand, capacity, candidate, node_price, zone, class_of, members, class_start)
+    FIELDS(instances, pair, neighbours, start, score_apart, demand, capacity, candidate, node_price, zone, class_of, members,
+           class_start)
 };
 
 // Lists the nodes of all operators after a change (see `path_latency`), and resets the arrivals there.
@@ -99,8 +100,8 @@ inline double pass_on(const CountPaths& p, i64 i, i64 j) {
     return last;
 }
 
-// Latency in seconds of the slowest path through instances: where q instances of operator `mover` are taken to be on node d instead
-// of s, all that s holds for `ALL_OPERATORS`, or now for `NO_OPERATOR`.
+// Latency in seconds of the slowest path through instances: where q instances of operator `mover` are taken to be on node d
+// instead of s, all that s holds for `ALL_OPERATORS`, or now for `NO_OPERATOR`.
 inline double path_latency(const CountPaths& p, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
     list_hosts(p, c, mover, q, s, d);
     double longest = 0.0;

@@ -1,5 +1,5 @@
-// The engine for latency-aware placement over counts: iterated local search whose kicks empty nodes or operators and fill them again,
-// and ants that fill node by node (heuristics/placement/search/count_engine.py).
+// The engine for latency-aware placement over counts: iterated local search whose kicks empty nodes or operators and fill them
+// again, and ants that fill node by node (heuristics/placement/search/count_engine.py).
 #include "edrp/native/heuristics/placement/search/count_moves.hpp"
 #include "edrp/native/python.hpp"
 #include "edrp/native/random.hpp"
@@ -186,8 +186,8 @@ void evaluate_counts(const CountArrays& t, const CountState& c, const CountPaths
     }
 }
 
-// Each placement deposits `amount` over its score on `fresh` (operators, operators): that times the share of two operators' pairs of
-// instances that it co-locates (latency-aware placement, eq. 5).
+// Each placement deposits `amount` over its score on `fresh` (operators, operators): that times the share of two operators' pairs
+// of instances that it co-locates (latency-aware placement, eq. 5).
 void build_counts(const CountSearch& search, i64 ants, double amount, const FloatsOut2& fresh) {
     const CountArrays& t = search.arrays;
     const CountState& c = search.now;
@@ -196,10 +196,11 @@ void build_counts(const CountSearch& search, i64 ants, double amount, const Floa
         fill(t, c, search.rule, -1);
         evaluate_counts(t, c, search.paths, search.memory);
         const double total = search.memory.value[OBJECTIVE] + PAPER_VIOLATION_PENALTY * search.memory.value[VIOLATIONS];
+        const double deposit = amount / most(total, MIN_ANT_SCORE);
         for (i64 k = 0; k < (amount > 0 ? c.counters[OPEN] : 0); ++k) {
             const i64 s = c.opened[k];
             for (i64 a = 0; a < c.counts.degree.size(); ++a) {
-                const double share = amount / most(total, MIN_ANT_SCORE) * double(c.counts.replicas(a, s)) / double(t.instances[a]);
+                const double share = deposit * double(c.counts.replicas(a, s)) / double(t.instances[a]);
                 for (i64 b = 0; b < (share > 0 ? c.counts.degree.size() : 0); ++b)
                     fresh(a, b) += share * double(c.counts.replicas(b, s)) / double(t.instances[b]);
             }
@@ -241,8 +242,8 @@ void exchange(const CountArrays& t, const CountState& c, i64 u, i64 v) {
     }
 }
 
-// Exchanges two nodes, or empties some nodes or removes two communicating operators and places the instances again: on the nodes in
-// use, or on an empty one first.
+// Exchanges two nodes, or empties some nodes or removes two communicating operators and places the instances again: on the nodes
+// in use, or on an empty one first.
 void kick(const CountSearch& search) {
     const CountArrays& t = search.arrays;
     const CountState& c = search.now;
@@ -287,7 +288,7 @@ const Kernels here{
     kernel<path_latency>("path_latency", "Latency of the slowest path through instances, now or after a change."),
     kernel<evaluate_counts>("evaluate_counts", "Evaluate the present placement, and copy it to `best` if it is the best so far."),
     kernel<build_counts>("build_counts", "Build placements from scratch, one per ant (latency-aware placement, 4.3.2)."),
-    kernel<iterate_counts>("iterate_counts", "Continue iterated local search for a bounded amount of work; return whether it ended."),
+    kernel<iterate_counts>("iterate_counts", "Continue iterated local search for some work; return whether it has ended."),
 };
 
 }  // namespace

@@ -77,9 +77,9 @@ inline i64 list_recent(const CountArrays& t, const CountState& c, i64 a) {
     return count;
 }
 
-// Moves instances of operator a from node s to the target with the largest gain, if positive; returns whether it did. If s has not
-// changed since the last comparison, only the `recent` nodes are targets.
-inline bool move(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a, i64 s, i64 recent, i64 overload_rule) {
+// Moves instances of operator a from node s to the target with the largest gain, if positive; returns whether it did. If s has
+// not changed since the last comparison, only the `recent` nodes are targets.
+inline bool move(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a, i64 s, i64 recent, i64 rule) {
     const double span = latency_span(t, p);
     i64 best = -1, number = 0, fewer = 0;
     double less = 0.0, max_value = -span;
@@ -100,7 +100,7 @@ inline bool move(const CountArrays& t, const CountState& c, const CountPaths& p,
         Strain relieved;
         if (strained) {
             relieved = relief(t, c, a, a, s, d, q, 0);
-            relieved.overload *= double(overload_rule);
+            relieved.overload *= double(rule);
         }
         const double lighter = relieved.overload;
         if (relieved.violations < fewer || (relieved.violations == fewer && lighter < less - MIN_MOVE_GAIN)) continue;
@@ -186,7 +186,8 @@ inline bool swap(const CountArrays& t, const CountState& c, const CountPaths& p,
 }
 
 // Compares the changes of operator a that may have become better, and makes those that gain; returns whether all were compared.
-inline bool compare_moves(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a, const LocalSearchRun& run) {
+inline bool compare_moves(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a,
+                          const LocalSearchRun& run) {
     if (c.counters[TURN] == 0) c.counters[BEGAN] = c.counters[CLOCK];
     const i64 recent = list_recent(t, c, a);
     while (c.counters[TURN] < c.counters[OPEN]) {

@@ -1,4 +1,4 @@
-// A placement under search: counts per operator and node, and sums that every change updates (heuristics/placement/search/count_state.py).
+// A placement under search: counts, and sums that every change updates (heuristics/placement/search/count_state.py).
 #pragma once
 #include "edrp/native/heuristics/placement/search/count_arrays.hpp"
 #include "edrp/native/tolerances.hpp"
@@ -11,7 +11,8 @@ struct CountState {
     ReplicaCounts counts;
     FloatsOut2 joined;
     IntsOut total, opened, opened_index, empty, empty_number, empty_index, last_changed, last_compared, recent, counters;
-    FIELDS(counts, joined, total, opened, opened_index, empty, empty_number, empty_index, last_changed, last_compared, recent, counters)
+    FIELDS(counts, joined, total, opened, opened_index, empty, empty_number, empty_index, last_changed, last_compared, recent,
+           counters)
 };
 
 // Moves node s from the empty nodes of its class to those in use.
