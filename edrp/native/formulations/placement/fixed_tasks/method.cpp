@@ -52,10 +52,10 @@ double sum(const Floats& values) {
 // Draws an operator that has tasks here, or -1.
 i64 pick(const Ints& pattern, const Random& random) {
     const i64 first = below(random, pattern.size());
-    for (i64 step = 0; step < pattern.size(); ++step) {
-        const i64 i = (first + step) % pattern.size();
+    for (i64 i = first; i < pattern.size(); ++i)
         if (pattern[i] > 0) return i;
-    }
+    for (i64 i = 0; i < first; ++i)
+        if (pattern[i] > 0) return i;
     return -1;
 }
 

@@ -81,12 +81,14 @@ inline double own_cost(const PatternRows& rows, const TreeCosts& costs, const In
     return cost;
 }
 
-// Least sums of two costs that share units, by units.
+// Least sums of two costs that share units, by units. One unit of the first after the other, so that no minimum waits for another.
 inline void add_up(const Floats& one, const Floats& two, const FloatsOut& both) {
-    for (i64 s = 0; s < both.size(); ++s) {
-        double sum = inf;
-        for (i64 t = 0; t <= s; ++t) sum = least(sum, one[t] + two[s - t]);
-        both[s] = sum;
+    const i64 size = both.size();
+    both.fill(inf);
+    for (i64 t = 0; t < size; ++t) {
+        const double cost = one[t], *const other = two.data;
+        double* const sums = both.data + t;
+        for (i64 s = 0; s < size - t; ++s) sums[s] = least(sums[s], cost + other[s]);
     }
 }
 
