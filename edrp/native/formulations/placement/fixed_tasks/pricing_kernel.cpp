@@ -12,7 +12,8 @@
 namespace edrp {
 namespace {
 
-constexpr i64 MAX_COMPARED = 200, MULTIPLIER_STEPS = 60;
+constexpr i64 MULTIPLIER_STEPS = 60;
+constexpr i64 MAX_COMPARED = 200;  // labels with the same tasks that one is compared with
 
 struct PatternLabels {
     IntsOut2 patterns;
@@ -217,7 +218,7 @@ std::tuple<double, double> set_multipliers(const PatternRows& rows, const TaskPr
 
 const Kernels here{
     kernel<extend_labels>("extend_labels", "Decide operators until so many labels were made; return whether none is left."),
-    kernel<set_multipliers>("set_multipliers", "Set multipliers for a high bound on the cost of all patterns (subgradient method)."),
+    kernel<set_multipliers>("set_multipliers", "Set multipliers for a high bound on costs of patterns (subgradient method)."),
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ inline double own_cost(const PatternRows& rows, const TreeCosts& costs, const In
     return cost;
 }
 
-// Least sums of two costs that share units, by units. One unit of the first after the other, so that no minimum waits for another.
+// Least sums of two costs that share units, by units: unit by unit of the first one, so that no minimum waits for another.
 inline void add_up(const Floats& one, const Floats& two, const FloatsOut& both) {
     const i64 size = both.size();
     both.fill(inf);

@@ -7,9 +7,16 @@
 namespace edrp {
 namespace {
 
-constexpr i64 BEST_CLOCK = 0, HOME_CLOCK = 1, MAX_EMPTIED = 3, MIN_PARTS = 64;
+constexpr i64 MIN_PARTS = 64;
+constexpr double PAPER_VIOLATION_PENALTY = 10000.0;
+
+constexpr i64 BEST_CLOCK = 0, HOME_CLOCK = 1;  // indices into `CountMemory.clocks`, the times at which each copy was made
+constexpr i64 MAX_EMPTIED = 3;                 // maximum number of nodes that a kick empties
+// Cumulated shares of the kicks that exchange what two unequal nodes run, and of those that empty nodes; the share of the kicks
+// that fill an empty node first, and the maximum noise of the filling after a kick.
 constexpr double EXCHANGE_KICKS = 0.25, NODE_KICKS = 0.7, EMPTY_NODE_SHARE = 0.3, MAX_NOISE = 0.3;
-constexpr double WAITING_WEIGHT = 1e-3, PAPER_VIOLATION_PENALTY = 10000.0;
+// Weight of the potential gain by instances that still wait, relative to the gain by placed ones.
+constexpr double WAITING_WEIGHT = 1e-3;
 
 struct CountMemory {
     IntsOut2 best;

@@ -1,12 +1,13 @@
-// Hill climbing over counts: any number of instances moves, trades places, or leaves a node all together
-// (heuristics/placement/search/count_moves.py).
+// Hill climbing over counts: any number of instances moves, trades places, or leaves a node all together. Instances go where
+// there is room. Only where nodes are overloaded may they overload others, if that is less in all.
 #pragma once
 #include "edrp/native/heuristics/placement/acceptance.hpp"
 #include "edrp/native/heuristics/placement/search/count_state.hpp"
 
 namespace edrp {
 
-constexpr double OVERLOAD_WEIGHT = 1e6, MIN_LATENCY_GAIN = 1e-5;
+constexpr double OVERLOAD_WEIGHT = 1e6;    // of overload relative to the score in the choice among trades that relieve it
+constexpr double MIN_LATENCY_GAIN = 1e-5;  // possible gain in latency, relative to the score, up to which a climb ignores it
 
 // Gain in co-location when q instances of operator a move from node s to node d.
 inline double colocation_gain(const Floats2& pair, const Ints2& replicas, const Floats2& joined, i64 a, i64 s, i64 d, i64 q) {
