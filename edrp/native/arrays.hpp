@@ -1,5 +1,6 @@
 // Arrays of Python as kernels see them: a pointer and sizes. They own nothing; the caller's objects stay alive while a kernel runs.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -120,7 +121,7 @@ inline i64 modulo(i64 a, i64 b) { return a - floor_div(a, b) * b; }
 
 template <class T, int D>
 void copy(const Array<const T, D>& source, const Array<T, D>& target) {
-    for (i64 k = 0; k < source.size(); ++k) target.data[k] = source.data[k];
+    std::copy(source.begin(), source.end(), target.begin());
 }
 template <class T, int D>
 void copy(const Array<T, D>& source, const Array<T, D>& target) {
