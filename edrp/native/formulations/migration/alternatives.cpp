@@ -6,9 +6,9 @@ namespace {
 
 // Least costs of the tasks from each place on, latency included, where no level below a given one is left to choose.
 //
-// The result has a row for each level. It is filled from the last place to the first. The deque of each node keeps the places where a
-// replica that begins here may end: the lower of two is left behind later, so that a higher one stays only where it is cheaper, and
-// the cheapest of all is in front.
+// The result has a row for each level. It is filled from the last place to the first. The deque of each node keeps the places
+// where a replica that begins here may end: the lower of two is left behind later, so that a higher one stays only where it is
+// cheaper, and the cheapest of all is in front.
 Matrix<double> costs_to_go(const SplitLayer& layer, const Floats& unit, const Floats2& q, const Bools& on, double price) {
     const Floats share = layer.share;
     const i64 last = share.size() - 1, levels = layer.seconds.size(), longest = layer.longest;
@@ -63,9 +63,9 @@ struct ListedSplits {
     FIELDS(host, end, number)
 };
 
-// On the way to a split: where its last replica ends, on which node, the level and the cost so far, and what is tried next.
+// On the way to a split: its last replica's node and where it ends, the level and the cost so far, and what is tried next.
 struct PartialSplit {
-    i64 place, node, level;
+    i64 node, place, level;
     double spent;
     i64 next_place, next_node;
 };
@@ -79,9 +79,9 @@ double widest_share(const SplitLayer& layer, const Bools& on) {
 }
 
 // Whether the nodes of a split are all in one of the sets (bits).
-bool inside_one(const std::vector<PartialSplit>& path, i64 replicas, const Ints& sets) {
+bool inside_one(const PartialSplit* path, i64 replicas, const Ints& sets) {
     i64 used = 0;
-    for (i64 k = 1; k <= replicas; ++k) used |= i64{1} << path[std::size_t(k)].node;
+    for (i64 k = 1; k <= replicas; ++k) used |= i64{1} << path[k].node;
     for (i64 set : sets)
         if ((used & ~set) == 0) return true;
     return false;
@@ -89,21 +89,22 @@ bool inside_one(const std::vector<PartialSplit>& path, i64 replicas, const Ints&
 
 // Fills `found` with all splits into `fewest` to `most_replicas` replicas that cost at most `limit`; returns how many.
 //
-// Those whose nodes are all in one of the sets `smaller` (bits) are left out. Returns -1 where there are more than fit, or the search
-// takes more steps.
+// Those whose nodes are all in one of the sets `smaller` (bits) are left out. Returns -1 where there are more than fit, or the
+// search takes more steps.
 i64 list_splits(const SplitLayer& layer, const Floats& unit, const Floats2& q, const Bools& on, double price, const Floats2& togo,
                 double limit, i64 fewest, i64 most_replicas, const Ints& smaller, i64 steps, const ListedSplits& found) {
     const i64 last = layer.share.size() - 1, levels = layer.seconds.size(), nodes = unit.size();
     const bool mean = layer.range_seconds.shape[0] > 0;
     const double widest = widest_share(layer, on);
-    std::vector<PartialSplit> path(std::size_t(most_replicas + 1));
-    path[0] = {0, 0, 0, 0.0, 1, 0};
+    std::vector<PartialSplit> memory(std::size_t(most_replicas + 1));
+    PartialSplit* const path = memory.data();
+    PartialSplit split = {0, 0, 0, 0.0, 1, 0};  // of `depth` replicas; those before it are on the path
     i64 depth = 0, splits = 0;
-    while (depth >= 0) {
-        PartialSplit& split = path[std::size_t(depth)];
+    while (true) {
         const i64 a = split.place, b = split.next_place, u = split.next_node;
         if (b > least(last, a + layer.longest) || layer.share[b] - layer.share[a] > widest) {
-            depth -= 1;
+            if (--depth < 0) return splits;
+            split = path[depth];
             continue;
         }
         split.next_node = u + 1;
@@ -113,27 +114,31 @@ i64 list_splits(const SplitLayer& layer, const Floats& unit, const Floats2& q, c
         }
         if (--steps < 0) return -1;
         if (!on[u]) continue;
+        const double share = layer.share[b] - layer.share[a];
         i64 level = split.level;  // the lowest one that permits the share
-        while (level < levels && layer.share[b] - layer.share[a] > layer.caps(level, u)) ++level;
+        while (level < levels && share > layer.caps(level, u)) ++level;
         if (level == levels) continue;
         double spent = split.spent + unit[u] + q(u, b) - q(u, a);
         if (mean) spent += price * layer.range_seconds(a, b) / layer.speedup[u];
         if (!(spent + togo(level, b) <= limit)) continue;
-        path[std::size_t(depth + 1)] = {b, u, level, spent, b + 1, 0};
         if (b < last) {
-            if (depth + 1 < most_replicas) depth += 1;
+            if (depth + 1 == most_replicas) continue;
+            path[depth++] = split;
+            split = {u, b, level, spent, b + 1, 0};
             continue;
         }
+        path[depth] = split;
+        path[depth + 1].node = u;
         if (depth + 1 < fewest || inside_one(path, depth + 1, smaller)) continue;
         if (splits == found.number.size()) return -1;
         found.number[splits] = depth + 1;
+        path[depth + 1].place = b;
         for (i64 k = 0; k <= depth; ++k) {
-            found.host(splits, k) = path[std::size_t(k + 1)].node;
-            found.end(splits, k) = path[std::size_t(k + 1)].place;
+            found.host(splits, k) = path[k + 1].node;
+            found.end(splits, k) = path[k + 1].place;
         }
         splits += 1;
     }
-    return splits;
 }
 
 const Kernels here{kernel<costs_to_go>("costs_to_go", "Least costs of the tasks from each place on, by least level."),

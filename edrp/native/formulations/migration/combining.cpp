@@ -1,5 +1,5 @@
-// Combinations of alternatives of all operators, of which the objective is computed
-// (formulations/migration/rescale/decomposition/combining.py; Baldacci, Christofides, Mingozzi, Mathematical Programming 115, 2008).
+// Combinations of alternatives of all operators, of which the objective is computed, as of routes within the gap by Baldacci,
+// Christofides and Mingozzi (Mathematical Programming 115, 2008); formulations/migration/rescale/decomposition/combining.py.
 #include "edrp/native/python.hpp"
 
 namespace edrp {
@@ -19,8 +19,8 @@ struct CombinationTables {
     Ints order;
     Floats weights, limits;
     double floor;
-    FIELDS(first, end, state, used, cost, seconds, money, moved, alone, share, load, room, kinds, states, togo, reached, begin, earlier,
-           later, turned, flow, on_path, traffic, price, delay, order, weights, limits, floor)
+    FIELDS(first, end, state, used, cost, seconds, money, moved, alone, share, load, room, kinds, states, togo, reached, begin,
+           earlier, later, turned, flow, on_path, traffic, price, delay, order, weights, limits, floor)
 };
 
 struct CombinationWork {
@@ -85,7 +85,8 @@ double combination_objective(const CombinationTables& t, const CombinationWork& 
     for (i64 c = t.kinds[0]; c < t.kinds[1]; ++c) transfer = most(transfer, w.total(size, c));
     for (i64 c = t.kinds[1]; c < t.kinds[2]; ++c) peak = most(peak, w.total(size, c));
     transfer += t.floor;
-    if (response > t.limits[0] || money > t.limits[1] || transfer > t.limits[2] || moved > t.limits[3] || peak > t.limits[4]) return inf;
+    if (response > t.limits[0] || money > t.limits[1] || transfer > t.limits[2]) return inf;
+    if (moved > t.limits[3] || peak > t.limits[4]) return inf;
     const double paid = t.weights[0] * response + t.weights[1] * money + t.weights[2] * transfer;
     return paid + t.weights[3] * moved + t.weights[4] * peak;
 }
@@ -135,7 +136,7 @@ std::tuple<i64, i64> combine_alternatives(const CombinationTables& t, double lim
 }
 
 const Kernels here{
-    kernel<combine_alternatives>("combine_alternatives", "Search for combinations of alternatives whose objective may be low enough.")};
+    kernel<combine_alternatives>("combine_alternatives", "Search for combinations whose objective may be low enough.")};
 
 }  // namespace
 }  // namespace edrp

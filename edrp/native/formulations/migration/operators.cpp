@@ -7,7 +7,8 @@ namespace {
 // Least sums of prices over nodes and replicas dealt so far.
 class ReplicaTable {
    public:
-    explicit ReplicaTable(i64 nodes_, i64 most_replicas) : nodes(nodes_), costs(nodes + 1, most_replicas + 1), numbers(nodes, most_replicas + 1) {}
+    ReplicaTable(i64 nodes_, i64 most_replicas)
+        : nodes(nodes_), costs(nodes + 1, most_replicas + 1), numbers(nodes, most_replicas + 1) {}
 
     // Least sum of prices(u, c) over nodes that are `on`, with so many replicas in all.
     template <class On>
@@ -51,8 +52,8 @@ class ReplicaTable {
 
 // The least cost in every state, with the place of the number of replicas and of the least speed that has it.
 //
-// `prices` has a table for each number of replicas, `latency` the price of the latency at speed 1; only nodes at least as fast as one
-// of `speeds` are used, and the latency is that at this speed.
+// `prices` has a table for each number of replicas, `latency` the price of the latency at speed 1; only nodes at least as fast as
+// one of `speeds` are used, and the latency is that at this speed.
 std::tuple<std::vector<double>, std::vector<i64>, std::vector<i64>> plain_values(const Floats3& prices, const Ints& numbers,
                                                                                  const Floats& speeds, const Floats& speedup,
                                                                                  const Floats& latency, const Bools2& inside) {
@@ -83,8 +84,8 @@ std::vector<i64> trace_plain(const Floats2& prices, i64 replicas, const Bools& o
     return table.trace(replicas);
 }
 
-const Kernels here{kernel<plain_values>("plain_values", "Least cost of an operator without tasks in every state."),
-                   kernel<trace_plain>("trace_plain", "Replicas on each node in the cheapest way, of an operator without tasks.")};
+const Kernels here{kernel<plain_values>("plain_values", "Find the least cost in every state, of an operator without tasks."),
+                   kernel<trace_plain>("trace_plain", "Count replicas on each node, of an operator without tasks.")};
 
 }  // namespace
 }  // namespace edrp

@@ -1,7 +1,7 @@
 // The cheapest split of an operator among the nodes of every state, over all levels of latency.
 //
-// A replica on node u that holds the tasks [a, b) costs unit[u] + q[u,b] - q[u,a]; its share of the work is limited by node and level.
-// Along the tasks a deque for each node keeps the places where the last replica may begin, the cheapest in front.
+// A replica on node u that holds the tasks [a, b) costs unit[u] + q[u,b] - q[u,a]; its share of the work is limited by node and
+// level. Along the tasks a deque for each node keeps the places where the last replica may begin, the cheapest in front.
 #include "edrp/native/formulations/migration/split_layer.hpp"
 
 namespace edrp {
@@ -100,8 +100,8 @@ class SplitSearch {
 
 // Fills in the least cost in every state, infinite where there is none, and the level that has it.
 //
-// Higher levels permit more and charge more. Between two of them nothing costs less than what is permitted by the upper and charged
-// by the lower one: ranges where that is too much are left out, others halved.
+// Higher levels permit more and charge more. Between two of them nothing costs less than what is permitted by the upper and
+// charged by the lower one: ranges where that is too much are left out, others halved.
 void split_values(const SplitLayer& layer, const Floats& unit, const Floats2& q, const Bools2& inside, double price,
                   const FloatsOut& values, const IntsOut& levels) {
     struct {
@@ -141,7 +141,7 @@ i64 trace_split(const SplitLayer& layer, const Floats& unit, const Floats2& q, c
     return search.trace(held);
 }
 
-const Kernels here{kernel<split_values>("split_values", "Find the least cost of a split of the tasks in every state, and its level."),
+const Kernels here{kernel<split_values>("split_values", "Find the least cost of a split of the tasks in every state."),
                    kernel<trace_split>("trace_split", "List the replicas of the cheapest split of the tasks on a level.")};
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Labels are extended by all choices of one operator, and those that others dominate are dropped. A label is a partial placement with
-// its exact finish times, cost, use of what is shared, and use of the nodes of open blocks (docs/explanation/equal_nodes.md).
+// Labels are extended by all choices of one operator, and those that others dominate are dropped. A label is a partial placement
+// with its exact finish times, cost, use of what is shared, and use of the nodes of open blocks
+// (docs/explanation/equal_nodes.md).
 #include "edrp/native/formulations/placement/code_tables.hpp"
 #include "edrp/native/formulations/placement/codes.hpp"
 #include "edrp/native/python.hpp"
@@ -137,7 +138,8 @@ struct Extension {
             const i64 place = open.first[block];
             if (place < 0) continue;
             for (i64 m = 0; m < resources; ++m)
-                label[new_loads + place * resources + m] = block < width ? values[loads + block * resources + m] : joined_load(row, m);
+                label[new_loads + place * resources + m] =
+                    block < width ? values[loads + block * resources + m] : joined_load(row, m);
             label[new_anchors + place] = block < width ? values[anchors + block] : anchor(row);
         }
     }
@@ -229,9 +231,9 @@ bool dominates(const Floats& one, const Floats& other, const Ints& shape, const 
 
 // The labels that no earlier one in `order` dominates; labels of a group stand together.
 //
-// `shape` are the number of shared things, of open operators, of loads and of sources to come; `weights` are objective per second of
-// response time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared thing, the limit on
-// response time (last but one) or that on cost (last) can bind.
+// `shape` are the number of shared things, of open operators, of loads and of sources to come; `weights` are objective per second
+// of response time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared thing, the
+// limit on response time (last but one) or that on cost (last) can bind.
 std::vector<i64> undominated_labels(const Floats2& values, const Ints& order, const Ints& group, const Ints& shape,
                                     const Floats& weights, const Ints& binding) {
     std::vector<i64> undominated;

@@ -1,4 +1,4 @@
-// The least seconds that moves of an operator take, and the replicas that stay whichever moves are made in time (EDRP, eqs. 28-32).
+// The least seconds that moves of an operator take, and the replicas that stay in all that are made in time (EDRP, eqs. 28-32).
 #include "edrp/native/python.hpp"
 #include "edrp/native/sorting.hpp"
 
@@ -15,9 +15,9 @@ double second_slowest(const Ints& before, const Floats2& upload, const Ints& roo
 
 // Least seconds of moving an operator to so many replicas, at most `room` on each node; infinite where they find none.
 //
-// Every node that sends is tried as the one that takes longest, with every number of replicas that may stay on it. The others then
-// keep as many as they must to take no longer, and further replicas go where they take least. Data that the slowest sender itself
-// fetches waits for the second slowest, which is taken to be as fast as can be, so that this is a lower bound.
+// Every node that sends is tried as the one that takes longest, with every number of replicas that may stay on it. The others
+// then keep as many as they must to take no longer, and further replicas go where they take least. Data that the slowest sender
+// itself fetches waits for the second slowest, which is taken to be as fast as can be, so that this is a lower bound.
 double least_move_time(const Ints& before, const Floats& code, const Floats2& upload, const Floats2& download, const Ints& room,
                        i64 replicas) {
     const i64 nodes = before.size();

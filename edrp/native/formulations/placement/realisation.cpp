@@ -19,8 +19,8 @@ struct ItemsToPlace {
     FIELDS(free, unit, kind, load, allowed, total, first, fewest, most)
 };
 
-// Replicas of operators on nodes at least, at most and as they flow, the free places of nodes, and memory for augmenting paths: the
-// operator and node from which each node is reached, and the nodes in line.
+// Replicas of operators on nodes at least, at most and as they flow, the free places of nodes, and memory for augmenting paths:
+// the operator and node from which each node is reached, and the nodes in line.
 struct ReplicaFlow {
     IntsOut2 fewest, most, counts;
     IntsOut slots;
@@ -180,7 +180,8 @@ i64 place_items(const ItemsToPlace& items, i64 most_flows, const IntsOut& node, 
     return GAVE_UP;
 }
 
-const Kernels here{kernel<place_items>("place_items", "Find nodes of blocks and boxes of operators so that all replicas have room.")};
+const Kernels here{
+    kernel<place_items>("place_items", "Find nodes of blocks and boxes of operators so that all replicas have room.")};
 
 }  // namespace
 }  // namespace edrp

@@ -19,7 +19,8 @@ struct FoundStates {
 };
 
 void fill_code_table(const Ints& codes, const CodeTableOut& table) {
-    for (i64 number = 0; number < codes.size(); ++number) table[place_of_code(codes[number], codes, table)] = std::int32_t(number);
+    for (i64 number = 0; number < codes.size(); ++number)
+        table[place_of_code(codes[number], codes, table)] = std::int32_t(number);
 }
 
 // Appends a transition; false where something is full, which sets the first count to -1.

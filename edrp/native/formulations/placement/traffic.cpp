@@ -25,7 +25,8 @@ Matrix<double> most_together(const Bools2& fits) {
     return several;
 }
 
-const Kernels here{kernel<most_together>("most_together", "Largest number of pairs of replicas on common nodes, by numbers of both.")};
+const Kernels here{
+    kernel<most_together>("most_together", "Count the pairs of replicas on common nodes at most, by numbers of both.")};
 
 }  // namespace
 }  // namespace edrp

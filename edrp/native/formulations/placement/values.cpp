@@ -11,8 +11,8 @@ struct StateArcs {
 };
 
 // Least cost from every state to the end, and the transition that begins the way there.
-std::tuple<std::vector<double>, std::vector<i64>> costs_to_end(const StateArcs& graph, const Floats2& unary, const Floats& patterns,
-                                                               const Floats& end) {
+std::tuple<std::vector<double>, std::vector<i64>> costs_to_end(const StateArcs& graph, const Floats2& unary,
+                                                               const Floats& patterns, const Floats& end) {
     const StateArcs arcs = graph;
     const i64 layers = arcs.first_state.size() - 1, states = arcs.first_state[layers];
     std::vector<double> value(std::size_t(states), inf);
@@ -59,8 +59,8 @@ Matrix<double> costs_through(const StateArcs& graph, const Floats2& unary, const
     return found;
 }
 
-const Kernels here{kernel<costs_to_end>("costs_to_end", "Least cost from every state to the end, and the transitions that have it."),
-                   kernel<costs_through>("costs_through", "Least cost of a path through the graph that takes each kind of choice.")};
+const Kernels here{kernel<costs_to_end>("costs_to_end", "Compute the least cost from every state to the end."),
+                   kernel<costs_through>("costs_through", "Compute the least cost of a path with each kind of choice.")};
 
 }  // namespace
 }  // namespace edrp
