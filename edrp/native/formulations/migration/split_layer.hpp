@@ -1,4 +1,4 @@
-// Bounds on the splits of an operator's tasks among replicas (formulations/migration/rescale/decomposition/split_layer.py).
+// Bounds on the splits of an operator's tasks among replicas (formulations/migration/rescale/decomposition/model.py).
 #pragma once
 #include "edrp/native/python.hpp"
 
