@@ -29,7 +29,7 @@ class Axes(NamedTuple):
     replicas : shape (sum of sizes,), the numbers of replicas of each operator, ascending.
     rise : shape (sum of sizes,), price of the replicas started from one number to the next.
     started : shape (operators,), price of one started replica.
-    operator : shape (operators,), price of any change of the operator.
+    price : shape (operators,), price of any change of the operator.
     """
 
     size: Ints
@@ -38,7 +38,7 @@ class Axes(NamedTuple):
     replicas: Ints
     rise: Floats
     started: Floats
-    operator: Floats
+    price: Floats
 
 
 @inlined
@@ -81,7 +81,7 @@ def advance(axes: Axes, values: Floats, stages: Floats, change: Floats, work: Fl
         for p in range(before.size):
             moved[p] = before[p]
         for i in range(axes.size.size):
-            price = axes.operator[i]
+            price = axes.price[i]
             if price > 0:
                 for p in range(moved.size):
                     kept[p] = moved[p]
@@ -123,7 +123,7 @@ def _predecessor(axes: Axes, values: Floats, vector: int, prices: Floats) -> int
             for k in range(n):
                 difference = own - axes.replicas[first + k]
                 price = axes.started[i] * difference if difference > 0 else 0.0
-                prices[p * n + k] = base + (price + axes.operator[i] if difference != 0 else 0.0)
+                prices[p * n + k] = base + (price + axes.price[i] if difference != 0 else 0.0)
         length *= n
     best, least = vector, np.inf
     for p in range(values.size):
