@@ -73,6 +73,7 @@ i64 search(const Trie& trie, const PreparedValues& prepared, double total, doubl
     return response;
 }
 
+// Fills `values` and `responses` at `rows`; `incumbents` holds numbers of good responses, or -1, and may be `responses`.
 template <class Boundary>
 void best_responses(const Trie& trie, const PreparedValues& prepared, const Floats& state_before,
                     const Array<const Boundary, 2>& partitions, const Ints& rows, const Ints& incumbents, const FloatsOut& values,

@@ -39,6 +39,7 @@ struct Step {
     i64 place = 0, prefix = 0, leaf = 0, arc = 0;
 };
 
+// A residue is a value less the prices of the partition's arcs.
 void least_residues(const Trie& trie, const Floats& values, const Floats& price, const FloatsOut& residue) {
     std::vector<Step> path(trie.nodes + 1);
     double paid = 0.0;

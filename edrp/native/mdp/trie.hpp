@@ -16,10 +16,9 @@ inline i64 arc_below(const Trie& trie, i64 place, i64 leaf) {
     i64 low = trie.arc_start[place], high = trie.arc_start[place + 1] - 1;
     while (low < high) {
         const i64 middle = (low + high + 1) / 2;
-        if (trie.arc_leaves[middle] <= leaf)
-            low = middle;
-        else
-            high = middle - 1;
+        const bool left = trie.arc_leaves[middle] > leaf;
+        low = left ? low : middle;
+        high = left ? middle - 1 : high;
     }
     return low;
 }

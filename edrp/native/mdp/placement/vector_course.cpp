@@ -2,6 +2,8 @@
 //
 // What a change costs is a sum over operators, so that the best predecessors of all vectors are found by one pass down and one
 // pass up along each axis (Felzenszwalb & Huttenlocher, 2012, section 2), and no pair of vectors is looked at.
+#include <algorithm>
+
 #include "edrp/native/python.hpp"
 
 namespace edrp {
@@ -31,6 +33,8 @@ void transform(const Axes& axes, i64 i, const FloatsOut& moved) {
     }
 }
 
+// `values` holds the least costs of the courses that end in the period before, `stages` the costs of each period, which become the
+// results, `change` the price of any change into each. In `changed` a bit is set for each vector into which the best course changes.
 void advance_courses(const Axes& axes, const Floats& values, const FloatsOut2& stages, const Floats& change, const FloatsOut2& work,
                      const Array<std::uint8_t, 2>& changed) {
     const FloatsOut moved = work.row(0), kept = work.row(1);
@@ -38,20 +42,23 @@ void advance_courses(const Axes& axes, const Floats& values, const FloatsOut2& s
     for (i64 t = 0; t < stages.shape[0]; ++t) {
         const Floats before = t > 0 ? Floats(stages.row(t - 1)) : values;
         const FloatsOut after = stages.row(t);
-        copy(before, moved);
+        std::copy(before.begin(), before.end(), moved.begin());
         for (i64 i = 0; i < axes.size.size(); ++i) {
             const double price = axes.price[i];
-            if (price > 0) copy(moved, kept);
+            if (price > 0) std::copy(moved.begin(), moved.end(), kept.begin());
             transform(axes, i, moved);
             if (price > 0) {
                 for (i64 p = 0; p < vectors; ++p) moved[p] = least(kept[p], moved[p] + price);
             }
         }
-        for (i64 p = 0; p < vectors; ++p) moved[p] += change[t];
-        for (i64 p = 0; p < vectors; ++p) after[p] += least(moved[p], before[p]);
+        const double price = change[t];
         for (i64 byte = 0; byte < changed.shape[1]; ++byte) {
             int bits = 0;
-            for (i64 p = 8 * byte; p < least(8 * byte + 8, vectors); ++p) bits |= int(moved[p] < before[p]) << (p & 7);
+            for (i64 p = 8 * byte; p < least(8 * byte + 8, vectors); ++p) {
+                const double through = moved[p] + price;
+                after[p] += least(through, before[p]);
+                bits |= int(through < before[p]) << (p & 7);
+            }
             changed(t, byte) = std::uint8_t(bits);
         }
     }
@@ -93,6 +100,8 @@ i64 predecessor(const Axes& axes, const Floats& values, i64 vector, const Floats
     return best;
 }
 
+// `values`, `stages` and `changed` are those of `advance_courses`, after it. `course` begins with the period of `values`; its last
+// entry is given. `prices` is overwritten.
 void walk_back_courses(const Axes& axes, const Floats& values, const Floats2& stages, const Bytes2& changed, const FloatsOut& prices,
                        const IntsOut& course) {
     for (i64 t = course.size() - 2; t >= 0; --t) {

@@ -6,6 +6,8 @@
 namespace edrp {
 namespace {
 
+// Fills in `values`, the least costs of the courses that end in each period, `sources`, the columns before, and `course`, columns by
+// period and operator. A price is infinite where no change is allowed; `best` is overwritten.
 double operator_courses(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& values,
                         const Array<std::int32_t, 2>& sources, const FloatsOut& best, const Array<std::int32_t, 2>& course) {
     const i64 periods = costs.shape[0];
@@ -34,6 +36,7 @@ double operator_courses(const OperatorTables& tables, const Floats2& costs, cons
     return total;
 }
 
+// Prices of a period that sum up to more than `change` are moved onto the nearest that do not. `order` is overwritten.
 void raise_prices(const FloatsOut2& prices, const Floats& change, const Floats2& slope, double step, const FloatsOut& order) {
     const i64 operators = prices.shape[1];
     for (i64 t = 0; t < prices.shape[0]; ++t) {

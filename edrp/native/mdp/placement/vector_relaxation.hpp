@@ -52,6 +52,7 @@ inline void cost_before(const OperatorTables& tables, i64 t, const Floats2& cost
     }
 }
 
+// Fills in the least cost of each operator after each period, from each number of replicas in it; overwrites `best`.
 inline void following_costs(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& after,
                             const FloatsOut& best) {
     const i64 periods = costs.shape[0];

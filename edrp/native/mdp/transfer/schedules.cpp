@@ -1,5 +1,11 @@
-// Preemptive open shop in whole ticks (Gonzalez & Sahni, 1976): phases in which every node sends to one and receives from one
-// other at most (mdp/transfer/schedules.py). Vertices are the n senders, then the n receivers.
+// Preemptive open shop in whole ticks: phases in which every node sends to one and receives from one other at most
+// (mdp/transfer/schedules.py). Vertices are the n senders, then the n receivers; an edge is one pair with something to send.
+//
+// The rule of Gonzalez and Sahni (1976): as long as every *tight* vertex, whose remaining time equals the time that remains for
+// the whole schedule, is busy, the schedule ends on time. A matching that covers all tight vertices always exists (otherwise some
+// tight vertices would have more time left than all their partners), and is repaired by alternating paths from phase to phase. A
+// phase lasts until an edge is done or an idle vertex becomes tight. Tight vertices stay tight, so there are at most
+// (edges + 2n) phases, each found in O(n · edges) and mostly far less.
 #include "edrp/native/python.hpp"
 
 namespace edrp {
@@ -82,32 +88,35 @@ struct OpenShop {
 
 std::tuple<Counts, Counts, Counts> open_shop_phases(const Ints& source, const Ints& target, const Ints& ticks, i64 nodes) {
     OpenShop shop(source, target, ticks, nodes);
-    Counts durations, first{0}, active;
-    i64 total = 0;
+    i64 *const remaining = shop.remaining.data(), *const vertex_ticks = shop.vertex_ticks.data(), *const match = shop.match.data();
+    Counts durations, first{0}, active(4 * ticks.size() + 2 * nodes);
+    i64 total = 0, used = 0;
     for (const i64 left : shop.vertex_ticks) total = most(total, left);
     while (total > 0) {
         for (i64 vertex = 0; vertex < 2 * nodes; ++vertex)
-            if (shop.vertex_ticks[vertex] == total && shop.match[vertex] < 0) shop.cover(vertex, total);
+            if (vertex_ticks[vertex] == total && match[vertex] < 0) shop.cover(vertex, total);
         shop.fill();
         i64 length = total;
-        for (i64 vertex = 0; vertex < 2 * nodes; ++vertex) {
-            const i64 e = shop.match[vertex];
-            length = least(length, e < 0 ? total - shop.vertex_ticks[vertex] : shop.remaining[e]);
-        }
+        for (i64 vertex = 0; vertex < 2 * nodes; ++vertex)
+            length = least(length, match[vertex] < 0 ? total - vertex_ticks[vertex] : remaining[match[vertex]]);
+        if (used + nodes > i64(active.size())) active.resize(2 * active.size() + nodes);
+        i64* const edges = active.data();
         for (i64 sender = 0; sender < nodes; ++sender) {
-            const i64 e = shop.match[sender];
+            const i64 e = match[sender];
             if (e < 0) continue;
-            active.push_back(e);
-            shop.remaining[e] -= length;
-            shop.vertex_ticks[sender] -= length;
-            shop.vertex_ticks[nodes + target[e]] -= length;
-            if (shop.remaining[e] == 0) shop.match[sender] = shop.match[nodes + target[e]] = -1;
+            const i64 receiver = nodes + target[e];
+            edges[used++] = e;
+            remaining[e] -= length;
+            vertex_ticks[sender] -= length;
+            vertex_ticks[receiver] -= length;
+            if (remaining[e] == 0) match[sender] = match[receiver] = -1;
         }
         total -= length;
         durations.push_back(length);
-        first.push_back(i64(active.size()));
+        first.push_back(used);
     }
-    return {durations, first, active};
+    active.resize(used);
+    return {std::move(durations), std::move(first), std::move(active)};
 }
 
 const Kernels here{
