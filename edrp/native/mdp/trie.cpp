@@ -41,6 +41,7 @@ struct Step {
 
 // A residue is a value less the prices of the partition's arcs.
 void least_residues(const Trie& trie, const Floats& values, const Floats& price, const FloatsOut& residue) {
+    if (trie.count == 0) return;
     std::vector<Step> path(trie.nodes + 1);
     double paid = 0.0;
     i64 k = 0;
