@@ -55,7 +55,8 @@ i64 search(const Trie& trie, const PreparedValues& prepared, double total, doubl
         const i64 w = trie.arc_target[e], below = prefix[k] + trie.arc_prefixes[e], first = leaf[k] + trie.arc_leaves[e];
         Gains gained = further(space.gains, trie.arc_span[e], {space.free[k], space.best[k]});
         gained = {gained.free - prepared.price[e], gained.best - prepared.price[e]};
-        const double bound = total - most(gained.free + space.free_after[w], gained.best + space.any_after[w]) + prepared.least[below];
+        const double further_gain = most(gained.free + space.free_after[w], gained.best + space.any_after[w]);
+        const double bound = total - further_gain + prepared.least[below];
         if (bound >= best + slack || (bound >= best - slack && first >= response)) continue;
         if (trie.leaves[w] == 1) {  // the bound is its value
             best = bound;

@@ -112,7 +112,7 @@ void list_paths(const Trie& trie, const Array<Boundary, 2>& rows) {
 }
 
 const Kernels here{
-    kernel<number_leaves>("number_leaves", "Number leaves and prefixes: fill the offsets of arcs, and the prefixes below each place."),
+    kernel<number_leaves>("number_leaves", "Number leaves and prefixes: the offsets of arcs, and prefixes below each place."),
     kernel<path_arcs>("path_arcs", "List the arcs of partitions given by number, shape (leaves, nodes)."),
     kernel<least_residues>("least_residues", "Fill in the least value without prices of arcs below each prefix, in preorder."),
     kernel<mark_connected>("mark_connected", "Mark places that allowed arcs connect to the root (row 0) and to the end (row 1)."),

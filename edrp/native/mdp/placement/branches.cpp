@@ -96,7 +96,7 @@ struct Sweep {
                 handed_down(parent, t, outer);
                 for (i64 r = 0; r < levels; ++r) outer[r] += rest[r] < inf ? rest[r] - inner[r] : inf;
             }
-            for (i64 r = levels - 3; r >= 0; --r) outer[r] = least(outer[r], outer[r + 1]);  // more time than is needed is allowed
+            for (i64 r = levels - 3; r >= 0; --r) outer[r] = least(outer[r], outer[r + 1]);  // more time than needed is allowed
             const i64 first = branches.first[c], low = tables.first[branches.owner[c]];
             for (i64 k = 0; k < branches.first[c + 1] - first; ++k) {
                 const i64 ticks = branches.ticks(t, low + k);
@@ -110,7 +110,8 @@ struct Sweep {
     // Takes what courses cost through each number of replicas as the cost of nodes; false where no course is left.
     bool charge(i64 tree, i64 t) const {
         for (i64 c = branches.begin[tree]; c < branches.begin[tree + 1]; ++c) {
-            const i64 i = branches.owner[c], low = tables.first[i], first = branches.first[c], count = branches.first[c + 1] - first;
+            const i64 i = branches.owner[c], low = tables.first[i];
+            const i64 first = branches.first[c], count = branches.first[c + 1] - first;
             double lowest = inf;
             for (i64 k = low; k < low + count; ++k) lowest = least(lowest, values(t, k) + after(t, k));
             if (lowest == inf) return false;

@@ -33,10 +33,11 @@ void transform(const Axes& axes, i64 i, const FloatsOut& moved) {
     }
 }
 
-// `values` holds the least costs of the courses that end in the period before, `stages` the costs of each period, which become the
-// results, `change` the price of any change into each. In `changed` a bit is set for each vector into which the best course changes.
-void advance_courses(const Axes& axes, const Floats& values, const FloatsOut2& stages, const Floats& change, const FloatsOut2& work,
-                     const Array<std::uint8_t, 2>& changed) {
+// `values` holds the least costs of the courses that end in the period before, `stages` the costs of each period, which become
+// the results, `change` the price of any change into each. In `changed` a bit is set for each vector into which the best course
+// changes.
+void advance_courses(const Axes& axes, const Floats& values, const FloatsOut2& stages, const Floats& change,
+                     const FloatsOut2& work, const Array<std::uint8_t, 2>& changed) {
     const FloatsOut moved = work.row(0), kept = work.row(1);
     const i64 vectors = values.size();
     for (i64 t = 0; t < stages.shape[0]; ++t) {
@@ -100,10 +101,10 @@ i64 predecessor(const Axes& axes, const Floats& values, i64 vector, const Floats
     return best;
 }
 
-// `values`, `stages` and `changed` are those of `advance_courses`, after it. `course` begins with the period of `values`; its last
-// entry is given. `prices` is overwritten.
-void walk_back_courses(const Axes& axes, const Floats& values, const Floats2& stages, const Bytes2& changed, const FloatsOut& prices,
-                       const IntsOut& course) {
+// `values`, `stages` and `changed` are those of `advance_courses`, after it. `course` begins with the period of `values`; its
+// last entry is given. `prices` is overwritten.
+void walk_back_courses(const Axes& axes, const Floats& values, const Floats2& stages, const Bytes2& changed,
+                       const FloatsOut& prices, const IntsOut& course) {
     for (i64 t = course.size() - 2; t >= 0; --t) {
         const i64 vector = course[t + 1];
         course[t] = vector;
@@ -112,9 +113,9 @@ void walk_back_courses(const Axes& axes, const Floats& values, const Floats2& st
 }
 
 const Kernels here{
-    kernel<advance_courses>("advance_courses", "Turn the costs of some periods into the least costs of all courses that end there."),
+    kernel<advance_courses>("advance_courses", "Turn costs of periods into the least costs of all courses that end there."),
     kernel<last_vector_change>("last_vector_change",
-                               "Find the last period into which the best course that ends in a vector changes; else `first` - 1."),
+                               "Find the last period into which the course that ends in a vector changes, or `first` - 1."),
     kernel<walk_back_courses>("walk_back_courses", "Follow the best course of vectors back from its last one."),
 };
 

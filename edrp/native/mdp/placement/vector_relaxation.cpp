@@ -6,15 +6,16 @@
 namespace edrp {
 namespace {
 
-// Fills in `values`, the least costs of the courses that end in each period, `sources`, the columns before, and `course`, columns by
-// period and operator. A price is infinite where no change is allowed; `best` is overwritten.
+// Fills in `values`, the least costs of the courses that end in each period, `sources`, the columns before, and `course`, columns
+// by period and operator. A price is infinite where no change is allowed; `best` is overwritten.
 double operator_courses(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& values,
                         const Array<std::int32_t, 2>& sources, const FloatsOut& best, const Array<std::int32_t, 2>& course) {
     const i64 periods = costs.shape[0];
     double total = 0.0;
     for (i64 i = 0; i < tables.started.size(); ++i) {
         const i64 low = tables.first[i], high = tables.first[i + 1];
-        for (i64 k = low; k < high; ++k) values(0, k) = costs(0, k) + tables.entry[k] + (tables.enters[k] > 0 ? prices(0, i) : 0.0);
+        for (i64 k = low; k < high; ++k)
+            values(0, k) = costs(0, k) + tables.entry[k] + (tables.enters[k] > 0 ? prices(0, i) : 0.0);
         for (i64 t = 1; t < periods; ++t) {
             reached(tables, i, values.row(t - 1), best, sources.row(t));
             for (i64 k = low; k < high; ++k) {
@@ -64,7 +65,7 @@ void raise_prices(const FloatsOut2& prices, const Floats& change, const Floats2&
 }
 
 const Kernels here{
-    kernel<operator_courses>("operator_courses", "Find each operator's cheapest course under prices of its changes, and their cost."),
+    kernel<operator_courses>("operator_courses", "Find each operator's cheapest course under prices of its changes."),
     kernel<following_costs>("following_costs", "Compute the least cost of each operator after each period."),
     kernel<raise_prices>("raise_prices", "Move prices of each period along a slope, and back onto those of at most a given sum."),
 };

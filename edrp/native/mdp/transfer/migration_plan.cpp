@@ -37,7 +37,7 @@ std::vector<i64> edge_colours(const Ints& left, const Ints& right, i64 colours) 
 }
 
 const Kernels here{
-    kernel<edge_colours>("edge_colours", "Colour the edges of a bipartite graph properly; degrees are at most the number of colours."),
+    kernel<edge_colours>("edge_colours", "Colour the edges of a bipartite graph properly; degrees are at most `colours`."),
 };
 
 }  // namespace

@@ -88,7 +88,8 @@ struct OpenShop {
 
 std::tuple<Counts, Counts, Counts> open_shop_phases(const Ints& source, const Ints& target, const Ints& ticks, i64 nodes) {
     OpenShop shop(source, target, ticks, nodes);
-    i64 *const remaining = shop.remaining.data(), *const vertex_ticks = shop.vertex_ticks.data(), *const match = shop.match.data();
+    i64 *const remaining = shop.remaining.data(), *const match = shop.match.data();
+    i64* const vertex_ticks = shop.vertex_ticks.data();
     Counts durations, first{0}, active(4 * ticks.size() + 2 * nodes);
     i64 total = 0, used = 0;
     for (const i64 left : shop.vertex_ticks) total = most(total, left);
