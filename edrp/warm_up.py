@@ -19,7 +19,6 @@ from edrp.core.files import naming_errors
 from edrp.core.kernels import interpreting
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods, run_method
-from edrp.mdp.transfer.migration_plan import plan_migration
 
 WARM_UP_LIMIT = 2.0
 """Units of work that a method may do on a rare problem."""
@@ -30,7 +29,7 @@ class Warmed(NamedTuple):
 
     Attributes
     ----------
-    kind, method : their names; `plan` for what `edrp plan` does with a migration.
+    kind, method : their names.
     seconds : processor seconds for all of it.
     compiling : seconds that the compiler took, by the clock.
     """
@@ -61,11 +60,11 @@ def warm_up(jobs: int = -1) -> Iterator[Warmed]:
 
 
 def warm_up_tasks() -> list[Callable[[], Warmed]]:
-    """Everything that is to be run: methods, for each kind that they take, and plans of transfers."""
+    """Everything that is to be run: methods, for each kind that they take."""
     known = [name for name, kind in kinds().items() if kind.has("check_problems")]
     without_kernels = {"auto", *backends()} - {"highs"}  # backends compile what builds their program, which is the same for all
     compiled = [(kind, method) for kind in known for method in methods(kind) if method not in without_kernels]
-    return [*(partial(warm_up_method, kind, method) for kind, method in compiled), warm_up_plans]
+    return [partial(warm_up_method, kind, method) for kind, method in compiled]
 
 
 def warm_up_method(kind: str, method: str) -> Warmed:
@@ -82,20 +81,6 @@ def warm_up_method(kind: str, method: str) -> Warmed:
             except EdrpError:  # the method does not take this one
                 continue
     return Warmed(kind, method, process_time() - began, compilation.seconds - before)
-
-
-def warm_up_plans() -> Warmed:
-    """Plan a small migration, in this process.
-
-    Examples
-    --------
-    >>> warm_up_plans().method
-    'plan'
-    """
-    before, began = compilation.seconds, process_time()
-    with interpreting(False):
-        plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, max_move_ins=1)
-    return Warmed("migration", "plan", process_time() - began, compilation.seconds - before)
 
 
 def folder_of_kernels() -> str:

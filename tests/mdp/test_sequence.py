@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from edrp import _native
 from edrp.check_problems.migration.problems import brute_force_sequence
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
@@ -22,7 +23,7 @@ from edrp.mdp.sequence.price_relaxation import (
     least_pair,
     trace_pair,
 )
-from edrp.mdp.trie import Trie, path_arcs
+from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
 
@@ -125,7 +126,7 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         room = PairChoices.room(pairs.count)
         least = least_pair(pairs, *prices, tasks.state_before, room)
         rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
-        arcs = [path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
+        arcs = [_native.path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
         gains = np.array([[gain_between(tasks.state_before, a, b) for b in rows[1]] for a in rows[0]])
         paid = [price[arc].sum(axis=1) for price, arc in zip(prices, arcs, strict=True)]
         costs = tasks.state_before[-1] - gains + paid[0][:, None] + paid[1][None]
