@@ -36,7 +36,7 @@ const Kernels here{
     kernel<enumerate_partitions<std::int16_t>, enumerate_partitions<std::int32_t>>(
         "enumerate_partitions", "List every partition of a class, one row of boundaries each, in lexicographic order."),
     kernel<gain_between>("gain_between", "Bytes that can stay between two partitions (state migration, section 3.2)."),
-    kernel<match>("match_intervals", "The old interval whose node keeps each new one, -1 for none (state migration, section 3.2)."),
+    kernel<match>("match_intervals", "The old interval that keeps each new one, -1 for none (state migration, section 3.2)."),
 };
 
 }  // namespace

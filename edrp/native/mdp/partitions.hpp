@@ -51,7 +51,8 @@ inline std::vector<MatchedPiece> list_pieces(const Floats& state_before, const I
     pieces.reserve(std::size_t(old_boundaries.size() + new_boundaries.size()));
     i64 old_interval = 0, new_interval = 0, first = old_boundaries[0];
     while (new_interval < new_boundaries.size() - 1 && old_interval < old_boundaries.size() - 1) {
-        const i64 new_end = new_boundaries[new_interval + 1], old_end = old_boundaries[old_interval + 1], end = least(new_end, old_end);
+        const i64 new_end = new_boundaries[new_interval + 1], old_end = old_boundaries[old_interval + 1];
+        const i64 end = least(new_end, old_end);
         if (end > first) {
             pieces.push_back({new_interval, old_interval, state_before[end] - state_before[first], {}, {}, 0});
             first = end;
@@ -59,15 +60,18 @@ inline std::vector<MatchedPiece> list_pieces(const Floats& state_before, const I
         new_interval += new_end == end;
         old_interval += old_end == end;
     }
-    for (std::size_t p = 0; p + 1 < pieces.size(); ++p)
-        pieces[p].shared = (pieces[p + 1].new_interval == pieces[p].new_interval) + 2 * (pieces[p + 1].old_interval == pieces[p].old_interval);
+    for (std::size_t p = 0; p + 1 < pieces.size(); ++p) {
+        const MatchedPiece& next = pieces[p + 1];
+        pieces[p].shared = (next.new_interval == pieces[p].new_interval) + 2 * (next.old_interval == pieces[p].old_interval);
+    }
     pieces.push_back({});
     return pieces;
 }
 
 // Fills in the old interval whose node keeps each new one, -1 for none. Among matchings that keep the most state, those in which
 // the most pieces stay, and among these the one that, from the first task on, lets a piece stay as soon as possible.
-inline void match_intervals(const Floats& state_before, const Ints& old_boundaries, const Ints& new_boundaries, const IntsOut& matched) {
+inline void match_intervals(const Floats& state_before, const Ints& old_boundaries, const Ints& new_boundaries,
+                            const IntsOut& matched) {
     const double slack = EQUAL_GAINS * state_before[state_before.size() - 1];
     std::vector<MatchedPiece> pieces = list_pieces(state_before, old_boundaries, new_boundaries);
     const i64 count = i64(pieces.size()) - 1;
@@ -89,7 +93,8 @@ inline void match_intervals(const Floats& state_before, const Ints& old_boundari
     i64 used = 0;
     for (i64 p = 0; p < count; ++p) {
         const MatchedPiece &piece = pieces[p], &next = pieces[p + 1];
-        if (used == 0 && piece.size + next.gain[piece.shared] >= piece.gain[0] - slack && 1 + next.stay[piece.shared] == piece.stay[0]) {
+        const bool keeps_most = piece.size + next.gain[piece.shared] >= piece.gain[0] - slack;
+        if (used == 0 && keeps_most && 1 + next.stay[piece.shared] == piece.stay[0]) {
             matched[piece.new_interval] = piece.old_interval;
             used = 3;
         }

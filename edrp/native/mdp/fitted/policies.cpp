@@ -1,4 +1,5 @@
-// Policies of fitted projected costs: best responses where values are sums of arc prices, and what stays between sets of partitions.
+// Policies of fitted projected costs: best responses where values are sums of arc prices, and what stays between sets of
+// partitions.
 #include "edrp/native/mdp/best_response.hpp"
 #include "edrp/native/mdp/partitions.hpp"
 #include "edrp/native/python.hpp"
@@ -17,8 +18,8 @@ Matrix<double> all_gains(const Floats& state_before, const Ints2& before, const 
 
 // For each partition, the best response of a class where values are sums of arc prices: its cost and price, and its boundaries.
 template <class Boundary>
-void best_priced_responses(const Trie& graph, const Floats& price, const Floats& state_before, const Array<Boundary, 2>& partitions,
-                           const FloatsOut& values, const IntsOut2& chosen, const SearchWorkspace& space) {
+void best_responses(const Trie& graph, const Floats& price, const Floats& state_before, const Array<Boundary, 2>& partitions,
+                    const FloatsOut& values, const IntsOut2& chosen, const SearchWorkspace& space) {
     const i64 everything = state_before.size();
     const double total = state_before[everything - 1];
     const SpanGains& gains = space.gains;
@@ -58,7 +59,7 @@ void best_priced_responses(const Trie& graph, const Floats& price, const Floats&
 }
 
 const Kernels here{
-    kernel<best_priced_responses<const i64>, best_priced_responses<const std::int16_t>, best_priced_responses<const std::int32_t>>(
+    kernel<best_responses<const i64>, best_responses<const std::int16_t>, best_responses<const std::int32_t>>(
         "best_priced_responses", "The best response to each partition where values are sums of arc prices."),
     kernel<all_gains>("gains_between_all", "Bytes that stay in migrations from each of some partitions to each of others."),
 };

@@ -1,4 +1,5 @@
-// Good migration sequences: the best partition between two others, and the recombination of pools (mdp/sequence/path_heuristic.py).
+// Good migration sequences: the best partition between two others, and the recombination of pools
+// (mdp/sequence/path_heuristic.py).
 #include "edrp/native/mdp/partitions.hpp"
 #include "edrp/native/mdp/single_step/layers.hpp"
 #include "edrp/native/python.hpp"
@@ -15,7 +16,9 @@ struct NeighbourMigration {
     FloatsOut3 stay;  // what stays of an interval [first, end): (end, state at first, state at end)
 
     NeighbourMigration(const Floats& work_before, const Floats& state_before, const Ints& boundaries)
-        : line(work_before, state_before, boundaries), stays(4 * work_before.size()), stay(stays.data(), {work_before.size(), 2, 2}) {}
+        : line(work_before, state_before, boundaries),
+          stays(4 * work_before.size()),
+          stay(stays.data(), {work_before.size(), 2, 2}) {}
     NeighbourMigration(const NeighbourMigration&) = delete;
 };
 
@@ -56,8 +59,8 @@ void improve_cell(const FloatsOut& cell, const Floats& after, const Floats2& sta
 }
 
 // Reads the boundaries back, each as small as the optimum allows.
-void read_back(const NeighbourMigration& before, const NeighbourMigration& after, const Bands& bands, const Floats3& best, double slack,
-               const IntsOut& boundaries) {
+void read_back(const NeighbourMigration& before, const NeighbourMigration& after, const Bands& bands, const Floats3& best,
+               double slack, const IntsOut& boundaries) {
     const i64 nodes = boundaries.size() - 1, tasks = before.line.tasks();
     const double target = best(nodes, 0, 0) - slack;
     boundaries.fill(tasks);
@@ -89,8 +92,9 @@ void read_back(const NeighbourMigration& before, const NeighbourMigration& after
     }
 }
 
-// What stays in both migrations, NaN where no partition keeps to the limit, and the boundaries of P. A cell (k, a) holds the best that
-// k intervals from boundary a on can give, for both neighbours open or taken as in layers.hpp: index 2 (left taken) + (right taken).
+// What stays in both migrations, NaN where no partition keeps to the limit, and the boundaries of P. A cell (k, a) holds the best
+// that k intervals from boundary a on can give, for both neighbours open or taken as in layers.hpp: index 2 (left taken) + (right
+// taken).
 std::tuple<double, std::vector<i64>> partition_between(const Floats& work_before, const Floats& left_state, const Ints& left,
                                                        const Floats& right_state, const Ints& right, i64 nodes, double limit,
                                                        bool allow_empty) {
@@ -133,7 +137,7 @@ std::tuple<std::vector<double>, std::vector<i64>> cheapest_predecessors(const Fl
 }
 
 const Kernels here{
-    kernel<partition_between>("partition_between", "The partition with the least cost from one partition to it and from it to another."),
+    kernel<partition_between>("partition_between", "The partition with the least cost from one to it and from it to another."),
     kernel<cheapest_predecessors>("cheapest_predecessors", "The least cost up to each partition of a pool, and its predecessor."),
 };
 

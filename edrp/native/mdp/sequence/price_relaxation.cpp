@@ -1,10 +1,10 @@
 // Two consecutive partitions at once: the pair (P, Q) with the least cost between them plus prices of their intervals
 // (mdp/sequence/price_relaxation.py).
 //
-// Both partitions are chosen together, from left to right, by the order of all their boundaries. A state is the interval that is open in
-// each of them, begun at some place of its class, and whether the older of the two is already matched (the newer cannot be). The next
-// boundary closes one of the two intervals; what the two have shared since the newer began may then be kept. Boundaries at the same task
-// close P first, so that each pair is met once.
+// Both partitions are chosen together, from left to right, by the order of all their boundaries. A state is the interval that is
+// open in each of them, begun at some place of its class, and whether the older of the two is already matched (the newer cannot
+// be). The next boundary closes one of the two intervals; what the two have shared since the newer began may then be kept.
+// Boundaries at the same task close P first, so that each pair is met once.
 #include "edrp/native/python.hpp"
 
 namespace edrp {
@@ -105,13 +105,15 @@ double least_pair(const PlacePairs& pairs, const Floats& left_price, const Float
                     const i64 w = left.arc_target[e], b = left.boundary[w];
                     if (b <= c) continue;
                     if (b > right.reach[v]) break;
-                    best.close(left_price[e], &value(pairs.offset(w, k) + v, 0), state_before[b] - since, left_is_newer, 4 * e);
+                    const i64 to = pairs.offset(w, k) + v;
+                    best.close(left_price[e], &value(to, 0), state_before[b] - since, left_is_newer, 4 * e);
                 }
                 for (i64 e = right.arc_start[v]; e < right.arc_start[v + 1]; ++e) {
                     const i64 w = right.arc_target[e], b = right.boundary[w];
                     if (b < a) continue;
                     if (b > right_most) break;
-                    best.close(right_price[e], &value(pairs.offset(u, k + 1) + w, 0), state_before[b] - since, !left_is_newer, 4 * e + 2);
+                    const i64 to = pairs.offset(u, k + 1) + w;
+                    best.close(right_price[e], &value(to, 0), state_before[b] - since, !left_is_newer, 4 * e + 2);
                 }
                 value(state, 0) = best.free;
                 value(state, 1) = best.matched;
@@ -144,7 +146,8 @@ void trace_pair(const PlacePairs& pairs, const PairChoices& choices, const IntsO
     }
 }
 
-// Hands the least costs up to a state on to the one that follows when an interval closes; lowers the arc's least cost to that through it.
+// Hands the least costs up to a state on to the one that follows when an interval closes; lowers the arc's least cost to that
+// through it.
 void pass_on(double free, double matched, double price, double shared, bool newer_closes, double* reached, const double* value,
              double& arc_least) {
     reached[0] = least(reached[0], price + (newer_closes ? free : least(free, matched)));
@@ -154,10 +157,11 @@ void pass_on(double free, double matched, double price, double shared, bool newe
     arc_least = least(arc_least, least(best, matched + (newer_closes ? together : apart)));
 }
 
-// For each arc, the least c(P, Q) plus prices of the pairs that contain it; infinite where none does. `least_pair` has filled `choices`,
-// `reached` is memory of shape (states, 2).
+// For each arc, the least c(P, Q) plus prices of the pairs that contain it; infinite where none does. `least_pair` has filled
+// `choices`, `reached` is memory of shape (states, 2).
 void arc_minima(const PlacePairs& pairs, const Floats& left_price, const Floats& right_price, const Floats& state_before,
-                const PairChoices& choices, const FloatsOut2& reached, const FloatsOut& left_least, const FloatsOut& right_least) {
+                const PairChoices& choices, const FloatsOut2& reached, const FloatsOut& left_least,
+                const FloatsOut& right_least) {
     const PairSide left = pairs.left, right = pairs.right;
     const FloatsOut2 value = choices.value;
     left_least.fill(inf);
@@ -178,16 +182,16 @@ void arc_minima(const PlacePairs& pairs, const Floats& left_price, const Floats&
                     if (b <= c) continue;
                     if (b > right.reach[v]) break;
                     const i64 to = pairs.offset(w, k) + v;
-                    pass_on(free, matched, left_price[e], state_before[b] - since, left_is_newer, &reached(to, 0), &value(to, 0),
-                            left_least[e]);
+                    const double price = left_price[e], shared = state_before[b] - since;
+                    pass_on(free, matched, price, shared, left_is_newer, &reached(to, 0), &value(to, 0), left_least[e]);
                 }
                 for (i64 e = right.arc_start[v]; e < right.arc_start[v + 1]; ++e) {
                     const i64 w = right.arc_target[e], b = right.boundary[w];
                     if (b < a) continue;
                     if (b > right_most) break;
                     const i64 to = pairs.offset(u, k + 1) + w;
-                    pass_on(free, matched, right_price[e], state_before[b] - since, !left_is_newer, &reached(to, 0), &value(to, 0),
-                            right_least[e]);
+                    const double price = right_price[e], shared = state_before[b] - since;
+                    pass_on(free, matched, price, shared, !left_is_newer, &reached(to, 0), &value(to, 0), right_least[e]);
                 }
             }
     }

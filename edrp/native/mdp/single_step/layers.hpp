@@ -1,19 +1,18 @@
-// The dynamic program of SSM, one layer at a time (state migration, sections 3.2 and 3.3): layer k knows the best ways to cover the
-// last tasks with k intervals.
+// The dynamic program of SSM, one layer at a time (state migration, sections 3.2 and 3.3): layer k knows the best ways to cover
+// the last tasks with k intervals.
 //
-// A target interval [a, b) is kept by the old node that holds task a, by the one that holds task b - 1, by one that lies inside, or
-// by none. So a cell needs two values only: the best that the tasks from boundary a on can give, once where the old node that holds
-// task a may still be used (OPEN), and once where an interval before a uses it (TAKEN; the same where that node begins at a). All
-// transitions into a cell read windows of the layer before that slide monotonically:
+// A target interval [a, b) is kept by the old node that holds task a, by the one that holds task b - 1, by one that lies inside,
+// or by none. So a cell needs two values only: the best that the tasks from boundary a on can give, once where the old node that
+// holds task a may still be used (OPEN), and once where an interval before a uses it (TAKEN; the same where that node begins at
+// a). All transitions into a cell read windows of the layer before that slide monotonically:
 // - near, b within the old node of task a: three windows, each a queue that holds candidates in falling order;
 // - far, b beyond it: the best cell, and the best pair of a cell and an old node that lies before it. The window ends at the old
-//   node's end, so pairs are aggregated in two stacks.
-// A layer therefore costs O(m), all of them O(m n'). Values are pairs: gain, then moves (pieces that change their node); gains that
-// differ by no more than `slack` are equal.
+//   node's end, so pairs are aggregated in two stacks. A layer therefore costs O(m), all of them O(m n'). Values are pairs: gain,
+// then moves (pieces that change their node); gains that differ by no more than `slack` are equal.
 //
-// Bands say which boundaries a layer has to know at all. Layer k holds boundaries which are followed by k intervals. The loads leave
-// those from which k intervals reach the last task and to which n' - k intervals reach from the first: neighbours, from low[k] to
-// high[k]. Once the least cost is known, those at both ends of a layer drop out behind which more state is lost.
+// Bands say which boundaries a layer has to know at all. Layer k holds boundaries which are followed by k intervals. The loads
+// leave those from which k intervals reach the last task and to which n' - k intervals reach from the first: neighbours, from
+// low[k] to high[k]. Once the least cost is known, those at both ends of a layer drop out behind which more state is lost.
 #pragma once
 #include <vector>
 
@@ -216,10 +215,10 @@ inline void grow(const OrderedTasks& line, const Layer& before, i64 node, Worksp
     room.node_gain = most(room.node_gain, size);
 }
 
-// Fills layer k from layer k - 1, `before`; `nothing_left` is the gain of k intervals for no task: 0 where intervals may be empty,
-// else minus infinity.
-inline void set_layer(const OrderedTasks& line, const Bands& bands, i64 k, const Layer before, const Layer layer, double nothing_left,
-                      double slack, Workspace& room) {
+// Fills layer k from layer k - 1, `before`; `nothing_left` is the gain of k intervals for no task: 0 where intervals may be
+// empty, else minus infinity.
+inline void set_layer(const OrderedTasks& line, const Bands& bands, i64 k, const Layer before, const Layer layer,
+                      double nothing_left, double slack, Workspace& room) {
     const Floats state = line.state_before;
     const Ints old = line.old();
     const i64 low = bands.low[k], furthest = bands.high[k - 1], tasks = line.tasks();

@@ -1,5 +1,5 @@
-// SSM: the partition that lets the most state stay, with all ties broken (state migration, sections 3.2 and 3.3; what decides between
-// ties stands in mdp/single_step/ssm.py).
+// SSM: the partition that lets the most state stay, with all ties broken (state migration, sections 3.2 and 3.3; what decides
+// between ties stands in mdp/single_step/ssm.py).
 #include "edrp/native/mdp/partitions.hpp"
 #include "edrp/native/mdp/single_step/layers.hpp"
 #include "edrp/native/python.hpp"
@@ -20,8 +20,8 @@ void set_first_layer(const Bands& bands, const Layer& layer) {
     }
 }
 
-// The gain of the best partition; minus infinity where each loses more state than `max_lost`. The bands are trimmed to partitions that
-// lose no more. `layers` holds two.
+// The gain of the best partition; minus infinity where each loses more state than `max_lost`. The bands are trimmed to partitions
+// that lose no more. `layers` holds two.
 double largest_gain(const OrderedTasks& line, Bands& bands, bool allow_empty, double slack, Workspace& room, Layers& layers,
                     double max_lost) {
     const i64 nodes = bands.nodes();
@@ -44,9 +44,9 @@ bool equal(const Value& value, const Value& other, double slack) {
     return value.moves == other.moves && std::fabs(value.gain - other.gain) <= slack;
 }
 
-// Whether an interval attains the value of a cell with the node at its end left open, and with it taken. `last` is the node of its last
-// task, `largest` the most state of a node inside it; `target` is the cell's value for a state at `first`, without the moves of the
-// interval's pieces.
+// Whether an interval attains the value of a cell with the node at its end left open, and with it taken. `last` is the node of
+// its last task, `largest` the most state of a node inside it; `target` is the cell's value for a state at `first`, without the
+// moves of the interval's pieces.
 States attains_value(const OrderedTasks& line, i64 first, i64 end, i64 last, double largest, i64 state, const Value& target,
                      const Layer& after, double slack) {
     const Floats before = line.state_before;
@@ -62,9 +62,9 @@ States attains_value(const OrderedTasks& line, i64 first, i64 end, i64 last, dou
     return {opens, equal({kept_gain, taken.moves - 1}, target, slack)};
 }
 
-// The smallest end of the interval from `first` in any best partition; `alive` says which states of `layer` are part of an optimum, and
-// then which continue from that end. Different matchings of the intervals so far may leave the node at a boundary open or taken: as
-// long as both lead to the optimum, both are alive. `after` is the layer of the end.
+// The smallest end of the interval from `first` in any best partition; `alive` says which states of `layer` are part of an
+// optimum, and then which continue from that end. Different matchings of the intervals so far may leave the node at a boundary
+// open or taken: as long as both lead to the optimum, both are alive. `after` is the layer of the end.
 i64 next_boundary(const OrderedTasks& line, i64 first, i64 furthest, States& alive, const Layer& layer, const Layer& after,
                   double slack) {
     const Ints old = line.old();
@@ -75,7 +75,8 @@ i64 next_boundary(const OrderedTasks& line, i64 first, i64 furthest, States& ali
         double largest = -inf;
         for (i64 end = first + 1; end <= furthest; ++end) {
             while (old[last + 1] < end) last += 1;
-            if (last > node && old[last + 1] == end) largest = most(largest, line.state_before[end] - line.state_before[old[last]]);
+            if (last > node && old[last + 1] == end)
+                largest = most(largest, line.state_before[end] - line.state_before[old[last]]);
             States to{false, false};
             for (const i64 state : {OPEN, TAKEN}) {
                 if (!(state == OPEN ? alive.open : alive.taken)) continue;
@@ -101,10 +102,10 @@ void copy_layer(const Layer& layer, const Layer& to) {
     }
 }
 
-// Fills in the boundaries of the best partition. All layers are kept if they have no more than `stored_cells`; else about the root of n'
-// of them, and the layers between two of these are computed again on the way back.
-void read_back(const OrderedTasks& line, const Bands& bands, bool allow_empty, double slack, Workspace& room, const IntsOut& boundaries,
-               i64 stored_cells) {
+// Fills in the boundaries of the best partition. All layers are kept if they have no more than `stored_cells`; else about the
+// root of n' of them, and the layers between two of these are computed again on the way back.
+void read_back(const OrderedTasks& line, const Bands& bands, bool allow_empty, double slack, Workspace& room,
+               const IntsOut& boundaries, i64 stored_cells) {
     const i64 nodes = bands.nodes(), size = i64(bands.reach.size());
     const i64 step = (nodes + 1) * size <= stored_cells ? nodes : i64(std::ceil(std::sqrt(double(nodes))));
     const i64 blocks = (nodes + step - 1) / step;
@@ -124,7 +125,8 @@ void read_back(const OrderedTasks& line, const Bands& bands, bool allow_empty, d
         }
         for (i64 k = top; k > base; --k) {
             const i64 first = boundaries[nodes - k], furthest = least(bands.reach[first], bands.high[k - 1]);
-            boundaries[nodes - k + 1] = next_boundary(line, first, furthest, alive, layers[k - base], layers[k - base - 1], slack);
+            const Layer layer = layers[k - base], after = layers[k - base - 1];
+            boundaries[nodes - k + 1] = next_boundary(line, first, furthest, alive, layer, after, slack);
         }
     }
 }
@@ -153,8 +155,8 @@ std::vector<T> mirrored(const Entries& entries, T total) {
     return image;
 }
 
-// Narrows the bands to boundaries that lose no more than `max_lost`. A smaller limit loses no less, so these hold for all trials. The
-// mirror image knows how much is lost before a boundary.
+// Narrows the bands to boundaries that lose no more than `max_lost`. A smaller limit loses no less, so these hold for all trials.
+// The mirror image knows how much is lost before a boundary.
 void narrow_to_needed(const OrderedTasks& line, Bands& bands, double limit, bool allow_empty, double slack, Workspace& room,
                       Layers& layers, double max_lost) {
     const i64 tasks = line.tasks();
@@ -194,11 +196,11 @@ void lower_the_limit(const OrderedTasks& line, Bands& bands, double limit, bool 
     }
 }
 
-// What stays (NaN where no partition keeps to the limit), the boundaries of the partition, empty intervals last, and the old interval
-// that keeps each new one, or -1. `least_load`: whether the maximal load decides between equal gains, before the moves.
-std::tuple<double, std::vector<i64>, std::vector<i64>> best_single_step(const Floats& work_before, const Floats& state_before,
-                                                                   const Ints& old_boundaries, i64 nodes, double limit, bool allow_empty,
-                                                                   bool least_load, i64 stored_cells) {
+// What stays (NaN where no partition keeps to the limit), the boundaries of the partition, empty intervals last, and the old
+// interval that keeps each new one, or -1. `least_load`: whether the maximal load decides between equal gains, before the moves.
+std::tuple<double, std::vector<i64>, std::vector<i64>> best_step(const Floats& work_before, const Floats& state_before,
+                                                                 const Ints& old_boundaries, i64 nodes, double limit,
+                                                                 bool allow_empty, bool least_load, i64 stored_cells) {
     const i64 tasks = work_before.size() - 1;
     std::vector<i64> boundaries(nodes + 1), matched(nodes);
     Bands bands(tasks, nodes);
@@ -220,8 +222,8 @@ std::tuple<double, std::vector<i64>, std::vector<i64>> best_single_step(const Fl
     return {gain, boundaries, matched};
 }
 
-const Kernels here{kernel<best_single_step>(
-    "best_single_step", "The partition that lets the most state stay, and its matching (state migration, sections 3.2 and 3.3).")};
+const Kernels here{kernel<best_step>(
+    "best_single_step", "The partition that lets the most state stay, and its matching (state migration, section 3.3).")};
 
 }  // namespace
 }  // namespace edrp
