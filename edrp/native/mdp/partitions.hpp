@@ -14,24 +14,33 @@ namespace edrp {
 // The bytes that can stay, in O(n + n'); `state_before` is the state before each boundary. It is symmetric in both partitions,
 // and all state minus it, the cost, is a metric on partitions.
 inline double gain_between(const Floats& state_before, const Ints& old_boundaries, const Ints& new_boundaries) {
-    const i64 old_count = old_boundaries.size() - 1, new_count = new_boundaries.size() - 1;
-    i64 old_interval = 0, new_interval = 0, first = old_boundaries[0];
+    const Floats state = state_before;
+    const i64 *old_end = old_boundaries.begin() + 1, *new_end = new_boundaries.begin() + 1;
+    const i64 *const old_last = old_boundaries.end(), *const new_last = new_boundaries.end();
+    if (old_end == old_last || new_end == new_last) return 0.0;
+    double state_first = state[old_boundaries[0]];
     // Best so far: with anything used, with the new interval at hand unused, with the old one unused, with both unused.
     double best = 0.0, new_free = 0.0, old_free = 0.0, both_free = 0.0;
-    while (new_interval < new_count && old_interval < old_count) {
-        const i64 new_end = new_boundaries[new_interval + 1], old_end = old_boundaries[old_interval + 1];
-        const i64 end = least(new_end, old_end);
-        best = most(best, both_free + state_before[end] - state_before[first]);
-        first = end;
-        if (new_end == end) {
-            new_interval += 1;
+    i64 next_new = *new_end, next_old = *old_end;
+    while (true) {
+        const double state_end = state[least(next_new, next_old)];
+        best = most(best, both_free + state_end - state_first);
+        state_first = state_end;
+        if (next_new < next_old) {  // one branch, since no processor can foresee which interval ends first
             new_free = best;
             both_free = old_free;
-        }
-        if (old_end == end) {
-            old_interval += 1;
+            if (++new_end == new_last) break;
+            next_new = *new_end;
+        } else {
             old_free = best;
             both_free = new_free;
+            if (next_new == next_old) {
+                new_free = both_free = best;
+                if (++new_end == new_last) break;
+                next_new = *new_end;
+            }
+            if (++old_end == old_last) break;
+            next_old = *old_end;
         }
     }
     return best;

@@ -8,12 +8,9 @@ namespace edrp {
 namespace {
 
 // The bytes that stay in a migration from each of some partitions to each of others.
-Matrix<double> all_gains(const Floats& state_before, const Ints2& before, const Ints2& after) {
-    Matrix<double> gains(before.shape[0], after.shape[0]);
-    const FloatsOut2 cells = gains.view();
+void all_gains(const Floats& state_before, const Ints2& before, const Ints2& after, const FloatsOut2& gains) {
     for (i64 row = 0; row < before.shape[0]; ++row)
-        for (i64 k = 0; k < after.shape[0]; ++k) cells(row, k) = gain_between(state_before, before.row(row), after.row(k));
-    return gains;
+        for (i64 k = 0; k < after.shape[0]; ++k) gains(row, k) = gain_between(state_before, before.row(row), after.row(k));
 }
 
 // For each partition, the best response of a class where values are sums of arc prices: its cost and price, and its boundaries.
