@@ -32,8 +32,8 @@ MAP = np.dtype(
         ("placed", np.int16),  # of these, on this server just now
         ("empty", np.int32),  # empty hops that count against the limit, this server's included
         ("links", np.int32),
-        ("public", np.int32),  # public hops
-        ("dedicated", np.int32),  # dedicated hops, the one that has not ended included
+        ("public_hops", np.int32),  # public hops
+        ("dedicated_hops", np.int32),  # dedicated hops, the one that has not ended included
         ("servers", np.int32),  # that host a component
         ("cost", np.float64),
         ("load", np.float64),  # summed over the servers that host a component
@@ -75,7 +75,7 @@ class FloodRules(NamedTuple):
     max_empty_hops: int
     total_hops: bool
     cumulative: bool
-    public: bool
+    public_network: bool
     public_cost: float
     cost: int
     max_links: int
@@ -299,7 +299,7 @@ def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extend
     """Record a map that has arrived at a server, before any component is placed there."""
     extended["parent"], extended["node"], extended["arc"], extended["placed"] = parent, v, arc, 0
     if arc == START:
-        extended["prefix"] = extended["empty"] = extended["links"] = extended["public"] = extended["dedicated"] = extended[
+        extended["prefix"] = extended["empty"] = extended["links"] = extended["public_hops"] = extended["dedicated_hops"] = extended[
             "servers"
         ] = 0
         extended["cost"] = extended["load"] = 0.0
@@ -311,8 +311,8 @@ def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extend
     by_link = arc != PUBLIC
     extended["cost"] = before["cost"] + (network.cost[arc] if by_link else rules.public_cost)
     extended["links"] = before["links"] + by_link
-    extended["public"] = before["public"] + (not by_link)
-    extended["dedicated"] = before["dedicated"] + (by_link and begins)
+    extended["public_hops"] = before["public_hops"] + (not by_link)
+    extended["dedicated_hops"] = before["dedicated_hops"] + (by_link and begins)
 
 
 @inlined
@@ -339,11 +339,11 @@ def passes(rules: FloodRules, memory: FloodMemory, extended: Any, components: in
     if rules.cost == ADDITIVE:
         first = extended["cost"]
     elif rules.cost == LOAD_BALANCE:
-        first, second = load, extended["public"] - (components + 2.0) * extended["dedicated"]
+        first, second = load, extended["public_hops"] - (components + 2.0) * extended["dedicated_hops"]
     elif rules.cost == PUBLIC_HOPS:
-        first = extended["public"] + load / 2
+        first = extended["public_hops"] + load / 2
     else:
-        first = extended["public"] * (rules.max_links + 1) + extended["links"] + load / 2
+        first = extended["public_hops"] * (rules.max_links + 1) + extended["links"] + load / 2
     best = memory.table[extended["node"], extended["prefix"], extended["empty"] if rules.split_by_hops else 0]
     if first < best[0] or (first == best[0] and second < best[1]):
         best[0], best[1] = first, second
@@ -398,7 +398,7 @@ def neighbours(
         for arc in range(network.first[v], network.first[v + 1]):
             memory.ways[count] = arc
             count += 1
-    if begins and rules.public and network.uplink[v] > 0.0 and (connected or rules.pruning == RANDOM):
+    if begins and rules.public_network and network.uplink[v] > 0.0 and (connected or rules.pruning == RANDOM):
         if prefix == task.needs.size:
             memory.ways[count] = ~task.delivery
             return count + 1

@@ -188,7 +188,7 @@ class Flood:
         self.cost = checked.cost
         self._rules = FloodRules(
             **{**fields, "cost": COSTS.index(checked.cost), "pruning": PRUNINGS.index(checked.pruning)},
-            public=public,
+            public_network=public,
             jitter=float(jitter),
             max_links=0,
             timed=False,
@@ -209,7 +209,7 @@ class Flood:
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(
             max_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
-            timed=rules.jitter > 0 or delays_differ(network, public=rules.public),
+            timed=rules.jitter > 0 or delays_differ(network, public=rules.public_network),
             seed=seed,
         )
         arrays = FloodNetwork.of(network)
@@ -234,7 +234,7 @@ class Flood:
         last = new_positions[ends]
         complete = steps[last]
         load = complete["load"] / np.maximum(complete["servers"], 1)
-        columns = (complete["cost"], complete["links"], complete["public"], complete["dedicated"], load)
+        columns = (complete["cost"], complete["links"], complete["public_hops"], complete["dedicated_hops"], load)
         handled, sent = int(counts[HANDLED]), int(counts[SENT])
         requested = int(counts[REQUESTED])
         return FloodResult(
