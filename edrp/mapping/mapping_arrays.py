@@ -10,28 +10,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.kernels import inner_loop
 from edrp.core.limits import with_rounding
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
-
-
-@inner_loop
-def uniform(seed: int, counter: int) -> float:
-    """Return a number in [0, 1) that depends on seed and counter alone (SplitMix64).
-
-    Messages that overtake one another, and code that walks through them in another order, meet the same draws.
-
-    >>> uniform(1, 2) == uniform(1, 2), 0 <= uniform(1, 3) < 1
-    (True, True)
-    """
-    state = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state = state ^ (state >> np.uint64(31))
-    return float(state >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
 
 CostName = Literal["additive", "load-balance", "public-hops", "public-hops-links"]
 COSTS: tuple[CostName, ...] = get_args(CostName)

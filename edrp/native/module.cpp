@@ -20,8 +20,8 @@ bool Place::expected(const char* what, PyObject* found) const {
     return false;
 }
 
-bool has_fields(PyTypeObject* type, const char* names) {
-    PyObject* fields = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "_fields");
+bool has_fields(PyObject* type, const char* attribute, const char* names) {
+    PyObject* fields = PyObject_GetAttrString(type, attribute);
     if (!fields) return PyErr_Clear(), false;
     PyObject* between = PyUnicode_FromString(", ");
     PyObject* joined = between ? PyUnicode_Join(between, fields) : nullptr;

@@ -44,7 +44,7 @@ template <class T>
 constexpr bool is_record<T, std::void_t<decltype(T::names)>> = true;
 
 template <class T>
-constexpr int number_type = -1;
+constexpr int number_type = is_record<T> ? NPY_VOID : -1;  // cells of a structured array are records
 template <>
 inline constexpr int number_type<bool> = NPY_BOOL;
 template <>
@@ -108,6 +108,16 @@ inline bool read(PyObject* object, bool& value, const Place& place) {
     return truth >= 0;
 }
 
+// Whether a type of tuples, or of cells, has the fields of a record.
+bool has_fields(PyObject* type, const char* attribute, const char* names);
+
+template <class T>
+bool has_layout(PyArrayObject* array) {
+    if constexpr (is_record<T>)
+        return PyArray_ITEMSIZE(array) == sizeof(T) && has_fields(reinterpret_cast<PyObject*>(PyArray_DESCR(array)), "names", T::names);
+    return true;
+}
+
 template <class T, int D>
 bool read(PyObject* object, Array<T, D>& value, const Place& place) {
     constexpr int type = number_type<std::remove_const_t<T>>;
@@ -115,7 +125,7 @@ bool read(PyObject* object, Array<T, D>& value, const Place& place) {
     constexpr int needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | (std::is_const_v<T> ? 0 : NPY_ARRAY_WRITEABLE);
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     if (!PyArray_Check(object) || PyArray_NDIM(array) != D || !PyArray_EquivTypenums(PyArray_TYPE(array), type) ||
-        (PyArray_FLAGS(array) & needed) != needed || PyArray_ISBYTESWAPPED(array)) {
+        (PyArray_FLAGS(array) & needed) != needed || PyArray_ISBYTESWAPPED(array) || !has_layout<T>(array)) {
         char what[120];
         PyArray_Descr* descr = PyArray_DescrFromType(type);
         PyObject* name = PyObject_Str(reinterpret_cast<PyObject*>(descr));
@@ -130,20 +140,17 @@ bool read(PyObject* object, Array<T, D>& value, const Place& place) {
     return true;
 }
 
-// Whether a type of tuples has the fields of a record; asked once per type, so it costs nothing in repeated calls.
-bool has_fields(PyTypeObject* type, const char* names);
-
 template <class T, std::enable_if_t<is_record<T>, int> = 0>
 bool read(PyObject* object, T& value, const Place& place) {
     static PyTypeObject* known = nullptr;
     if (Py_TYPE(object) != known) {
-        if (!PyTuple_Check(object) || !has_fields(Py_TYPE(object), T::names)) {
+        if (!PyTuple_Check(object) || !has_fields(reinterpret_cast<PyObject*>(Py_TYPE(object)), "_fields", T::names)) {
             char what[600];
             std::snprintf(what, sizeof what, "a named tuple of %s", T::names);
             return place.expected(what, object);
         }
         Py_INCREF(Py_TYPE(object));  // a type that is known lives as long as the module
-        known = Py_TYPE(object);
+        known = Py_TYPE(object);         // and is asked once, so that it costs nothing in repeated calls
     }
     return value.visit([&](auto&... fields) {
         int k = 0;

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats
 from edrp.core.budget import expect, memory_limit, spend
 from edrp.core.errors import OutOfTimeError
@@ -30,7 +31,6 @@ from edrp.formulations.mapping.label_search import (
     first_label,
     grown,
     label_moves,
-    search,
 )
 from edrp.formulations.mapping.lagrangian import MULTIPLIER_STEPS, PricedRelaxation, ascend, cheapest, fill_to_go
 from edrp.formulations.mapping.layered_graph import (
@@ -408,7 +408,7 @@ class MapLabelSearch:
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
             before = _label_work(labels)
-            reason, label = search(
+            reason, label = _native.search_labels(
                 self.layers.graph, guide, tracked, labels, width, min(LABELS_PER_CALL, max_labels or LABELS_PER_CALL)
             )
             spend(_label_work(labels) - before)
@@ -444,7 +444,6 @@ class LabelSetting(Method):
 
     name = "label-setting"
     kinds = ("mapping",)
-    interpreted_first = True
     exact = True
     summary = "exact: labels by A*, remembering only resources that matter; rounds of rising bounds; additive cost"
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.core.budget import spend
@@ -20,7 +21,7 @@ from edrp.core.methods import Method, Options, read_parameters
 from edrp.core.problem import RULES
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.flood_kernel import (
+from edrp.heuristics.mapping.flood_memory import (
     CAPPED,
     COMPLETE,
     HANDLED,
@@ -32,10 +33,8 @@ from edrp.heuristics.mapping.flood_kernel import (
     FloodMemory,
     FloodNetwork,
     FloodRules,
-    advance,
     delays_differ,
     initial_memory,
-    mark_ancestors,
     with_capacity,
 )
 from edrp.heuristics.mapping.map_rules import PruningName, Rules
@@ -72,7 +71,7 @@ class FloodResult(Sequence[FoundMap]):
     capped : whether messages were kept back because there were too many.
     columns : facts of the complete maps, in the order in which they were found: an array for each field of `MapFacts`.
     cost, most_links : what maps are ranked by.
-    steps, ends : maps step by step (dtype `edrp.heuristics.mapping.flood_kernel.MAP`), and the last step of each complete one.
+    steps, ends : maps step by step (dtype `edrp.heuristics.mapping.flood_memory.MAP`), and the last step of each complete one.
     """
 
     messages: dict[str, int]
@@ -188,7 +187,7 @@ class Flood:
         self.cost = checked.cost
         self._rules = FloodRules(
             **{**fields, "cost": COSTS.index(checked.cost), "pruning": PRUNINGS.index(checked.pruning)},
-            public=public,
+            public_network=public,
             jitter=float(jitter),
             max_links=0,
             timed=False,
@@ -209,7 +208,7 @@ class Flood:
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(
             max_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
-            timed=rules.jitter > 0 or delays_differ(network, public=rules.public),
+            timed=rules.jitter > 0 or delays_differ(network, public=rules.public_network),
             seed=seed,
         )
         arrays = FloodNetwork.of(network)
@@ -217,7 +216,7 @@ class Flood:
         counts = memory.counts
         while counts[HANDLED] < counts[SENT] and not budget.passed(until):
             memory, before = with_capacity(memory, hops), int(counts[HANDLED])
-            advance(arrays, task, rules, memory, MESSAGES_PER_CHECK)
+            _native.advance_flood(arrays, task, rules, memory, MESSAGES_PER_CHECK)
             budget.spend(MESSAGE_UNITS * (int(counts[HANDLED]) - before))
         self._memory = memory
         return self._result(memory, rules.max_links)
@@ -227,14 +226,14 @@ class Flood:
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
         budget.spend(COMPLETE_MAP_UNITS * len(ends))
         marked = np.zeros(counts[MAPS], np.bool_)
-        mark_ancestors(memory.maps, ends, marked)
+        _native.mark_map_ancestors(memory.maps, ends, marked)
         new_positions = np.cumsum(marked) - 1
         steps = memory.maps[: counts[MAPS]][marked]
         steps["parent"] = np.where(steps["parent"] < 0, -1, new_positions[steps["parent"]])
         last = new_positions[ends]
         complete = steps[last]
         load = complete["load"] / np.maximum(complete["servers"], 1)
-        columns = (complete["cost"], complete["links"], complete["public"], complete["dedicated"], load)
+        columns = (complete["cost"], complete["links"], complete["public_hops"], complete["dedicated_hops"], load)
         handled, sent = int(counts[HANDLED]), int(counts[SENT])
         requested = int(counts[REQUESTED])
         return FloodResult(

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from edrp import _native
 from edrp.heuristics.mapping.map_rules import Specification, fits
-from edrp.mapping.mapping_arrays import MapFacts, key, ranked, uniform
+from edrp.mapping.mapping_arrays import MapFacts, key, ranked
 from edrp.mapping.path_tasks import PathMap
 from edrp.mapping.server_network import DataLink, Server
 
@@ -383,7 +384,7 @@ class MapAgent:
             state.table[place] = new_key
             return True
         chance = math.exp(-rules.cooling * (extended.prefix + 1))
-        return rules.pruning == "annealed" and uniform(specification.seed + 1, 64 * number + more) < chance
+        return rules.pruning == "annealed" and _native.draw_by_counter(specification.seed + 1, 64 * number + more) < chance
 
     def _chosen(self, specification: Specification, ways: list[PartialMap], number: int, more: int) -> list[PartialMap]:
         """Choose the ways to send a map: all of them, or a few drawn without replacement (section 4.1.3).
@@ -395,7 +396,7 @@ class MapAgent:
             return ways
         drawn = min(specification.rules.neighbours, len(ways))
         for position in range(drawn):
-            draw = uniform(specification.seed + 2, 4096 * number + 64 * more + position)
+            draw = _native.draw_by_counter(specification.seed + 2, 4096 * number + 64 * more + position)
             other = position + int(draw * (len(ways) - position))
             ways[position], ways[other] = ways[other], ways[position]
         return ways[:drawn]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
+from edrp import _native
 from edrp.heuristics.mapping.map_rules import Rules, Specification
-from edrp.mapping.mapping_arrays import MapFacts, uniform
+from edrp.mapping.mapping_arrays import MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
@@ -192,7 +193,7 @@ class Exchange:
                 seed, counter, delay = seed + 3, mapped.messages.total(), self._delay(message)
         if not self.jitter:
             return delay
-        return delay * (1 - self.jitter) + self.jitter * (delay if delay > 0 else 1.0) * uniform(seed, counter)
+        return delay * (1 - self.jitter) + self.jitter * (delay if delay > 0 else 1.0) * _native.draw_by_counter(seed, counter)
 
     def _delay(self, message: Message) -> float:
         """Return the delay between two servers: over the link between them where there is one, else over the public network."""
