@@ -15,8 +15,7 @@ struct PathArrays {
 // fields of `HostCosts`. Load above what the hosts bear waits, and in the end costs a host that is leased to serve it.
 void expected_host_costs(const PathArrays& paths, const Floats& support, const Floats& prices, i64 served_by, double backlog,
                          const Floats& costs, const FloatsOut& money) {
-    const Floats2& levels = paths.levels;
-    const i64 hosts = support.size() - 1, lag = i64(costs[1]), last = least(levels.shape[1] - 1, i64(costs[0]));
+    const i64 hosts = support.size() - 1, lag = i64(costs[1]), last = least(paths.levels.shape[1] - 1, i64(costs[0]));
     const double late = costs[2], overload = costs[3], surprise = costs[4], utilisation = costs[5];
     std::vector<i64> due(std::size_t(last + lag + 1), 0);  // hosts that begin to serve, by round
     // Money for a unit of load in a round.
@@ -24,13 +23,14 @@ void expected_host_costs(const PathArrays& paths, const Floats& support, const F
     double price = 0.0;  // of a round, for the first hosts
     for (i64 first = 0; first <= hosts; ++first) {
         for (i64 path = 0; path < paths.weights.size(); ++path) {
+            const Floats loads = paths.levels.row(path);
             const i64 rounds = least(paths.known_rounds[path], last);
             for (i64& number : due) number = 0;
             i64 serving = least(first, served_by), ordered = first;
             due[lag] += first - serving;
             double waiting = backlog, cost = price * double(rounds);
             for (i64 period = 1; period <= rounds; ++period) {
-                const double load = levels(path, period);
+                const double load = loads[period];
                 serving += due[period];
                 const double capacity = support[serving];
                 const bool waited = waiting > 1e-9;

@@ -5,9 +5,9 @@
 namespace edrp {
 namespace {
 
-constexpr i64 START = 0, STOP = 1, HOLD = 2, RESUME = 3;                        // codes of events; others are samples
-constexpr i64 SIZE = 0, SEQUENCE = 1, HOLDS = 2, BEGUN = 3, WITHIN = 4;         // places in Crew::counts
-constexpr i64 OPEN_SINCE = 0, RECORDED = 1;                                     // places in Crew::sums
+constexpr i64 START = 0, STOP = 1, HOLD = 2, RESUME = 3;                 // codes of events; others are samples
+constexpr i64 SIZE = 0, SEQUENCE = 1, HOLDS = 2, BEGUN = 3, WITHIN = 4;  // places in Crew::counts
+constexpr i64 OPEN_SINCE = 0, RECORDED = 1;                              // places in Crew::sums
 
 struct Crew {
     FloatsOut free;
@@ -35,7 +35,8 @@ struct Samples {
     FIELDS(waiting, begun, recorded)
 };
 
-bool sooner(double free, i64 order, double other_free, i64 other_order) {
+// Orders are references because they are read in ties alone, which are rare.
+bool sooner(double free, const i64& order, double other_free, const i64& other_order) {
     return free < other_free || (free == other_free && order < other_order);
 }
 
@@ -48,7 +49,7 @@ void put(const Crew& crew, i64 place, double free, i64 order, i64 instance) {
 void move(const Crew& crew, i64 from, i64 to) { put(crew, to, crew.free[from], crew.order[from], crew.instance[from]); }
 
 // Puts an instance where `place` is empty, or below, so that parents are never later than children.
-void sift_down(const Crew& crew, i64 place, i64 size, double free, i64 order, i64 instance) {
+[[gnu::always_inline]] inline void sift_down(const Crew& crew, i64 place, i64 size, double free, i64 order, i64 instance) {
     while (true) {
         i64 child = 2 * place + 1;
         if (child >= size) break;
@@ -64,7 +65,7 @@ void sift_down(const Crew& crew, i64 place, i64 size, double free, i64 order, i6
 i64 take(const Work& work, const Crew& crew, double occupancy, const Floats& levels, double last, i64 begun, double stop) {
     const i64 size = crew.counts[SIZE], first = begun;
     const double open_since = crew.sums[OPEN_SINCE];
-    i64 sequence = crew.counts[SEQUENCE], within[3] = {};
+    i64 sequence = crew.counts[SEQUENCE], real = 0, near = 0, relaxed = 0;
     double recorded_sum = crew.sums[RECORDED];
     while (begun < work.arrivals.size() && size > 0) {
         const double arrival = work.arrivals[begun];
@@ -73,8 +74,11 @@ i64 take(const Work& work, const Crew& crew, double occupancy, const Floats& lev
         const double processing = work.processing[begun], end = begin + processing;
         const double recorded = begin - arrival + processing;
         recorded_sum += recorded;
-        if (end < last)
-            for (int level = 0; level < 3; ++level) within[level] += recorded <= levels[level];
+        if (end < last) {
+            real += recorded <= levels[0];
+            near += recorded <= levels[1];
+            relaxed += recorded <= levels[2];
+        }
         work.begins[begun] = begin;
         work.ends[begun] = end;
         work.instances[begun] = crew.instance[0];
@@ -84,7 +88,9 @@ i64 take(const Work& work, const Crew& crew, double occupancy, const Floats& lev
     }
     crew.counts[SEQUENCE] = sequence;
     crew.counts[BEGUN] += begun - first;
-    for (int level = 0; level < 3; ++level) crew.counts[WITHIN + level] += within[level];
+    crew.counts[WITHIN] += real;
+    crew.counts[WITHIN + 1] += near;
+    crew.counts[WITHIN + 2] += relaxed;
     crew.sums[RECORDED] = recorded_sum;
     return begun;
 }

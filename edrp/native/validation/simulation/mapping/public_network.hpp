@@ -9,8 +9,8 @@
 namespace edrp {
 
 using u64 = std::uint64_t;
-constexpr int LAYERS = 256;                // C++ alone
-constexpr double TAIL = 3.6541528853610088;  // C++ alone: abscissa at which the lowest of 256 layers of equal area has its corner
+constexpr int LAYERS = 256;                        // C++ alone
+constexpr double TAIL = 3.6541528853610088;        // C++ alone: the right edge of the lowest layer but for its tail
 constexpr double UNIT = 1.0 / 9007199254740992.0;  // C++ alone: 2^-53
 // C++ alone: odd constants that take consecutive numbers far from one another.
 constexpr u64 GOLDEN = 0x9E3779B97F4A7C15u, SPREAD = 0xD1342543DE82EF95u;
@@ -45,6 +45,9 @@ inline u64 stream_key(u64 seed, u64 task, u64 hop) {
     return mixed(key + (hop + 1) * SPREAD);
 }
 
+// The size of a number with its sign, without a branch that no processor could predict.
+inline double with_sign(double size, u64 bits) { return size * (1.0 - double(i64(bits & LAYERS)) * (2.0 / LAYERS)); }
+
 // A number within (0, 1).
 inline double open_uniform(u64 state) { return (double(i64(mixed(state) >> 11)) + 0.5) * UNIT; }
 
@@ -76,15 +79,14 @@ inline double outer_normal(u64 bits) {
         state += SPREAD;
         bits = mixed(state);
     }
-    return bits & LAYERS ? -size : size;
+    return with_sign(size, bits);
 }
 
 // The standard normal number at a position of a stream.
 inline double normal(u64 key, i64 counter) {
     const u64 bits = mixed(key + u64(counter) * GOLDEN), layer = bits & (LAYERS - 1), place = bits >> 11;
     if (place >= ziggurat.inside[layer]) return outer_normal(bits);
-    const double size = double(i64(place)) * ziggurat.width[layer];
-    return bits & LAYERS ? -size : size;
+    return with_sign(double(i64(place)) * ziggurat.width[layer], bits);
 }
 
 }  // namespace edrp

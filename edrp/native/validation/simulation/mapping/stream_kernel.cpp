@@ -26,7 +26,7 @@ struct Physics {
 };
 
 // Nominal seconds that the source has not sent.
-double left_to_send(const FloatsOut2& progress, i64 row) { return progress(row, TOTAL) - progress(row, SENT); }
+double left_to_send(const FloatsOut& progress) { return progress[TOTAL] - progress[SENT]; }
 
 void copy_row(const Streams& s, i64 row, i64 other) {
     s.hops[other] = s.hops[row];
@@ -41,34 +41,35 @@ void copy_row(const Streams& s, i64 row, i64 other) {
 }
 
 // Adds the shortfall of the window, or of the last part of one, that is over.
-void close_window(const FloatsOut2& progress, i64 row, double time, double window) {
-    const double length = time - progress(row, START) - progress(row, WINDOWS) * window;
+void close_window(const FloatsOut& progress, double time, double window) {
+    const double length = time - progress[START] - progress[WINDOWS] * window;
     if (length > 0) {
-        const double missing = 1 - progress(row, GOT) / length;
-        if (missing > TASK_REMAINDER) progress(row, SHORTFALL) += missing;
-        progress(row, WINDOWS) += 1;
+        const double missing = 1 - progress[GOT] / length;
+        if (missing > TASK_REMAINDER) progress[SHORTFALL] += missing;
+        progress[WINDOWS] += 1;
     }
-    progress(row, GOT) = 0.0;
+    progress[GOT] = 0.0;
 }
 
 // Delivers within a step; returns when the step, or the task within it, is over.
-double deliver(const FloatsOut2& progress, i64 row, double time, double step, double amount) {
-    const double left = progress(row, TOTAL) - progress(row, DONE);
-    if (amount >= left - TASK_REMAINDER * progress(row, TOTAL)) {
-        progress(row, SENT) = progress(row, DONE) = progress(row, TOTAL);
-        progress(row, GOT) += left;
+[[gnu::always_inline]] inline double deliver(const FloatsOut& progress, double time, double step, double amount) {
+    const double left = progress[TOTAL] - progress[DONE];
+    if (amount >= left - TASK_REMAINDER * progress[TOTAL]) {
+        progress[SENT] = progress[DONE] = progress[TOTAL];
+        progress[GOT] += left;
         return amount > 0 ? time + step * least(1.0, left / amount) : time;
     }
-    progress(row, DONE) += amount;
-    progress(row, GOT) += amount;
+    progress[DONE] += amount;
+    progress[GOT] += amount;
     return time + step;
 }
 
 // Flows at a constant fraction of the rate, or with all of it on dedicated links.
 double flow_steadily(const Streams& s, i64 row, double time, double end) {
+    const FloatsOut progress = s.progress.row(row);
     const double amount = (s.hops[row] ? s.mean[row] : 1.0) * (end - time);
-    s.progress(row, SENT) += amount;
-    return deliver(s.progress, row, time, end - time, amount);
+    progress[SENT] += amount;
+    return deliver(progress, time, end - time, amount);
 }
 
 // The number of the flow interval that contains or begins at a time.
@@ -79,10 +80,10 @@ i64 interval_number(double time, double interval) {
 
 // Flows interval by interval at the pace of the slowest hop: nothing waits on the way.
 double flow_unbuffered(const Streams& s, i64 row, double time, double end, const Physics& physics) {
-    const FloatsOut2& progress = s.progress;
+    const FloatsOut progress = s.progress.row(row);
     const i64 hops = s.hops[row];
     i64 number = interval_number(time, physics.interval);
-    const double left = progress(row, TOTAL) - progress(row, DONE);
+    const double left = progress[TOTAL] - progress[DONE];
     double amount = 0.0, fraction = 1.0;
     while (time < end && amount < left) {
         double lowest = 0.0;
@@ -97,40 +98,43 @@ double flow_unbuffered(const Streams& s, i64 row, double time, double end, const
     if (amount >= left) {
         time -= (amount - left) / fraction;
         amount = left;
-        progress(row, DONE) = progress(row, TOTAL);
+        progress[DONE] = progress[TOTAL];
     } else {
-        progress(row, DONE) += amount;
+        progress[DONE] += amount;
     }
-    progress(row, SENT) = progress(row, DONE);
-    progress(row, GOT) += amount;
+    progress[SENT] = progress[DONE];
+    progress[GOT] += amount;
     return time;
 }
 
 // Flows interval by interval with buffers: a hop passes the data that it can; a full buffer holds others back.
 double flow_buffered(const Streams& s, i64 row, double time, double end, const Physics& physics) {
-    const FloatsOut2& progress = s.progress;
-    const FloatsOut waiting = s.waiting.row(row);
+    const FloatsOut progress = s.progress.row(row);
+    const FloatsOut waiting = s.waiting.row(row), levels = s.levels.row(row);
+    const IntsOut places = s.places.row(row);
+    const Array<u64, 1> keys = s.keys.row(row);
+    const double interval = physics.interval, scale = physics.scale, buffer = physics.buffer;
     const i64 hops = s.hops[row];
-    i64 number = interval_number(time, physics.interval);
-    while (time < end && progress(row, DONE) < progress(row, TOTAL)) {
-        const double step = least(double(number + 1) * physics.interval, end) - time;
-        const double sent = least(step, left_to_send(progress, row));
+    i64 number = interval_number(time, interval);
+    while (time < end && progress[DONE] < progress[TOTAL]) {
+        const double step = least(double(number + 1) * interval, end) - time;
+        const double sent = least(step, left_to_send(progress));
         double moved = sent, excess = 0.0;
         for (i64 hop = 0; hop < hops; ++hop) {
-            double& before = waiting[s.places(row, hop)];
-            const double most_passed = step * std::exp(s.levels(row, hop) + physics.scale * normal(s.keys(row, hop), number));
+            double& before = waiting[places[hop]];
+            const double most_passed = step * std::exp(levels[hop] + scale * normal(keys[hop], number));
             const double passed = least(most_passed, before + moved);
             before += moved - passed;
             moved = passed;
         }
         for (i64 hop = hops - 1; hop >= 0; --hop) {
-            double& before = waiting[s.places(row, hop)];
+            double& before = waiting[places[hop]];
             before += excess;
-            excess = most(0.0, before - physics.buffer);
+            excess = most(0.0, before - buffer);
             before -= excess;
         }
-        progress(row, SENT) += sent - excess;
-        time = deliver(progress, row, time, step, moved);
+        progress[SENT] += sent - excess;
+        time = deliver(progress, time, step, moved);
         number += 1;
     }
     return time;
@@ -138,19 +142,19 @@ double flow_buffered(const Streams& s, i64 row, double time, double end, const P
 
 // Lets one task flow, window by window; returns when it ends, infinity if not by `until`.
 double flow(const Streams& s, i64 row, double now, double until, const Physics& physics) {
-    const FloatsOut2& progress = s.progress;
+    const FloatsOut progress = s.progress.row(row);
     double time = now;
-    if (progress(row, DONE) >= progress(row, TOTAL)) return time;  // by rounding it ended when another event was due
+    if (progress[DONE] >= progress[TOTAL]) return time;  // by rounding it ended when another event was due
     while (time < until) {
-        const double edge = progress(row, START) + (progress(row, WINDOWS) + 1) * physics.window, end = least(until, edge);
+        const double edge = progress[START] + (progress[WINDOWS] + 1) * physics.window, end = least(until, edge);
         if (!s.hops[row] || s.mean[row] >= 0)
             time = flow_steadily(s, row, time, end);
         else if (physics.buffer > 0)
             time = flow_buffered(s, row, time, end, physics);
         else
             time = flow_unbuffered(s, row, time, end, physics);
-        const bool done = progress(row, DONE) >= progress(row, TOTAL);
-        if (done || time >= edge) close_window(progress, row, time, physics.window);
+        const bool done = progress[DONE] >= progress[TOTAL];
+        if (done || time >= edge) close_window(progress, time, physics.window);
         if (done) return time;
     }
     return inf;
@@ -163,11 +167,11 @@ std::tuple<double, i64> first_end(const Streams& s, i64 count, double now, doubl
     i64 which = -1, shortest = 0;
     const i64 trial = s.hops.size() - 1;
     for (i64 row = 1; row < count; ++row)
-        if (left_to_send(s.progress, row) < left_to_send(s.progress, shortest)) shortest = row;
+        if (left_to_send(s.progress.row(row)) < left_to_send(s.progress.row(shortest))) shortest = row;
     for (i64 position = 0; position < count; ++position) {
         const i64 row = position == 0 ? shortest : position <= shortest ? position - 1 : position;
         const double limit = least(first, until);
-        if (now + left_to_send(s.progress, row) > limit) continue;  // no source sends faster than its rate
+        if (now + left_to_send(s.progress.row(row)) > limit) continue;  // no source sends faster than its rate
         copy_row(s, row, trial);
         const double end = flow(s, trial, now, limit, physics);
         if (end < first) {
@@ -185,11 +189,11 @@ void advance_tasks(const Streams& s, i64 count, double now, double until, const 
 
 // Ends a task: delivers the rest that rounding has left, and closes its last window.
 void conclude_task(const Streams& s, i64 row, double time, const Physics& physics) {
-    const FloatsOut2& progress = s.progress;
-    if (progress(row, DONE) < progress(row, TOTAL)) {
-        progress(row, GOT) += progress(row, TOTAL) - progress(row, DONE);
-        progress(row, DONE) = progress(row, TOTAL);
-        close_window(progress, row, time, physics.window);
+    const FloatsOut progress = s.progress.row(row);
+    if (progress[DONE] < progress[TOTAL]) {
+        progress[GOT] += progress[TOTAL] - progress[DONE];
+        progress[DONE] = progress[TOTAL];
+        close_window(progress, time, physics.window);
     }
 }
 
