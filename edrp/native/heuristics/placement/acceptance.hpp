@@ -8,14 +8,6 @@
 namespace edrp {
 
 constexpr i64 VIOLATIONS = 0, OVERLOAD = 1, OBJECTIVE = 2;
-constexpr i64 KICKS = 0, WORK = 1;
-
-struct LocalSearchRun {
-    i64 kicks;
-    double tolerance;
-    i64 overload_rule, work;
-    FIELDS(kicks, tolerance, overload_rule, work)
-};
 
 // What a search has done, in its `progress`.
 constexpr i64 KICKS = 0, WORK = 1;
