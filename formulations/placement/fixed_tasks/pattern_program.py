@@ -100,7 +100,7 @@ class Pricing:
         spend(self.work + LABEL_WORK * width * self.order.size)
         root, constant = _native.set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
-        while not _native.extend_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
+        while not _native.extend_pattern_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
             look("a bound")
         best_patterns, bound = cheapest_patterns(search, cutoff, FOUND)
         patterns = np.empty_like(best_patterns)

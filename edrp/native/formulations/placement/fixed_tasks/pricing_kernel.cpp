@@ -217,7 +217,7 @@ std::tuple<double, double> set_multipliers(const PatternRows& rows, const TaskPr
 }
 
 const Kernels here{
-    kernel<extend_labels>("extend_labels", "Decide operators until so many labels were made; return whether none is left."),
+    kernel<extend_labels>("extend_pattern_labels", "Decide operators until a number of labels were made; return whether none is left."),
     kernel<set_multipliers>("set_multipliers", "Set multipliers for a high bound on costs of patterns (subgradient method)."),
 };
 
