@@ -112,9 +112,6 @@ COMMANDS = {
         "demo:run_demo", "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."
     ),
     "validate": Command("reference:validate_files", "Validate instances and solutions, and list every fault with its place."),
-    "warm-up": Command(
-        "reference:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
-    ),
     "version": Command("reference:print_version", "Print the versions of edrp and of the packages that affect its answers."),
     "reproduce": Command("reproduce:reproduce", "Reproduce the tables and figures of the papers."),
     "simulate": Command(
