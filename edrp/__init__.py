@@ -148,7 +148,7 @@ def _extension() -> Any:
     try:
         return import_module("edrp._native")
     except ImportError as error:
-        raise ImportError(f"the kernels of edrp are not built for this Python; install edrp again (pip install ...): {error}") from error
+        raise ImportError(f"the kernels of edrp are not built for this Python; install edrp again: {error}") from error
 
 
 def __dir__() -> list[str]:

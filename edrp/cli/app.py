@@ -113,9 +113,6 @@ COMMANDS = {
         "Run the demo: what each of the five papers decides, in two minutes; or the first paper's hour, or a real day.",
     ),
     "validate": Command("reference:validate_files", "Validate instances and solutions, and list every fault with its place."),
-    "warm-up": Command(
-        "reference:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
-    ),
     "version": Command("reference:print_version", "Print the versions of edrp and of the packages that affect its answers."),
     "reproduce": Command("reproduce:reproduce", "Reproduce the tables and figures of the papers."),
     "simulate": Command(

@@ -1,4 +1,5 @@
-// Which of two placements is better: limits broken, total relative overload, objective (heuristics/placement/search/acceptance.py).
+// Which of two placements is better: limits broken, total relative overload, objective
+// (heuristics/placement/search/acceptance.py).
 #pragma once
 #include <cmath>
 
