@@ -24,7 +24,7 @@ class RuleRows(NamedTuple):
     row_start : shape (rows + 1,); row k has the terms from `row_start[k]` up to `row_start[k + 1]`.
     term_start : shape (terms + 1,); term x counts the replicas of cells from `term_start[x]` up to `term_start[x + 1]`.
     coefficient, joined : shape (terms,); factor of a term, and whether it is 1 for any number of replicas.
-    operator, node : shape (cells,)
+    operators, node : shape (cells,)
     lower, upper : shape (rows,)
     last : shape (rows,); whether a row is the last of its group, in which the largest violation counts.
     penalty : shape (rows,); objective per unit of violation, infinite where the rule must be met.
@@ -36,7 +36,7 @@ class RuleRows(NamedTuple):
     term_start: Ints
     coefficient: Floats
     joined: Bools
-    operator: Ints
+    operators: Ints
     node: Ints
     lower: Floats
     upper: Floats
@@ -58,7 +58,7 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
         term_start=terms.indptr.astype(np.int64),
         coefficient=np.array(rules.matrix.data, float),
         joined=columns >= compiled.candidate.size,
-        operator=operator,
+        operators=operator,
         node=node,
         lower=np.array(rules.lower, float),
         upper=np.array(rules.upper, float),
@@ -82,7 +82,7 @@ def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
         for x in range(r.row_start[k], r.row_start[k + 1]):
             replicas = 0
             for y in range(r.term_start[x], r.term_start[x + 1]):
-                replicas += counts[r.operator[y], r.node[y]]
+                replicas += counts[r.operators[y], r.node[y]]
             value += r.coefficient[x] * (min(replicas, 1) if r.joined[x] else replicas)
         worst = max(worst, r.lower[k] - value, value - r.upper[k])
         if r.last[k]:

@@ -10,6 +10,7 @@ namespace edrp {
 namespace {
 
 using Ints32 = Array<const std::int32_t, 2>;
+using Ints32Row = Array<const std::int32_t, 1>;
 using Ints32Out = Array<std::int32_t, 2>;
 using Keys = Array<const std::uint64_t, 1>;
 using KeysOut = Array<std::uint64_t, 1>;
@@ -145,9 +146,11 @@ void count_taken(const AllConfigurations& all, const BeamLabels& labels, i64 row
 
 bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
     i64 run = 0;
-    for (i64 p = 0; p < stage.own.degree[c]; ++p) {
-        const i64 u = stage.own.members(c, p);
-        run = p > 0 && stage.own.members(c, p - 1) == u ? run + 1 : 1;
+    const Ints32Row members = stage.own.members.row(c);
+    const i64 degree = stage.own.degree[c];
+    for (i64 p = 0; p < degree; ++p) {
+        const i64 u = members[p];
+        run = p > 0 && members[p - 1] == u ? run + 1 : 1;
         for (i64 m = 0; m < stage.demand.size(); ++m)
             if (taken(u, m) + double(run) * stage.demand[m] > stage.capacity(u, m) * (1 + LIMIT_SLACK)) return false;
     }
@@ -181,14 +184,17 @@ double rule_price(const RuleStage& rules, const BeamLabels& labels, i64 row, i64
 // bound, ends at the last.
 double cost_to_go(const OperatorStage& stage, i64 k, i64 base, i64 c, const Scratch& scratch) {
     const double pace = stage.alpha * stage.own_flow[k], last = scratch.added[0];
-    if (!stage.goes_on) return pace * last + stage.tables(k, base);
+    const Floats table = stage.tables.row(k), early = stage.own_early.row(k), late = scratch.late;
+    if (!stage.goes_on) return pace * last + table[base];
+    const Ints32Row places = stage.own.places.row(c);
+    const i64 degree = stage.own.degree[c], stride = stage.own_stride;
+    const bool at_once = stage.is_sink || late.size() == 1;
     double best = -inf;
-    for (i64 p = 0; p < stage.own.degree[c]; ++p) {
-        const i64 candidate = stage.own.places(c, p);
+    for (i64 p = 0; p < degree; ++p) {
+        const i64 candidate = places[p];
         if (candidate >= 0) {
-            const double finish = stage.is_sink || scratch.late.size() == 1 ? last : scratch.late[p];
-            const double onward = stage.tables(k, base + candidate * stage.own_stride) + stage.own_early(k, candidate);
-            best = most(best, pace * finish + onward);
+            const double onward = table[base + candidate * stride] + early[candidate];
+            best = most(best, pace * (at_once ? last : late[p]) + onward);
         }
     }
     return best;
@@ -198,17 +204,20 @@ double cost_to_go(const OperatorStage& stage, i64 k, i64 base, i64 c, const Scra
 void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
     double latest = 0.0, money = 0.0, usage = 0.0;
     const i64 degree = stage.own.degree[c], arrivals = scratch.late.size();
+    const double latency = stage.own.latency[c];
+    const Ints32Row members = stage.own.members.row(c);
+    const FloatsOut ready = scratch.ready, pay = scratch.pay, use = scratch.use, late = scratch.late, added = scratch.added;
     for (i64 p = 0; p < degree; ++p) {
-        const i64 v = stage.own.members(c, p);
-        latest = most(latest, scratch.ready[v]);
-        money += scratch.pay[v];
-        usage += scratch.use[v];
-        if (p < arrivals) scratch.late[p] = scratch.ready[v] + stage.own.latency[c];
+        const i64 v = members[p];
+        latest = most(latest, ready[v]);
+        money += pay[v];
+        usage += use[v];
+        if (p < arrivals) late[p] = ready[v] + latency;
     }
-    scratch.added[0] = latest + stage.own.latency[c];
-    if (arrivals == 1) scratch.late[0] = scratch.added[0];
-    scratch.added[1] = money / double(degree);
-    scratch.added[2] = usage / double(degree);
+    added[0] = latest + latency;
+    if (arrivals == 1) late[0] = added[0];
+    added[1] = money / double(degree);
+    added[2] = usage / double(degree);
 }
 
 // Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks.
