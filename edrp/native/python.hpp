@@ -147,7 +147,7 @@ bool read(PyObject* object, T& value, const Place& place) {
     static PyTypeObject* known = nullptr;
     if (Py_TYPE(object) != known) {
         if (!PyTuple_Check(object) || !has_fields(reinterpret_cast<PyObject*>(Py_TYPE(object)), "_fields", T::names)) {
-            char what[600];
+            char what[1200];
             std::snprintf(what, sizeof what, "a named tuple of %s", T::names);
             return place.expected(what, object);
         }

@@ -118,9 +118,8 @@ class RuleRoom:
     def _values(self, counts: Ints) -> tuple[Floats, Floats]:
         """Replicas of each term, and value of each row."""
         rows = self._rows
-        replicas = np.asarray(
-            np.bincount(self._term, counts[rows.operators, rows.node].astype(float), self._row.size), np.float64
-        )
+        counted = counts[rows.operators, rows.node].astype(float)
+        replicas = np.asarray(np.bincount(self._term, counted, self._row.size), np.float64)
         values = rows.coefficient * np.where(rows.joined, replicas > 0, replicas)
         return replicas, np.asarray(np.bincount(self._row, values, self._upper.size), np.float64)
 
