@@ -6,6 +6,11 @@
 namespace edrp {
 namespace {
 
+// The first colour that no edge of a vertex has; there is one.
+i64 free_colour(const Ints& edge_of_colour) {
+    return std::find(edge_of_colour.begin(), edge_of_colour.end(), -1) - edge_of_colour.begin();
+}
+
 // Edge after edge takes a colour that is free on its left; if that is taken on its right, the path that alternates between it and
 // a colour free there is recoloured. O(edges · longest path).
 std::vector<i64> edge_colours(const Ints& left, const Ints& right, i64 colours) {
@@ -14,9 +19,7 @@ std::vector<i64> edge_colours(const Ints& left, const Ints& right, i64 colours) 
     Matrix<i64> on_right(right.size() ? *std::max_element(right.begin(), right.end()) + 1 : 0, colours, -1);
     const IntsOut2 left_edge = on_left.view(), right_edge = on_right.view();  // the edge of each vertex and colour, or -1
     for (i64 e = 0; e < left.size(); ++e) {
-        i64 first = 0, second = 0;  // the colours that are free on its left, and on its right
-        while (left_edge(left[e], first) >= 0) ++first;
-        while (right_edge(right[e], second) >= 0) ++second;
+        i64 first = free_colour(left_edge.row(left[e])), second = free_colour(right_edge.row(right[e]));
         i64 along = right_edge(right[e], first);
         right_edge(right[e], first) = left_edge(left[e], first) = e;
         colour[e] = first;
