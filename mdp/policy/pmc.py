@@ -69,7 +69,7 @@ class SweepEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The engine of one machine: compiled kernels on several cores."""
+    """The engine of one machine: kernels on several cores."""
 
     count: int = 2
 

@@ -7,8 +7,10 @@
 // a). All transitions into a cell read windows of the layer before that slide monotonically:
 // - near, b within the old node of task a: three windows, each a queue that holds candidates in falling order;
 // - far, b beyond it: the best cell, and the best pair of a cell and an old node that lies before it. The window ends at the old
-//   node's end, so pairs are aggregated in two stacks. A layer therefore costs O(m), all of them O(m n'). Values are pairs: gain,
-// then moves (pieces that change their node); gains that differ by no more than `slack` are equal.
+//   node's end, so pairs are aggregated in two stacks.
+//
+// A layer therefore costs O(m), all of them O(m n'). Values are pairs: gain, then moves (pieces that change their node); gains
+// that differ by no more than `slack` are equal.
 //
 // Bands say which boundaries a layer has to know at all. Layer k holds boundaries which are followed by k intervals. The loads
 // leave those from which k intervals reach the last task and to which n' - k intervals reach from the first: neighbours, from
