@@ -1,3 +1,3 @@
 from typing import Any
 
-def __getattr__(name: str) -> Any: ...  # each kernel says in its docstring what it does; types of arrays are checked when it is called
+def __getattr__(name: str) -> Any: ...  # docstrings say what kernels do; types of arrays are checked when they are called

@@ -20,7 +20,6 @@ import numpy as np
 
 from edrp import _native
 from edrp.core.arrays import Floats, Ints
-from edrp.core.kernels import inlined
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie
 
@@ -134,44 +133,3 @@ def best_responses(
         return
     space = SearchWorkspace.of(trie)
     _native.best_responses(trie, prepared, state_before, partitions, rows, incumbents, values, responses, space)
-
-
-@inlined
-def span_gains(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: SpanGains) -> None:
-    """Compute the gains of all spans that begin before `changed`, against the partition `old`."""
-    intervals = old.size - 1
-    i = 0
-    for a in range(min(changed, trie.span_start.size - 1)):
-        while old[i + 1] <= a:
-            i += 1
-        from_a = state_before[old[i + 1]] - state_before[a]
-        j, inside = i, 0.0  # interval that holds the span's end; largest one between i and j
-        for s in range(trie.span_start[a], trie.span_start[a + 1]):
-            b = trie.span_end[s]
-            while j < intervals and old[j + 1] <= b:
-                if j > i:
-                    inside = max(inside, state_before[old[j + 1]] - state_before[old[j]])
-                j += 1
-            if i == j:
-                gains.free_free[s], gains.free_any[s] = 0.0, state_before[b] - state_before[a]
-                gains.any_free[s], gains.any_any[s] = -np.inf, 0.0
-            else:
-                to_b = state_before[b] - state_before[old[j]]
-                gains.free_free[s], gains.free_any[s] = max(from_a, inside), to_b
-                gains.any_free[s], gains.any_any[s] = inside, to_b
-
-
-@inlined
-def bound_from_the_right(trie: Trie, price: np.ndarray, changed: int, space: SearchWorkspace) -> None:
-    """Compute bounds on the remaining gain from each place whose boundary lies before `changed`, from right to left."""
-    gains, free, whatever = space.gains, space.free_after, space.any_after
-    for k in range(trie.nodes - 1, -1, -1):
-        for v in range(trie.level[k], trie.level[k + 1]):
-            if trie.boundary[v] >= changed:
-                break
-            most_free, most_any = -np.inf, -np.inf
-            for e in range(trie.arc_start[v], trie.arc_start[v + 1]):
-                s, w = trie.arc_span[e], trie.arc_target[e]
-                most_free = max(most_free, max(gains.free_free[s] + free[w], gains.free_any[s] + whatever[w]) - price[e])
-                most_any = max(most_any, max(gains.any_free[s] + free[w], gains.any_any[s] + whatever[w]) - price[e])
-            free[v], whatever[v] = most_free, most_any

@@ -16,11 +16,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from math import inf
 from time import perf_counter
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 
@@ -110,6 +110,12 @@ def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
+
+
+def carried(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that counts on this thread's clock, and keeps to its limits, in whichever thread it is called."""
+    context = copy_context()
+    return lambda *arguments: context.copy().run(function, *arguments)
 
 
 def now() -> float:

@@ -1,6 +1,6 @@
 """Builds the extension `edrp._native` when the package is installed; the package `ziglang` brings a compiler where there is none.
 
-`python edrp/native/building.py` builds it in a checkout, again only what has changed; with `--checked` the one of `make test-native`.
+`python edrp/native/building.py` builds it in a checkout, again only what has changed; `--checked` builds that of `make test-native`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
@@ -138,14 +137,6 @@ def leaving_shares(sending: Ints, receiving: Ints, senders: Ints, receivers: Int
     """Shares of streams that the senders on nodes send to other nodes, shape (nodes, streams) as the first two."""
     dealt = sending / senders * (1.0 - receiving / receivers)
     return np.asarray(np.where(one_to_one, np.maximum(sending - receiving, 0) / senders, dealt))
-
-
-@inlined
-def leaving(sending: int, receiving: int, senders: int, receivers: int, one_to_one: bool) -> float:
-    """Share of a stream that the senders on a node send to other nodes."""
-    if one_to_one:
-        return max(0, sending - receiving) / senders
-    return sending / senders * (1.0 - receiving / receivers)
 
 
 def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = None) -> str | None:

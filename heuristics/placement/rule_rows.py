@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined
 from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
@@ -68,28 +67,3 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
         max_penalty=float(rules.penalty[np.isfinite(rules.penalty)].max(initial=0.0)) / scale,
         max_price=rules.price_ceiling(compiled.max_replicas) / scale,
     )
-
-
-@inlined
-def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
-    """How many times rules that must be met are broken, by how much in all, and what the violation of others costs.
-
-    `counts` holds the replicas of operators on nodes.
-    """
-    broken, breach, price, worst = 0, 0.0, 0.0, 0.0
-    for k in range(r.lower.size):
-        value = 0.0
-        for x in range(r.row_start[k], r.row_start[k + 1]):
-            replicas = 0
-            for y in range(r.term_start[x], r.term_start[x + 1]):
-                replicas += counts[r.operators[y], r.node[y]]
-            value += r.coefficient[x] * (min(replicas, 1) if r.joined[x] else replicas)
-        worst = max(worst, r.lower[k] - value, value - r.upper[k])
-        if r.last[k]:
-            if r.penalty[k] < np.inf:
-                price += r.penalty[k] * worst
-            elif worst > LIMIT_SLACK * r.scale[k]:
-                broken += 1
-                breach += worst / r.scale[k]
-            worst = 0.0
-    return broken, breach, price

@@ -20,9 +20,8 @@ import numpy as np
 
 from edrp import _native
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, spend
+from edrp.core.budget import carried, look, spend
 from edrp.core.certificates import RawCertificate
-from edrp.core.kernels import carried
 from edrp.core.tolerances import CERTIFIED_BOUND_MARGIN, CERTIFIED_COST_ERROR, MIN_CERTIFIED_COST_ERROR, PROJECTED_COST_ACCURACY
 from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel

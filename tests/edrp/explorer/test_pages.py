@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 import re
-from contextlib import nullcontext
 from importlib.resources import files
 from itertools import cycle
 from pathlib import Path

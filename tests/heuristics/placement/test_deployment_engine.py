@@ -1,8 +1,6 @@
 """Kernels of annealing and of the engine for whole deployments: what they compute is what the problem's plain code says."""
 
-from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +16,7 @@ from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
-from edrp.heuristics.placement.search.acceptance import COMPARED, better, near
+from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
@@ -30,10 +28,6 @@ from edrp.placement.metrics import EDRP_METRICS, NORMALISED
 from edrp.placement.metrics.own import OwnMetric
 
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
-
-# Inlined kernels that are called from here.
-better_alone = numba.njit(better.function)
-near_alone = numba.njit(near.function)
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,22 +123,3 @@ def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
         for _ in zip(range(3), engine.kicks(KickParameters(kicks=20), 0), strict=False):
             pass
         assert problem.evaluate(compile_problem(problem).deployment(engine.counts())).feasible
-
-
-@pytest.mark.parametrize(
-    ("value", "than", "expected"),
-    [
-        ((0, 0.0, 2.0), (1, 0.1, 1.0), True),
-        ((1, 0.1, 2.0), (1, 0.2, 1.0), True),
-        ((1, 0.2, 0.5), (1, 0.1, 1.0), False),
-        ((0, 0.0, 1.0), (0, 0.0, 1.0), False),
-        ((0, 0.0, 1.0 - 1e-6), (0, 0.0, 1.0), True),
-    ],
-)
-def test_placements_are_compared_by_violations_overload_objective(value: Any, than: Any, expected: bool) -> None:
-    assert better_alone(np.array(value, float), np.array(than, float)) == expected
-
-
-@pytest.mark.parametrize(("objective", "violations", "expected"), [(1.01, 0, True), (1.03, 0, False), (0.5, 1, False)])
-def test_near_enough_to_go_on_from(objective: float, violations: int, expected: bool) -> None:
-    assert near_alone(np.array([violations, 0.0, objective]), np.array([0, 0.0, 1.0]), 0.02) == expected

@@ -560,7 +560,6 @@ class MappingChoice(Method):
     """A choice among maps, made for every task of a scenario by the simulator."""
 
     kinds = ("bimodal-scenario",)
-    interpreted_first = True
     parameters = SimulationParameters
 
     def __init__(self, cost: CostName) -> None:
