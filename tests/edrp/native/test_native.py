@@ -10,12 +10,13 @@ import stat
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,26 +53,12 @@ const Kernels here{kernel<total>("total", "Sums."), kernel<square<std::int32_t>,
 """
 
 
-class Inner(NamedTuple):
-    share: float
-    counts: Any
-
-
-class Outer(NamedTuple):
-    inner: Any
-    table: Any
-
-
-class Other(NamedTuple):
-    inner: Any
-    cells: Any
+Inner, Outer, Other = namedtuple("Inner", "share counts"), namedtuple("Outer", "inner table"), namedtuple("Other", "inner cells")
 
 
 def loaded(name: str, path: Path) -> ModuleType:
     """Import a file; the extension of a file may be loaded besides that of the package."""
-    spec = spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = spec_from_file_location(name, path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -192,12 +179,9 @@ def constants(path: Path) -> Iterator[tuple[str, str, str]]:
 
 def number(expression: str, known: dict[str, Any]) -> Any:
     """The value of an expression of C++, from constants before it."""
-    python = re.sub(
-        r"(?<=[0-9A-Fa-f.])(?:[uUlL]+|[fF](?![0-9A-Fa-fxX]))\b|(?<=\d)'(?=\d)|\b(?:i64|double|int|std::u?int\d+_t)(?=\()",
-        "",
-        expression,
-    )
-    python = re.sub(r"\btrue\b", "True", re.sub(r"\bfalse\b", "False", python)).replace("{", "[").replace("}", "]")
+    literal = r"\b(0[xX][\da-fA-F']+|\d[\d'.]*(?:[eE][-+]?\d+)?)[uUlLfF]*\b"
+    python = re.sub(literal, lambda match: match[1].replace("'", ""), expression)
+    python = re.sub(r"\b(?:i64|double|int)(?=\()", "", python).replace("{", "[").replace("}", "]")
     return eval(python, {"__builtins__": {}, "inf": math.inf}, known)
 
 
