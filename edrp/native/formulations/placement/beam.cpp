@@ -3,6 +3,8 @@
 //
 // A label is a choice of configurations for the first operators, with its exact arrival times and costs. What it takes of the nodes
 // follows from its configurations; it is counted where a label is looked at, not kept with it.
+#include <algorithm>
+
 #include "edrp/native/python.hpp"
 #include "edrp/native/tolerances.hpp"
 
@@ -106,10 +108,10 @@ struct Comparison {
 };
 
 // Arrivals of a configuration of so many replicas: one for each, or one for all.
-i64 arrival_count(const BeamLabels& labels, i64 degree) { return labels.finish.shape[2] > 1 ? degree : 1; }
+inline i64 arrival_count(const BeamLabels& labels, i64 degree) { return labels.finish.shape[2] > 1 ? degree : 1; }
 
 // Arrival time of all streams, traffic cost and traffic load of each node.
-void fill_arrivals(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row, const Scratch& scratch) {
+inline void fill_arrivals(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row, const Scratch& scratch) {
     const i64 each = labels.finish.shape[2] > 1 ? 1 : 0;  // whether each member has an arrival of its own
     for (const i64 v : stage.nodes) {
         double latest = 0.0, money = 0.0, usage = 0.0;
@@ -133,7 +135,7 @@ void fill_arrivals(const OperatorStage& stage, const AllConfigurations& all, con
 }
 
 // What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`.
-void count_taken(const AllConfigurations& all, const BeamLabels& labels, i64 row, i64 operators, const FloatsOut2& taken) {
+inline void count_taken(const AllConfigurations& all, const BeamLabels& labels, i64 row, i64 operators, const FloatsOut2& taken) {
     taken.fill(0.0);
     for (i64 i = 0; i < operators; ++i) {
         const i64 c = all.of(labels, row, i), degree = all.choices.degree[c];
@@ -144,7 +146,7 @@ void count_taken(const AllConfigurations& all, const BeamLabels& labels, i64 row
     }
 }
 
-bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
+inline bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
     i64 run = 0;
     const Ints32Row members = stage.own.members.row(c);
     const i64 degree = stage.own.degree[c];
@@ -158,7 +160,7 @@ bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
 }
 
 // Penalty of rules whose last operator this is; infinite where a rule that must be met no longer can be.
-double rule_price(const RuleStage& rules, const BeamLabels& labels, i64 row, i64 c) {
+inline double rule_price(const RuleStage& rules, const BeamLabels& labels, i64 row, i64 c) {
     double total = 0.0, worst = 0.0;
     i64 group = -1;
     for (i64 k = 0; k < rules.row.size(); ++k) {
@@ -178,30 +180,35 @@ double rule_price(const RuleStage& rules, const BeamLabels& labels, i64 row, i64
     return total;
 }
 
-// Cost of what has passed the operator under flow k, and of what is still to come.
+// The largest over the flows of the cost of what has passed the operator and of what is still to come, `common` to all costs included, or
+// the first that is above `cutoff`; at least `best`.
 //
-// The largest over the configuration's replicas, each of which is a valid representative; what ends here, or goes on at no cost in the
-// bound, ends at the last.
-double cost_to_go(const OperatorStage& stage, i64 k, i64 base, i64 c, const Scratch& scratch) {
-    const double pace = stage.alpha * stage.own_flow[k], last = scratch.added[0];
-    const Floats table = stage.tables.row(k), early = stage.own_early.row(k), late = scratch.late;
-    if (!stage.goes_on) return pace * last + table[base];
-    const Ints32Row places = stage.own.places.row(c);
+// Under a flow it is the largest over the configuration's replicas, each of which is a valid representative; what ends here, or goes on at
+// no cost in the bound, ends at the last.
+inline double flow_bound(const OperatorStage& stage, i64 base, i64 c, const Scratch& scratch, double common, double best, double cutoff) {
+    const i64 flows = scratch.flowing.size(), states = stage.tables.shape[1], candidates = stage.own_early.shape[1];
     const i64 degree = stage.own.degree[c], stride = stage.own_stride;
-    const bool at_once = stage.is_sink || late.size() == 1;
-    double best = -inf;
-    for (i64 p = 0; p < degree; ++p) {
-        const i64 candidate = places[p];
-        if (candidate >= 0) {
-            const double onward = table[base + candidate * stride] + early[candidate];
-            best = most(best, pace * (at_once ? last : late[p]) + onward);
+    const FloatsOut flowing = scratch.flowing, late = scratch.late;
+    const bool goes_on = stage.goes_on, at_once = stage.is_sink || late.size() == 1;
+    const double alpha = stage.alpha, last = scratch.added[0];
+    const Ints32Row places = stage.own.places.row(c);
+    const double *table = stage.tables.data + base, *early = stage.own_early.data;
+    for (i64 k = 0; k < flows; ++k, table += states, early += candidates) {
+        const double pace = alpha * stage.own_flow[k];
+        double onward = goes_on ? -inf : pace * last + table[0];
+        for (i64 p = 0; goes_on && p < degree; ++p) {
+            const i64 candidate = places[p];
+            if (candidate >= 0)
+                onward = most(onward, pace * (at_once ? last : late[p]) + (table[candidate * stride] + early[candidate]));
         }
+        best = most(best, common + stage.constants[k] + flowing[k] + onward);
+        if (best > cutoff) break;
     }
     return best;
 }
 
 // Last finish, money and usage that configuration c adds, into `scratch.added`, and finish times into `scratch.late`.
-void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
+inline void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
     double latest = 0.0, money = 0.0, usage = 0.0;
     const i64 degree = stage.own.degree[c], arrivals = scratch.late.size();
     const double latency = stage.own.latency[c];
@@ -221,7 +228,7 @@ void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
 }
 
 // Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks.
-double lower_bound(const OperatorStage& stage, const BeamLabels& labels, i64 row, i64 c, const Scratch& scratch, i64 base, double latest,
+inline double lower_bound(const OperatorStage& stage, const BeamLabels& labels, i64 row, i64 c, const Scratch& scratch, i64 base, double latest,
                    double cutoff) {
     const FloatsOut sums = labels.sums.row(row), added = scratch.added;
     const double money = sums[MONEY] + added[1] + stage.own.cost[c], usage = sums[USAGE] + added[2];
@@ -238,10 +245,7 @@ double lower_bound(const OperatorStage& stage, const BeamLabels& labels, i64 row
     if (simple > cutoff) return simple;
     double common = fixed + (stage.money_price - stage.price_cost) * money + sums[RENT] + stage.own.rent[c];
     common += stage.weight_downtime * (late - stage.least_downtime);
-    double best = simple;
-    for (i64 k = 0; k < scratch.flowing.size() && !(best > cutoff); ++k)
-        best = most(best, common + stage.constants[k] + scratch.flowing[k] + cost_to_go(stage, k, base, c, scratch));
-    return best;
+    return flow_bound(stage, base, c, scratch, common, simple, cutoff);
 }
 
 // Extends the labels from `row` up to `last` by every configuration whose bound is at most `cutoff`.
@@ -295,10 +299,8 @@ void gather_labels(const OperatorStage& stage, const AllConfigurations& all, con
     for (i64 k = 0; k < extensions.parent.size(); ++k) {
         const i64 row = extensions.parent[k], c = extensions.choice[k];
         if (k == 0 || extensions.parent[k - 1] != row) fill_arrivals(stage, all, labels, row, scratch);
-        for (i64 i = 0; i < stage.placed; ++i) {
-            target.chosen(k, i) = labels.chosen(row, i);
-            for (i64 p = 0; p < labels.finish.shape[2]; ++p) target.finish(k, i, p) = labels.finish(row, i, p);
-        }
+        std::copy_n(labels.chosen.row(row).data, stage.placed, target.chosen.row(k).data);
+        std::copy_n(labels.finish.row(row).data, stage.placed * labels.finish.shape[2], target.finish.row(k).data);
         for (i64 a = 0; a < stage.rules.added.shape[1]; ++a) target.rules(k, a) = labels.rules(row, a) + stage.rules.added(c, a);
         const FloatsOut sums = target.sums.row(k);
         copy(labels.sums.row(row), sums);
@@ -329,22 +331,21 @@ void hash_labels(const BeamLabels& labels, const Comparison& comparison, const K
 }
 
 // Whether label a, whose use stands at `slot`, is nowhere worse than label b, whose use stands at `own`.
-bool dominates(const BeamLabels& labels, const Comparison& comparison, i64 a, i64 b, i64 slot, i64 own) {
+inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i64 a, i64 b, i64 slot, i64 own) {
+    const FloatsOut sums = labels.sums.row(a), others = labels.sums.row(b);
     for (const i64 k : {FIXED, MONEY, USAGE, DOWNTIME, SINK})
-        if (labels.sums(a, k) > labels.sums(b, k)) return false;
+        if (sums[k] > others[k]) return false;
     for (const i64 i : comparison.frontier) {
         if (labels.chosen(a, i) != labels.chosen(b, i)) return false;
         for (i64 p = 0; p < labels.finish.shape[2]; ++p)
             if (labels.finish(a, i, p) > labels.finish(b, i, p)) return false;
     }
-    for (i64 k = 0; k < comparison.nodes.size(); ++k)
-        for (i64 m = 0; m < comparison.free.shape[1]; ++m) {
-            const double mine = comparison.recent_taken(slot, k, m), other = comparison.recent_taken(own, k, m);
-            if (mine > other * (1 + EQUAL_AMOUNTS) && mine > comparison.free(k, m)) return false;
-        }
+    const double *mine = comparison.recent_taken.row(slot).data, *other = comparison.recent_taken.row(own).data, *free = comparison.free.data;
+    for (i64 k = 0, cells = comparison.free.size(); k < cells; ++k)
+        if (mine[k] > other[k] * (1 + EQUAL_AMOUNTS) && mine[k] > free[k]) return false;
     for (const i64 k : comparison.pending) {
-        const double mine = labels.rules(a, k), other = labels.rules(b, k);
-        if (std::fabs(mine - other) > EQUAL_AMOUNTS * std::fabs(other)) return false;
+        const double sum = labels.rules(a, k), than = labels.rules(b, k);
+        if (std::fabs(sum - than) > EQUAL_AMOUNTS * std::fabs(than)) return false;
     }
     return true;
 }

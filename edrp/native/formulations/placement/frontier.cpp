@@ -16,13 +16,13 @@ struct FrontierStep {
     FIELDS(sizes, stride, nodes, nodes_start, demand, own_nodes, own_stride, own_demand, tail_place, tail_start, capacity)
 };
 
-i64 state_after(const FrontierStep& step, const Ints& digits) {
+inline i64 state_after(const FrontierStep& step, const Ints& digits) {
     i64 index = 0;
     for (i64 k = 0; k < step.sizes.size(); ++k) index += digits[k] * step.stride[k];
     return index;
 }
 
-double pair_sum(const FrontierStep& step, const Floats& pair, const Ints& digits, i64 c) {
+inline double pair_sum(const FrontierStep& step, const Floats& pair, const Ints& digits, i64 c) {
     double total = 0.0;
     for (i64 k = 0; k < step.tail_place.size(); ++k)
         total += pair[step.tail_start[k] + digits[step.tail_place[k]] * step.own_nodes.size() + c];
@@ -30,7 +30,7 @@ double pair_sum(const FrontierStep& step, const Floats& pair, const Ints& digits
 }
 
 // Whether the operator's candidate c has room next to the remembered operators.
-bool has_room(const FrontierStep& step, const Ints& digits, i64 c) {
+inline bool has_room(const FrontierStep& step, const Ints& digits, i64 c) {
     const i64 u = step.own_nodes[c];
     for (i64 m = 0; m < step.own_demand.shape[1]; ++m) {
         double used = step.own_demand(c, m);
@@ -44,7 +44,7 @@ bool has_room(const FrontierStep& step, const Ints& digits, i64 c) {
 }
 
 // Next state in mixed radix, last place fastest.
-void advance(const FrontierStep& step, const IntsOut& digits) {
+inline void advance(const FrontierStep& step, const IntsOut& digits) {
     for (i64 k = step.sizes.size() - 1; k >= 0; --k) {
         if (++digits[k] < step.sizes[k]) return;
         digits[k] = 0;
@@ -54,11 +54,12 @@ void advance(const FrontierStep& step, const IntsOut& digits) {
 // Fills the table of a step from that after it: the least cost of placing its operator and all behind.
 void fill_backward(const FrontierStep& step, const Floats& unary, const Floats& pair, const Floats& after, const FloatsOut& table,
                    const IntsOut& digits) {
-    for (i64 s = 0; s < table.size(); ++s) {
+    const i64 size = table.size(), candidates = unary.size(), stride = step.own_stride;
+    for (i64 s = 0; s < size; ++s) {
         const i64 base = state_after(step, digits);
         double best = inf;
-        for (i64 c = 0; c < unary.size(); ++c) {
-            double cost = unary[c] + after[base + c * step.own_stride];
+        for (i64 c = 0; c < candidates; ++c) {
+            double cost = unary[c] + after[base + c * stride];
             if (cost < best) {
                 cost += pair_sum(step, pair, digits, c);
                 if (cost < best && has_room(step, digits, c)) best = cost;

@@ -9,10 +9,10 @@ namespace {
 constexpr i64 NO_OPERATOR = -1;            // stands for an operator where none was changed
 constexpr double VIOLATION_PENALTY = 3.0;  // objective per unit of violation, on the scale on which temperatures are given
 
-i64 first_task(const RangeState& s, i64 i, i64 k) { return k > 0 ? s.end(i, k - 1) : 0; }
+inline i64 first_task(const RangeState& s, i64 i, i64 k) { return k > 0 ? s.end(i, k - 1) : 0; }
 
 // The boundary inside [first, end) that best halves its work from below, with at least one task on either side.
-i64 split_point(const RangeArrays& t, i64 i, i64 first, i64 end) {
+inline i64 split_point(const RangeArrays& t, i64 i, i64 first, i64 end) {
     const i64 at = t.offset[i];
     const double half = (t.work[at + first] + t.work[at + end]) / 2;
     i64 low = first + 1, high = end - 1;
@@ -27,7 +27,7 @@ i64 split_point(const RangeArrays& t, i64 i, i64 first, i64 end) {
 }
 
 // Sets the boundaries of operator i to ⌈k·m/r⌉: equal numbers of tasks.
-void make_even(const RangeArrays& t, const RangeState& s, i64 i) {
+inline void make_even(const RangeArrays& t, const RangeState& s, i64 i) {
     for (i64 k = 0; k < s.number[i]; ++k) s.end(i, k) = -floor_div(-(k + 1) * t.tasks[i], s.number[i]);
 }
 
@@ -51,7 +51,7 @@ void make_balanced(const RangeArrays& t, const RangeState& s, i64 i) {
 }
 
 // Draws a node for a replica: a neighbour operator's, one that holds a task of its range now, or any.
-i64 random_node(const RangeArrays& t, const RangeState& s, const Random& random, i64 i, i64 k) {
+inline i64 random_node(const RangeArrays& t, const RangeState& s, const Random& random, i64 i, i64 k) {
     const double draw = uniform(random);
     const i64 streams = t.adjacent_start[i + 1] - t.adjacent_start[i];
     if (draw < 0.35 && streams > 0) {
@@ -73,7 +73,7 @@ i64 random_node(const RangeArrays& t, const RangeState& s, const Random& random,
 }
 
 // Shifts a boundary, sets it to a current one, or balances the two replicas on either side of it.
-bool move_boundary(const RangeArrays& t, const RangeState& s, const Random& random, i64 i) {
+inline bool move_boundary(const RangeArrays& t, const RangeState& s, const Random& random, i64 i) {
     if (t.tasks[i] == 0 || t.even_ranges || s.number[i] < 2) return false;
     const i64 k = below(random, s.number[i] - 1), first = first_task(s, i, k), end = s.end(i, k + 1);
     i64 boundary = s.end(i, k);
@@ -136,7 +136,7 @@ bool merge(const RangeArrays& t, const RangeState& s, const Random& random, i64 
 }
 
 // Rotates the nodes of some neighbouring replicas by one position.
-bool rotate(const RangeState& s, const Random& random, i64 i) {
+inline bool rotate(const RangeState& s, const Random& random, i64 i) {
     const i64 n = s.number[i];
     if (n < 2) return false;
     const i64 k = below(random, n - 1), last = k + 1 + below(random, n - 1 - k), u = s.node(i, last);
@@ -161,7 +161,7 @@ bool restore_current(const RangeArrays& t, const RangeState& s, i64 i) {
 }
 
 // Exchanges the nodes of two replicas, of two operators or of one.
-bool swap(const RangeArrays& t, const RangeState& s, const Random& random, i64 i, i64 j) {
+inline bool swap(const RangeArrays& t, const RangeState& s, const Random& random, i64 i, i64 j) {
     const i64 k = below(random, s.number[i]), p = below(random, s.number[j]), u = s.node(i, k), v = s.node(j, p);
     if (u == v || !t.candidate(i, v) || !t.candidate(j, u)) return false;
     s.node(i, k) = v;
@@ -174,7 +174,7 @@ struct Changed {  // one or two operators
 };
 
 // Changes replicas in place.
-Changed propose(const RangeArrays& t, const RangeState& s, const Random& random) {
+inline Changed propose(const RangeArrays& t, const RangeState& s, const Random& random) {
     const i64 i = below(random, t.load.size());
     const double draw = uniform(random);
     const Changed none{NO_OPERATOR, NO_OPERATOR}, one{i, NO_OPERATOR};
@@ -198,12 +198,12 @@ Changed propose(const RangeArrays& t, const RangeState& s, const Random& random)
     return one;
 }
 
-double energy_of(const RangeState& s, double scale) {
+inline double energy_of(const RangeState& s, double scale) {
     return s.values[OBJECTIVE_VALUE] * scale + VIOLATION_PENALTY * s.values[VIOLATION_VALUE];
 }
 
 // Copies the state to `best` if it is better: less violation, then a lower objective.
-void keep_best(const RangeArrays& t, const RangeState& s, const RangeState& best) {
+inline void keep_best(const RangeArrays& t, const RangeState& s, const RangeState& best) {
     const double violation = s.values[VIOLATION_VALUE], objective = s.values[OBJECTIVE_VALUE];
     const bool less = violation < best.values[VIOLATION_VALUE] - EQUAL_VIOLATIONS;
     const bool same = violation <= best.values[VIOLATION_VALUE] + EQUAL_VIOLATIONS;

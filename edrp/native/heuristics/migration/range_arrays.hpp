@@ -170,13 +170,17 @@ inline void refresh_streams(const RangeArrays& t, const RangeState& s, i64 i) {
     const i64 nodes = t.speedup.size();
     for (i64 p = t.adjacent_start[i]; p < t.adjacent_start[i + 1]; ++p) {
         const i64 e = t.adjacent[p], a = t.source[e], b = t.target[e];
+        const Ints from = s.counts.row(a), to = s.counts.row(b);
+        const Floats shares = s.share.row(b);
         double slowest = 0.0, price = 0.0;
         for (i64 u = 0; u < nodes; ++u) {
-            if (s.counts(a, u) == 0) continue;
+            if (from[u] == 0) continue;
+            const Floats delays = t.delay.row(u), prices = t.price.row(u);
+            const double share = s.share(a, u);
             for (i64 v = 0; v < nodes; ++v) {
-                if (s.counts(b, v) > 0 && v != u) {
-                    slowest = most(slowest, t.delay(u, v));
-                    price += s.share(a, u) * s.share(b, v) * t.price(u, v);
+                if (to[v] > 0 && v != u) {
+                    slowest = most(slowest, delays[v]);
+                    price += share * shares[v] * prices[v];
                 }
             }
         }
@@ -242,9 +246,10 @@ inline void add_up(const RangeArrays& t, const RangeState& s) {
     double transfer = 0.0, peak = 0.0;
     for (i64 u = 0; u < nodes; ++u) {
         double out = 0.0, into = 0.0;
-        for (i64 i = 0; i < size; ++i) {
-            out += s.leaving(i, u);
-            into += s.arriving(i, u);
+        const double *leaving = s.leaving.data + u, *arriving = s.arriving.data + u;
+        for (i64 i = 0; i < size; ++i, leaving += nodes, arriving += nodes) {
+            out += *leaving;
+            into += *arriving;
         }
         moved += into;
         transfer = most(most(transfer, out * t.upload_slowness[u]), into * t.download_slowness[u]);

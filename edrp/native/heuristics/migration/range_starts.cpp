@@ -8,8 +8,8 @@ namespace {
 constexpr i64 MAX_REORDERED_REPLICAS = 12, TRADE_PASSES = 3;
 
 // Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits.
-double most_kept_bytes(const Floats& work, const Floats2& held_bytes, const IntsOut& seats, double limit, const IntsOut& ends,
-                       const FloatsOut2& gain, const IntsOut2& choice, const IntsOut& queue) {
+double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double limit, IntsOut ends, FloatsOut2 gain, IntsOut2 choice,
+                       IntsOut queue) {
     const i64 tasks = work.size() - 1, replicas = seats.size();
     gain.row(0).slice(0, tasks + 1).fill(-1.0);
     gain(0, 0) = 0.0;
