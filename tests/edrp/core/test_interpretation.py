@@ -116,7 +116,7 @@ def test_errors_of_the_work_itself_are_not_repeated():
     assert calls == [1]
 
 
-@pytest.mark.parametrize("kind", ["migration", "migration-sequence", "mapping", "migration-policy"])
+@pytest.mark.parametrize("kind", ["migration", "migration-sequence", "migration-policy"])
 def test_interpreted_and_compiled_kernels_decide_the_same(kind):
     problems = get_kind(kind).check_problems()
     names = [name for name, method in methods(kind).items() if method.interpreted_first and name != "stored-policy"]

@@ -15,7 +15,7 @@ struct FreeArcs {
 
 // Working memory of a breadth-first search among n servers.
 struct RouteProbe {
-    std::vector<double> out, into;      // at least the most that one arc out of or into each server has free
+    std::vector<double> out, into;            // at least the most that one arc out of or into each server has free
     std::vector<i64> seen, depth, by, queue;  // last search that came by, at which distance, over which arc, and in which order
 
     explicit RouteProbe(i64 n) : out(n), into(n), seen(n), depth(n), by(n), queue(n) {}
