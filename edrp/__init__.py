@@ -132,6 +132,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"edrp.{name}")
     if name == "__version__":
         return import_module("edrp.core.solution").installed_versions()["edrp"]
+    if name == "_native":
+        return _extension()
     if name not in _PLACES:
         from difflib import get_close_matches
 
@@ -139,6 +141,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)
     return value
+
+
+def _extension() -> Any:
+    """Import the kernels; raises ImportError with what to do where they are missing or made for another Python."""
+    try:
+        return import_module("edrp._native")
+    except ImportError as error:
+        raise ImportError(f"the kernels of edrp are not built for this Python; install edrp again: {error}") from error
 
 
 def __dir__() -> list[str]:

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
-from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Partitions
-from edrp.mdp.trie import PreparedValues, Trie, arc_below
+from edrp.mdp.trie import PreparedValues, Trie
 
 RESPONSE_UNITS, COMPARED_PARTITION_UNITS = 2e-6, 5e-11
 """Units of work of a best response: fixed, and per partition among which it is searched."""
@@ -51,18 +50,8 @@ class SpanGains(NamedTuple):
     any_any: Floats
 
 
-class ResponseQueries(NamedTuple):
-    """Partitions to search from, and the arrays of the results; see `best_responses`."""
-
-    partitions: Partitions
-    rows: Ints
-    incumbents: Ints
-    values: Floats
-    responses: Ints
-
-
 class SearchWorkspace(NamedTuple):
-    """Working arrays of one search.
+    """Working arrays of one search (edrp/native/mdp/best_response.hpp).
 
     Attributes
     ----------
@@ -142,131 +131,5 @@ def best_responses(
     if trie.count == 0:
         values[rows], responses[rows] = np.inf, -1
         return
-    _search_all(
-        trie, prepared, state_before, ResponseQueries(partitions, rows, incumbents, values, responses), SearchWorkspace.of(trie)
-    )
-
-
-@inner_loop
-def _search_all(
-    trie: Trie, prepared: PreparedValues, state_before: np.ndarray, searches: ResponseQueries, space: SearchWorkspace
-) -> None:
-    partitions, rows, incumbents, values, responses = searches
-    total = state_before[-1]
-    slack = prepared.slack + EQUAL_GAINS * total
-    last = partitions.shape[1] - 1
-    for index in range(rows.size):
-        row = rows[index]
-        changed = partitions[row, last] + 1
-        if index > 0:
-            j = last
-            while j >= 0 and partitions[row, j] == partitions[rows[index - 1], j]:
-                changed = partitions[row, j]
-                j -= 1
-        span_gains(trie, state_before, partitions[row], changed, space.gains)
-        bound_from_the_right(trie, prepared.price, changed, space)
-        best, response = np.inf, trie.count
-        if incumbents[row] >= 0:
-            response = incumbents[row]
-            best = total - _gain(trie, space.gains, response) + prepared.values[response]
-        other = responses[rows[index - 1]] if index > 0 else -1
-        if other >= 0 and other != response:
-            value = total - _gain(trie, space.gains, other) + prepared.values[other]
-            if value < best - slack or (value <= best + slack and other < response):
-                best, response = value, other
-        response = _search(trie, prepared, total, slack, best, response, space)
-        if response == trie.count or prepared.values[response] == np.inf:
-            values[row], responses[row] = np.inf, -1
-        else:
-            values[row], responses[row] = total - _gain(trie, space.gains, response) + prepared.values[response], response
-
-
-@inlined
-def span_gains(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: SpanGains) -> None:
-    """Compute the gains of all spans that begin before `changed`, against the partition `old`."""
-    intervals = old.size - 1
-    i = 0
-    for a in range(min(changed, trie.span_start.size - 1)):
-        while old[i + 1] <= a:
-            i += 1
-        from_a = state_before[old[i + 1]] - state_before[a]
-        j, inside = i, 0.0  # interval that holds the span's end; largest one between i and j
-        for s in range(trie.span_start[a], trie.span_start[a + 1]):
-            b = trie.span_end[s]
-            while j < intervals and old[j + 1] <= b:
-                if j > i:
-                    inside = max(inside, state_before[old[j + 1]] - state_before[old[j]])
-                j += 1
-            if i == j:
-                gains.free_free[s], gains.free_any[s] = 0.0, state_before[b] - state_before[a]
-                gains.any_free[s], gains.any_any[s] = -np.inf, 0.0
-            else:
-                to_b = state_before[b] - state_before[old[j]]
-                gains.free_free[s], gains.free_any[s] = max(from_a, inside), to_b
-                gains.any_free[s], gains.any_any[s] = inside, to_b
-
-
-@inlined
-def bound_from_the_right(trie: Trie, price: np.ndarray, changed: int, space: SearchWorkspace) -> None:
-    """Compute bounds on the remaining gain from each place whose boundary lies before `changed`, from right to left."""
-    gains, free, whatever = space.gains, space.free_after, space.any_after
-    for k in range(trie.nodes - 1, -1, -1):
-        for v in range(trie.level[k], trie.level[k + 1]):
-            if trie.boundary[v] >= changed:
-                break
-            most_free, most_any = -np.inf, -np.inf
-            for e in range(trie.arc_start[v], trie.arc_start[v + 1]):
-                s, w = trie.arc_span[e], trie.arc_target[e]
-                most_free = max(most_free, max(gains.free_free[s] + free[w], gains.free_any[s] + whatever[w]) - price[e])
-                most_any = max(most_any, max(gains.any_free[s] + free[w], gains.any_any[s] + whatever[w]) - price[e])
-            free[v], whatever[v] = most_free, most_any
-
-
-@inlined
-def _gain(trie: Trie, gains: SpanGains, leaf: int) -> float:
-    """Compute the exact gain of one partition of the class, by its number."""
-    v, free, best = 0, 0.0, 0.0
-    for _ in range(trie.nodes):
-        e = arc_below(trie, v, leaf)
-        s = trie.arc_span[e]
-        freed = max(free + gains.free_free[s], best + gains.any_free[s])
-        best = max(freed, max(free + gains.free_any[s], best + gains.any_any[s]))
-        free = freed
-        leaf -= trie.arc_leaves[e]
-        v = trie.arc_target[e]
-    return best
-
-
-@inlined
-def _search(
-    trie: Trie, prepared: PreparedValues, total: float, slack: float, best: float, response: int, space: SearchWorkspace
-) -> int:
-    """Return the number of the best response, given the value and number of a known response."""
-    gains = space.gains
-    place, arc, prefix, leaf = space.path[0], space.path[1], space.path[2], space.path[3]
-    place[0], arc[0], prefix[0], leaf[0] = 0, trie.arc_start[0], 0, 0
-    space.free[0], space.best[0] = 0.0, 0.0
-    if trie.leaves[0] == 1:
-        return 0
-    k = 0
-    while k >= 0:
-        e = arc[k]
-        if e == trie.arc_start[place[k] + 1]:
-            k -= 1
-            continue
-        arc[k] += 1
-        s, w = trie.arc_span[e], trie.arc_target[e]
-        freed = max(space.free[k] + gains.free_free[s], space.best[k] + gains.any_free[s])
-        gained = max(freed, max(space.free[k] + gains.free_any[s], space.best[k] + gains.any_any[s])) - prepared.price[e]
-        freed -= prepared.price[e]
-        below, first = prefix[k] + trie.arc_prefixes[e], leaf[k] + trie.arc_leaves[e]
-        bound = total - max(freed + space.free_after[w], gained + space.any_after[w]) + prepared.least[below]
-        if bound >= best + slack or (bound >= best - slack and first >= response):
-            continue
-        if trie.leaves[w] == 1:  # the bound is its value
-            best, response = bound, first
-            continue
-        k += 1
-        place[k], arc[k], prefix[k], leaf[k] = w, trie.arc_start[w], below, first
-        space.free[k], space.best[k] = freed, gained
-    return response
+    space = SearchWorkspace.of(trie)
+    _native.best_responses(trie, prepared, state_before, partitions, rows, incumbents, values, responses, space)

@@ -9,10 +9,7 @@ Feasible partitions are counted before they are enumerated, enumerated, or drawn
 the load limit. In each layer these boundaries are neighbours, and each of them lies on a whole partition, so two numbers a layer
 describe the class. Where intervals may be empty, a partition is listed once, with its empty intervals last.
 
-Matching of old nodes with the intervals of a new partition, so that the most state stays.
-
-Overlaps of two partitions never cross: ordered along the tasks, each shares its new or its old interval with the
-next one at most. The best one-to-one matching is therefore one walk along both, which remembers what is still free.
+Old nodes are matched with the intervals of a new partition so that the most state stays (edrp/native/mdp/partitions.hpp).
 """
 
 from __future__ import annotations
@@ -24,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import look, refuse_beyond_memory, spend
-from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.core.tolerances import EQUAL_GAINS
 from edrp.migration.intervals import Assignment, give_out, sums_before
 
 Boundaries = Ints
@@ -43,7 +39,7 @@ DRAWN_INTERVAL_UNITS = 3e-8
 
 
 class Tasks(NamedTuple):
-    """Tasks with prefix sums, as compiled kernels take them.
+    """Tasks with prefix sums, as kernels take them.
 
     Attributes
     ----------
@@ -231,33 +227,8 @@ def enumerate_partitions(
     spend(LISTED_PARTITION_UNITS * count)
     rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
-        row, end = np.zeros((2, nodes + 1), np.int64)
-        _enumerate(graph.first, graph.last, graph.reach, row, end, rows)
+        _native.enumerate_partitions(graph.first, graph.last, graph.reach, rows)
     return rows
-
-
-@inner_loop
-def _enumerate(
-    first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, rows: np.ndarray
-) -> None:
-    """List all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
-    nodes, tasks = first.size - 1, reach.size - 1
-    k, index = 0, 0
-    while k >= 0:
-        while k < nodes:  # down along the first boundaries that are left
-            begin = row[k]
-            k += 1
-            if begin == tasks:
-                row[k], end[k] = tasks, tasks
-            else:
-                row[k], end[k] = max(begin + 1, first[k]), min(reach[begin], last[k])
-        for position in range(nodes + 1):
-            rows[index, position] = row[position]
-        index += 1
-        while k >= 0 and row[k] >= end[k]:
-            k -= 1
-        if k >= 0:
-            row[k] += 1
 
 
 def sample_partitions(
@@ -282,7 +253,11 @@ def sample_partitions(
     return rows
 
 
-@inner_loop
+def as_boundaries(partition: ArrayLike) -> Boundaries:
+    """Return the boundaries of a partition as kernels take them, whatever their integer type."""
+    return np.ascontiguousarray(partition, np.int64)
+
+
 def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> float:
     """Compute the bytes that can stay in a migration from one partition to another, in O(n + n′).
 
@@ -300,22 +275,7 @@ def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundarie
     float
         Bytes that stay, with the best one-to-one matching of old to new intervals (state migration, section 3.2).
     """
-    old = new = 0
-    first = old_boundaries[0]
-    # Best so far: with anything used, with the new interval at hand unused, with the old one unused, with both unused.
-    best = new_free = old_free = both_free = 0.0
-    while new < new_boundaries.size - 1 and old < old_boundaries.size - 1:
-        new_end, old_end = new_boundaries[new + 1], old_boundaries[old + 1]
-        end = min(new_end, old_end)
-        best = max(best, both_free + state_before[end] - state_before[first])
-        first = end
-        if new_end == end:
-            new += 1
-            new_free, both_free = best, old_free
-        if old_end == end:
-            old += 1
-            old_free, both_free = best, new_free
-    return best
+    return float(_native.gain_between(state_before, as_boundaries(old_boundaries), as_boundaries(new_boundaries)))
 
 
 def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> Boundaries:
@@ -337,87 +297,8 @@ def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boun
     array of shape (n′,)
         Index of the old interval, −1 where no old node keeps the new interval.
     """
-    matched = np.empty(new_boundaries.size - 1, np.int64)
-    room = room_for_matching(new_boundaries.size + old_boundaries.size)
-    match_into(state_before, old_boundaries, new_boundaries, *room, matched)
+    matched: Boundaries = _native.match_intervals(state_before, as_boundaries(old_boundaries), as_boundaries(new_boundaries))
     return matched
-
-
-@kernel
-def room_for_matching(pieces: int) -> tuple[Boundaries, Floats, Boundaries]:
-    """Allocate the working arrays of `match_into` for partitions with that many boundaries in total."""
-    return np.empty((pieces, 2), np.int64), np.empty((pieces + 1, 4)), np.empty((pieces + 1, 4), np.int64)
-
-
-@inner_loop
-def match_into(
-    state_before: Floats,
-    old_boundaries: Boundaries,
-    new_boundaries: Boundaries,
-    pieces: Boundaries,
-    gains: Floats,
-    stays: Boundaries,
-    matched: Boundaries,
-) -> None:
-    """`match` for kernels, into `matched`; `pieces`, `gains` and `stays` are its working arrays.
-
-    `gains[p, used]` is the most state that piece p and those after it can keep, `stays[p, used]` the number of
-    pieces; `used` is 1 if the piece's new interval is taken by an earlier piece, plus 2 if its old one is.
-    """
-    slack = EQUAL_GAINS * state_before[-1]
-    count = _list_pieces(old_boundaries, new_boundaries, pieces)
-    for used in range(4):
-        gains[count, used], stays[count, used] = 0.0, 0
-    for p in range(count - 1, -1, -1):
-        new, old = pieces[p]
-        size = _overlap(state_before, old_boundaries, new_boundaries, old, new)
-        shared = _shared(pieces, p, count)
-        for used in range(4):
-            gains[p, used], stays[p, used] = gains[p + 1, used & shared], stays[p + 1, used & shared]
-        gain, staying = size + gains[p + 1, shared], 1 + stays[p + 1, shared]
-        if gain > gains[p, 0] + slack or (gain >= gains[p, 0] - slack and staying > stays[p, 0]):
-            gains[p, 0], stays[p, 0] = gain, staying
-    for new in range(matched.size):
-        matched[new] = -1
-    used = 0
-    for p in range(count):
-        new, old = pieces[p]
-        size = _overlap(state_before, old_boundaries, new_boundaries, old, new)
-        shared = _shared(pieces, p, count)
-        if used == 0 and size + gains[p + 1, shared] >= gains[p, 0] - slack and 1 + stays[p + 1, shared] == stays[p, 0]:
-            matched[new] = old
-            used = 3
-        used &= shared
-
-
-@inlined
-def _list_pieces(old_boundaries: Boundaries, new_boundaries: Boundaries, pieces: Boundaries) -> int:
-    """New and old interval of each overlap that holds a task, in the order of the tasks; returns their number."""
-    count = old = new = 0
-    first = old_boundaries[0]
-    while new < new_boundaries.size - 1 and old < old_boundaries.size - 1:
-        end = min(new_boundaries[new + 1], old_boundaries[old + 1])
-        if end > first:
-            pieces[count, 0], pieces[count, 1] = new, old
-            count += 1
-            first = end
-        ends_new, ends_old = new_boundaries[new + 1] == end, old_boundaries[old + 1] == end
-        new, old = new + ends_new, old + ends_old
-    return count
-
-
-@inlined
-def _overlap(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries, old: int, new: int) -> float:
-    first, end = max(old_boundaries[old], new_boundaries[new]), min(old_boundaries[old + 1], new_boundaries[new + 1])
-    return float(state_before[end] - state_before[first])
-
-
-@inlined
-def _shared(pieces: Boundaries, p: int, count: int) -> int:
-    """Tell which interval the next piece shares with this one: 1 for the new, 2 for the old one, 0 for neither."""
-    if p + 1 == count:
-        return 0
-    return int(pieces[p + 1, 0] == pieces[p, 0]) + 2 * int(pieces[p + 1, 1] == pieces[p, 1])
 
 
 def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Boundaries, nodes_after: int) -> Assignment:

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsqr
 
+from edrp import _native
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
-from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import LISTED_PARTITION_UNITS, Boundaries, Layers, Partitions, boundary_type, layers, paths_to_end
 
 PRICE_SAMPLES = 5_000
@@ -30,7 +30,7 @@ SAMPLED_INTERVAL_UNITS, PREFIX_UNITS = 3e-8, 5e-8
 
 
 class Trie(NamedTuple):
-    """All feasible partitions of one class, as places and arcs.
+    """All feasible partitions of one class, as places and arcs; kernels are in edrp/native/mdp/trie.cpp.
 
     Attributes
     ----------
@@ -79,9 +79,7 @@ class Trie(NamedTuple):
         if count == 0:
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([ways for level in counts for ways in level], dtype=np.int64)
-        trie = _linked(graph, nodes, leaves)
-        number_leaves(trie)
-        return trie
+        return _numbered(_linked(graph, nodes, leaves))
 
     @classmethod
     def unnumbered(cls, work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Trie:
@@ -142,49 +140,14 @@ def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     )
 
 
-@inner_loop
-def number_leaves(trie: Trie) -> None:
-    """Fill the numbers of prefixes below each place, and the offsets of each arc, from its numbers of leaves."""
-    for v in range(trie.boundary.size - 1, -1, -1):
-        leaf, prefix = 0, 1
-        for e in range(trie.arc_start[v], trie.arc_start[v + 1]):
-            trie.arc_leaves[e] = leaf
-            trie.arc_prefixes[e] = prefix
-            leaf += trie.leaves[trie.arc_target[e]]
-            prefix += trie.prefixes[trie.arc_target[e]]
-        if trie.leaves[v] > 1:
-            trie.prefixes[v] = prefix
-
-
-@inlined
-def arc_below(trie: Trie, place: int, leaf: int) -> int:
-    """Find the arc out of a place that leads to the leaf with a number relative to the place."""
-    low, high = trie.arc_start[place], trie.arc_start[place + 1] - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if trie.arc_leaves[middle] <= leaf:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@kernel
-def path_arcs(trie: Trie, leaves: np.ndarray) -> np.ndarray:
-    """List the arcs of partitions given by number, shape (leaves, nodes)."""
-    rows = np.empty((leaves.size, trie.nodes), np.int64)
-    for row in range(leaves.size):
-        place, leaf = 0, leaves[row]
-        for k in range(trie.nodes):
-            e = arc_below(trie, place, leaf)
-            rows[row, k] = e
-            leaf -= trie.arc_leaves[e]
-            place = trie.arc_target[e]
-    return rows
+def _numbered(trie: Trie) -> Trie:
+    """Fill in the numbers of prefixes below each place, and the offsets of each arc, from its numbers of leaves."""
+    _native.number_leaves(trie, trie.arc_leaves, trie.arc_prefixes, trie.prefixes)
+    return trie
 
 
 class PreparedValues(NamedTuple):
-    """Values of the partitions of a class, prepared for searching.
+    """Values of the partitions of a class, prepared for searching (edrp/native/mdp/best_response.cpp).
 
     Values are split into a sum of prices of the partition's arcs, and a residue: prices enter the exact bound on what
     is left of a path, and only the residue, which varies far less than the values, has to be bounded by its minimum.
@@ -217,7 +180,7 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
     spend(SAMPLED_INTERVAL_UNITS * min(trie.count, PRICE_SAMPLES) * trie.nodes + PREFIX_UNITS * float(trie.prefixes[0]))
     price = _fitted_prices(trie, values)
     min_residue = np.empty(int(trie.prefixes[0]))
-    _least_residues(trie, values, price, min_residue, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
+    _native.least_residues(trie, values, price, min_residue)
     largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
     return PreparedValues(values, price, min_residue, 1e-12 * float(largest))
 
@@ -228,45 +191,10 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():
         return np.zeros(trie.arc_target.size)
     rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, PRICE_SAMPLES)).astype(np.int64)]
-    arcs = path_arcs(trie, rows)
+    arcs = _native.path_arcs(trie, rows)
     ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
     paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))
     return np.asarray(lsqr(paths, values[rows] - values[rows].mean(), damp=0.1, iter_lim=30)[0])
-
-
-@inner_loop
-def _least_residues(
-    trie: Trie, values: np.ndarray, price: np.ndarray, min_residue: np.ndarray, arc: np.ndarray, stack: np.ndarray
-) -> None:
-    """Fill the least residue below each prefix, in preorder; `stack` holds place, prefix and first leaf, `arc` the next arc."""
-    paid = np.float64(0.0)
-    k = 0
-    place, prefix, leaf = stack[0], stack[1], stack[2]
-    arc[0] = trie.arc_start[0]
-    min_residue[0] = np.inf
-    while k >= 0:
-        v = place[k]
-        if trie.leaves[v] == 1:
-            rest, w = paid, v
-            while trie.arc_start[w] < trie.arc_start[w + 1]:
-                rest += price[trie.arc_start[w]]
-                w = trie.arc_target[trie.arc_start[w]]
-            min_residue[prefix[k]] = values[leaf[k]] - rest
-        elif arc[k] < trie.arc_start[v + 1]:
-            e = arc[k]
-            paid += price[e]
-            place[k + 1] = trie.arc_target[e]
-            prefix[k + 1] = prefix[k] + trie.arc_prefixes[e]
-            leaf[k + 1] = leaf[k] + trie.arc_leaves[e]
-            arc[k + 1] = trie.arc_start[place[k + 1]]
-            min_residue[prefix[k + 1]] = np.inf
-            k += 1
-            continue
-        if k > 0:
-            min_residue[prefix[k - 1]] = min(min_residue[prefix[k - 1]], min_residue[prefix[k]])
-            paid -= price[arc[k - 1]]
-            arc[k - 1] += 1
-        k -= 1
 
 
 REDUCED_ARC_UNITS, COUNTED_ARC_UNITS = 5e-8, 5e-8
@@ -298,7 +226,7 @@ def without_arcs(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     places = graph.boundary.size
     source = np.repeat(np.arange(places), np.diff(graph.arc_start))
     alive = np.zeros((2, places), np.bool_)
-    _mark(graph, allowed, alive)
+    _native.mark_connected(graph, allowed, alive)
     kept_places, arcs = np.flatnonzero(alive.all(axis=0)), np.flatnonzero(allowed & alive[0][source] & alive[1][graph.arc_target])
     if kept_places.size == 0:
         return graph._replace(count=0), arcs
@@ -321,21 +249,6 @@ def without_arcs(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
         graph.span_end[kept_spans],
     )
     return smaller, arcs
-
-
-@inner_loop
-def _mark(graph: Trie, allowed: np.ndarray, alive: np.ndarray) -> None:
-    """Mark the places that allowed arcs connect to the root (row 0) and to the end (row 1)."""
-    places = graph.boundary.size
-    alive[0, 0] = alive[1, places - 1] = True
-    for v in range(places):
-        for e in range(graph.arc_start[v], graph.arc_start[v + 1]):
-            if allowed[e] and alive[0, v]:
-                alive[0, graph.arc_target[e]] = True
-    for v in range(places - 1, -1, -1):
-        for e in range(graph.arc_start[v], graph.arc_start[v + 1]):
-            if allowed[e] and alive[1, graph.arc_target[e]]:
-                alive[1, v] = True
 
 
 def single_partition_trie(boundaries: Boundaries) -> Trie:
@@ -361,8 +274,7 @@ def single_partition_trie(boundaries: Boundaries) -> Trie:
         np.searchsorted(boundaries[:-1], np.arange(tasks + 1)).astype(np.int64),
         boundaries[1:].astype(np.int64),
     )
-    number_leaves(trie)
-    return trie
+    return _numbered(trie)
 
 
 def count_paths(graph: Trie) -> int:
@@ -380,7 +292,7 @@ def count_paths(graph: Trie) -> int:
 def numbered_trie(graph: Trie) -> Trie:
     """Number the partitions of a class, of which there are at most 2**62."""
     leaves = np.ones(graph.boundary.size, np.int64)
-    _count(graph, leaves)
+    _native.count_leaves(graph, leaves)
     trie = graph._replace(
         count=int(leaves[0]),
         leaves=leaves,
@@ -388,16 +300,7 @@ def numbered_trie(graph: Trie) -> Trie:
         arc_leaves=np.zeros_like(graph.arc_target),
         arc_prefixes=np.zeros_like(graph.arc_target),
     )
-    number_leaves(trie)
-    return trie
-
-
-@inner_loop
-def _count(graph: Trie, leaves: np.ndarray) -> None:
-    for v in range(leaves.size - 2, -1, -1):
-        leaves[v] = 0
-        for e in range(graph.arc_start[v], graph.arc_start[v + 1]):
-            leaves[v] += leaves[graph.arc_target[e]]
+    return _numbered(trie)
 
 
 def list_partitions(trie: Trie) -> Partitions:
@@ -408,27 +311,5 @@ def list_partitions(trie: Trie) -> Partitions:
     """
     spend(LISTED_PARTITION_UNITS * trie.count)
     rows = np.zeros((trie.count, trie.nodes + 1), boundary_type(int(trie.boundary[-1])))
-    _list(trie, rows, np.zeros((2, trie.nodes + 1), np.int64))
+    _native.list_paths(trie, rows)
     return rows
-
-
-@inner_loop
-def _list(trie: Trie, rows: np.ndarray, stack: np.ndarray) -> None:
-    """Walk all paths depth first; `stack` holds place and next arc of each position."""
-    place, arc = stack[0], stack[1]
-    arc[0] = trie.arc_start[0]
-    k, row = 0, 0
-    while k >= 0:
-        v = place[k]
-        if k == trie.nodes:
-            for position in range(trie.nodes + 1):
-                rows[row, position] = trie.boundary[place[position]]
-            row += 1
-            k -= 1
-        elif arc[k] == trie.arc_start[v + 1]:
-            k -= 1
-        else:
-            place[k + 1] = trie.arc_target[arc[k]]
-            arc[k] += 1
-            k += 1
-            arc[k] = trie.arc_start[place[k]]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +18,7 @@ import pytest
 from hypothesis import settings
 from pages import Page
 
-from edrp.core.budget import compiling_under_limits
 from edrp.core.instances import load
-from edrp.core.kernels import interpreting
 from edrp.core.spark import spark_session
 from edrp.placement.edrp import EdrpProblem
 
@@ -62,11 +59,6 @@ class Run:
         return self
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """For tests of changed kernels: to compile them takes longer than to interpret them on small problems."""
-    parser.addoption("--interpreted", action="store_true", help="run kernels in Python, without compiling them")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Promises about the clock, and what needs Spark, a browser, real data or minutes, have targets of make of their own."""
@@ -76,14 +68,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         long = item.path.parent.name == "benchmark" and item.path.name != "test_own_instances.py"
         if long or {"spark", "browser", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(autouse=True)
-def patient_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Time limits wait for the compiler, unless they are what is tested; `--interpreted` has kernels run in Python."""
-    patient = nullcontext() if request.node.get_closest_marker("timing") else compiling_under_limits()
-    with patient, interpreting() if request.config.getoption("interpreted") else nullcontext():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ ELIMINATION_TESTS = (
     "test_eliminate.py::test_paths_cover_every_operator_and_flows_come_apart",
     "test_elimination_bounds.py",
 )
-"""Tests of `eliminate` on problems so small that its kernels can be interpreted."""
+"""Tests of `eliminate` on small problems."""
 
 ENGINE_TESTS = {
     "advice": ("flink_advice", "flink_key_groups", "flink_found"),
@@ -142,7 +142,7 @@ PARTS = {
         (),
         80,
         {f"edrp/core/{name}.py": tuple(f"tests/edrp/{test}.py" for test in tests) for name, tests in CORE_TESTS.items()},
-        ("--interpreted", "-k", f"not ({' or '.join(SLOW)})"),
+        ("-k", f"not ({' or '.join(SLOW)})"),
     ),
     "metrics": Part(
         (*(f"edrp/placement/metrics/{name}.py" for name in ("availability", "base", "cost", "downtime", "response_time")),),
@@ -168,7 +168,6 @@ PARTS = {
             )
             for name in ("beam", "frontier", "labels")
         },
-        ("--interpreted",),
     ),
     "journal": Part(("edrp/batch/journal.py", "edrp/batch/stored.py"), ("tests/edrp/batch/test_journal.py",), 150),
     "fit": Part(("edrp/engines/fit.py",), engine_tests(*ENGINE_TESTS["fit"]), 160, options=ENGINE_OPTIONS),
@@ -181,7 +180,7 @@ PARTS = {
     ),
 }
 
-PACKAGES = ("hypothesis", "numba", "pyarrow.parquet", "pydantic", "pytest", "scipy.optimize", "scipy.sparse.csgraph")
+PACKAGES = ("hypothesis", "numpy", "pyarrow.parquet", "pydantic", "pytest", "scipy.optimize", "scipy.sparse.csgraph")
 """Packages that tests need, which take most of a second to load: they are loaded once."""
 
 MAX_SECONDS = 600.0
@@ -195,7 +194,7 @@ SWAPPED |= {after: before for before, after in SWAPPED.items()}
 """Functions that are taken for each other."""
 
 UNCHANGED = ("core/RemoveDecorator",)
-"""Operators that say little here: what is decorated is a property or a kernel, and fails at once or not at all."""
+"""Operators that say little here: what is decorated is a property, and fails at once or not at all."""
 
 
 def main() -> int:

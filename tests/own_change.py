@@ -13,7 +13,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 ALWAYS = ("tests/edrp/core/test_*.py", "tests/edrp/test_rooms.py")
-COMPILING = ("test_interpretation.py", "test_kernels.py", "test_wheel_kernels.py")
 
 
 def lines(*command: str) -> list[str]:
@@ -45,6 +44,5 @@ def own_tests(files: set[str]) -> set[str]:
 
 if __name__ == "__main__":
     chosen = own_tests(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))
-    always = {path for pattern in ALWAYS for path in ROOT.glob(pattern) if path.name not in COMPILING}
-    chosen |= {path.relative_to(ROOT).as_posix() for path in always}
+    chosen |= {path.relative_to(ROOT).as_posix() for pattern in ALWAYS for path in ROOT.glob(pattern)}
     sys.stdout.write(" ".join(sorted(chosen)) + "\n")

@@ -11,12 +11,13 @@ from registry import BenchSpec, register
 from specs.programs import LARGER, PLACEMENTS, migration, placement
 
 import edrp
+from edrp import _native
 from edrp.core.instances import loads
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.registry import generate
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, enumerate_partitions
-from edrp.mdp.single_step.ssm import break_ties
+from edrp.mdp.single_step.ssm import STORED_CELLS
 from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 
@@ -36,9 +37,9 @@ def single_step(size: tuple[int, int]) -> Call:
     """SSM from an even assignment to one node more: layers, way back, matching."""
     count, nodes = size
     drawn, old = tasks(count), np.arange(nodes + 1) * count // nodes
-    boundaries, matched = np.empty(nodes + 2, np.int64), np.empty(nodes + 1, np.int64)
     limit = load_limit(drawn.work_before[-1], nodes + 1, TOLERANCE)
-    call = partial(break_ties, drawn.work_before, drawn.state_before, old, limit, True, boundaries, matched, False)
+    sums = drawn.work_before, drawn.state_before
+    call = partial(_native.best_single_step, *sums, old, nodes + 1, limit, True, False, STORED_CELLS)
     call()
     return call
 

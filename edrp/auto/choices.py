@@ -191,7 +191,7 @@ _search = FirstOf(("iterated-local-search", "annealing"))
 
 
 def _searches(problem: PlacementProblem) -> Method:
-    """The best search, and while its kernels are being compiled, simple rules."""
+    """The best search, and simple rules for when it has nothing."""
     return Portfolio([*_first_rule(problem), PortfolioStage(_search(problem), 1.0)], _plain_rules(problem))
 
 
@@ -203,7 +203,7 @@ def _portfolio(
 ) -> Method:
     """Proofs by preference, between them a search: it finds at once what a proof that stalls may never look at.
 
-    Whether further methods take the problem, which loads their modules and kernels, is asked when the first proof has stalled.
+    Whether further methods take the problem, which loads their modules, is asked when the first proof has stalled.
     A program of few columns has a short turn before all of them.
     """
     if not proofs:
@@ -227,7 +227,7 @@ def _portfolio(
     before = 0.0 if first.name == "eliminate" else CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4
     program = [] if first.name in ("highs", "fixed-tasks") else program_first(problem, columns)
     stages = [*_first_rule(problem), *program, PortfolioStage(first, before, FIRST_PROOF)]
-    repairs = first.name == "highs" and len(problem.rules) > 0  # of what a simple method breaks need kernels, the program none
+    repairs = first.name == "highs" and len(problem.rules) > 0  # of what a simple method breaks may take longer than the program
     return Portfolio(stages, _plain_rules(problem), further, rule_first=columns >= PROGRAM_FIRST and not repairs)
 
 
@@ -259,7 +259,7 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
     if columns <= SMALL_RANGES:
         return helped_out(problem, highs.resolve(problem), *plain)
-    first = PortfolioStage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
+    first = PortfolioStage(plain[-1], 0.5)
     bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:
         return Portfolio([first, PortfolioStage(bound if bounded else search, 1.0)], plain)
@@ -292,7 +292,7 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
     if size > MAX_FLOWS_ON_ARCS:
         return rule.resolve(problem)
-    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule, rule_first=False)  # which has kernels
+    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule, rule_first=False)
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

@@ -48,12 +48,11 @@ class Portfolio(Method):
         In their order. The last one of all has all the work that is left.
     rules
         Methods that take milliseconds, by preference. Under a limit the first one is asked before all others, and its answer is
-        kept for when they have none: time may be up before kernels are as much as loaded. The others are asked at the end,
-        where nothing is held.
+        kept for when they have none. The others are asked at the end, where nothing is held.
     further
         Makes the stages that follow, which takes as long as some problems do: only when the first ones have not ended the run.
     rule_first
-        Whether the first rule is asked before all others; not where these need no kernels and rules may.
+        Whether the first rule is asked before all others; not where these have an answer as soon.
     """
 
     name = "portfolio"
@@ -70,7 +69,6 @@ class Portfolio(Method):
     ) -> None:
         self.first, self.rules, self.further, self.rule_first = tuple(stages), tuple(rules), further, rule_first
         self.exact = any(stage.method.exact for stage in stages)
-        self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
 
     @cached_property
     def stages(self) -> Stages:
@@ -121,7 +119,7 @@ class Portfolio(Method):
     def _turns(self, options: Options) -> Iterator[tuple[PortfolioStage, bool]]:
         """Stages in turn, and whether they have all that is left.
 
-        Those without a share under a limit come last, for methods that end early: their kernels were not compiled in time.
+        Those without a share under a limit come last, for methods that end early, as where memory cannot hold what they make.
         """
         limited = options.limit < inf
 
@@ -148,7 +146,7 @@ class Portfolio(Method):
 
 
 PROGRAM_FIRST = 2_000
-"""Columns below which HiGHS has the first turn: it finds something before the kernels of others would be compiled."""
+"""Columns below which HiGHS has the first turn."""
 
 FIRST_TURN, FIRST_SHARE = 1.0, 0.2
 """Units of work of that turn at most, and its share of a limit; half of 46 deployments of the suites are proven within it."""
@@ -164,7 +162,7 @@ def program_first(problem: Any, columns: float) -> list[PortfolioStage]:
 def helped_out(problem: Any, method: Method, *rules: Method, columns: float = inf, rule_first: bool = True) -> Method:
     """A method, which takes the problem; under a limit others answer where it has no answer in time.
 
-    These are rules, and HiGHS where kernels were not compiled. It also has the first turn if its program has few columns.
+    These are rules, and HiGHS where the method ends early. It also has the first turn if its program has few columns.
     """
     stages = [PortfolioStage(method, 1.0)]
     if method.name == "highs":
@@ -180,7 +178,7 @@ def helped_out(problem: Any, method: Method, *rules: Method, columns: float = in
 
 
 class HelpedOut(FirstOf):
-    """Chooses the first of some methods that takes a problem, and HiGHS for when its kernels are not compiled in time."""
+    """Chooses the first of some methods that takes a problem, and HiGHS for when it ends early."""
 
     def __call__(self, problem: Any) -> Method:
         """The method with its substitute."""

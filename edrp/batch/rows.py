@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edrp.batch.tasks import Task
-from edrp.core.budget import compiling_under_limits
 from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
 from edrp.core.instances import loads
@@ -218,8 +217,7 @@ def solve_task(task: Task) -> Row:
     row = task.identity
     begin = perf_counter()
     try:
-        with compiling_under_limits():  # kernels that the first row waits for serve all the others
-            row |= _solved(task, row)
+        row |= _solved(task, row)
     except Exception as error:
         row |= failed(error)
     return row | _stamp(perf_counter() - begin)

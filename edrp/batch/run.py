@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 REPORT_SECONDS = 0.1
 """Seconds between two reports of progress, at least."""
 
-COMPILING = 120.0
-"""Seconds for compiling kernels, which the first row of a worker waits for beyond its time limit."""
+BEGINNING = 20.0
+"""Seconds in which a worker starts and imports what its first row needs, beyond the time limit of the row."""
 
 
 class BatchOptions(TypedDict, total=False):
@@ -195,10 +195,10 @@ def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | N
     """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
 
     By default twice the time limit, since the explanation of an infeasible instance may take as long again, and the time in
-    which kernels may be compiled.
+    which a worker may start.
 
     >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
-    140.0
+    40.0
     """
     if kill_after is not None:
         if not 0 < kill_after < math.inf:
@@ -206,4 +206,4 @@ def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | N
         return kill_after
     limits = [choice.arguments.get("time_limit") for choice in choices]
     finite_limits = [limit for limit in limits if limit is not None]
-    return 2 * max(finite_limits) + COMPILING if len(finite_limits) == len(limits) else None
+    return 2 * max(finite_limits) + BEGINNING if len(finite_limits) == len(limits) else None

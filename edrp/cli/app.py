@@ -109,12 +109,10 @@ COMMANDS = {
     "schema": Command("reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
     "methods": Command("reference:print_methods", "List the methods with their summaries, and what those of a kind take."),
     "demo": Command(
-        "demo:run_demo", "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."
+        "demo:run_demo",
+        "Run the demo: what each of the five papers decides, in two minutes; or the first paper's hour, or a real day.",
     ),
     "validate": Command("reference:validate_files", "Validate instances and solutions, and list every fault with its place."),
-    "warm-up": Command(
-        "reference:compile_kernels", "Compile the kernels of all methods once, so that later runs do not wait for compilation."
-    ),
     "version": Command("reference:print_version", "Print the versions of edrp and of the packages that affect its answers."),
     "reproduce": Command("reproduce:reproduce", "Reproduce the tables and figures of the papers."),
     "simulate": Command(

@@ -1,19 +1,17 @@
-"""`edrp schema`, `edrp methods`, `edrp version`, `edrp validate` and `edrp warm-up`."""
+"""`edrp schema`, `edrp methods`, `edrp version` and `edrp validate`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.options import Strict, argument, check_warnings, option
-from edrp.cli.terminal import errors, output, print_listing, report, say
+from edrp.cli.terminal import output, print_listing, report, say
 from edrp.core.errors import EdrpError
 from edrp.core.instances import load_document, schema
 from edrp.core.kinds import SOLUTION, get_kind, kinds
@@ -21,7 +19,6 @@ from edrp.core.methods import methods
 from edrp.core.problem import RULES, Problem
 from edrp.core.solution import installed_versions
 from edrp.core.wording import enumerated
-from edrp.report.progress import Count, counting
 
 if TYPE_CHECKING:
     from edrp.core.methods import Method
@@ -81,7 +78,7 @@ def _first_sentence(document: type[Problem]) -> str:
 
 def print_version() -> None:
     """Print the versions of edrp and of the packages that affect its answers."""
-    for package, found in installed_versions("highspy", "numba", "numpy", "pydantic", "scipy").items():
+    for package, found in installed_versions("highspy", "numpy", "pydantic", "scipy").items():
         typer.echo(f"{package} {found}")
 
 
@@ -105,21 +102,3 @@ def validate_files(
         else:
             say(output(), f"{file}: valid ({document.kind})")
     raise typer.Exit(gravest(codes))
-
-
-def compile_kernels(
-    jobs: Annotated[int, option("Number of processes; -1 means one per core.", "--jobs", "-j")] = -1,
-    for_wheel: Annotated[Path | None, option("Folder to which kernels are written instead, for a wheel (edrp/compiled).")] = None,
-) -> None:
-    """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
-    from edrp.warm_up import folder_of_kernels, kernels_for_wheel, warm_up, warm_up_tasks  # brings methods of all kinds
-
-    where = str(for_wheel) if for_wheel else folder_of_kernels()
-    began, worked = perf_counter(), 0.0
-    with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
-        total = len(warm_up_tasks())
-        tell(Count(0, total))
-        for done, warmed in enumerate(warm_up(jobs), 1):
-            worked += warmed.seconds
-            tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
-    say(output(), f"all kernels are ready in {where}: {worked:.0f} processor seconds in {perf_counter() - began:.0f} s")

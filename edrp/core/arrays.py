@@ -28,10 +28,9 @@ AnyInts = NDArray[np.integer]
 
 
 def entries(table: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Rows and columns of what is not zero, row by row, each an array of its own.
+    """Rows and columns of what is not zero, row by row, each an array of its own, as kernels read them.
 
-    NumPy returns views of one array instead, contiguous where there is one entry at most: two types for a kernel, which is then
-    compiled twice.
+    NumPy returns views of one array instead.
 
     >>> [array.flags.c_contiguous for array in entries(np.eye(2))]
     [True, True]

@@ -16,11 +16,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from math import inf
 from time import perf_counter
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 
@@ -31,9 +31,6 @@ OVER = 1e15
 
 LOOK = 2e-5
 """Units that a step of a loop costs which looks at the clock, beyond what it says itself: every loop comes to an end."""
-
-COMPILER_SHARE = 0.5
-"""Share of a time limit that waiting for the compiler may take: methods without kernels have the rest."""
 
 SATURATION = 1 - 2**-20
 """Share of a time limit that is never exceeded by work: where there is no work limit, seconds alone end a run."""
@@ -62,7 +59,6 @@ class Clock:
         end = inf if time_limit is None else perf_counter() + time_limit
         self._end: float = end if outer is None else min(end, outer._end)
         self._most = time_limit * SATURATION if time_limit is not None and work_limit is None else inf
-        self._compiler_seconds = inf if time_limit is None else time_limit * COMPILER_SHARE
         self.limit = min(inf if time_limit is None else time_limit, inf if work_limit is None else work_limit)
 
     def read(self) -> float:
@@ -78,21 +74,6 @@ class Clock:
     def interrupt(self) -> None:
         """Let all limits pass now, those that were never set included."""
         self._interrupted = True
-
-    def extend(self, seconds: float) -> None:
-        """Postpone the time limit by `seconds`."""
-        self._end += seconds
-
-    def wait(self, seconds: float) -> None:
-        """Count seconds of waiting as work where a time limit alone ends the run: turns that are shares of it pass meanwhile."""
-        self._compiler_seconds -= seconds
-        if self._most < inf:
-            self.work += seconds
-
-    def compiler_seconds_left(self) -> float:
-        """Seconds for which this run may still wait for the compiler, infinite without a time limit."""
-        outer = inf if self._outer is None else self._outer.compiler_seconds_left()
-        return min(self.seconds_left(), self._compiler_seconds, outer)
 
     def seconds_left(self) -> float:
         """Seconds until the time limit, infinite without one, where no clock is read; none once the run is interrupted."""
@@ -112,22 +93,29 @@ clock: Callable[[], Clock] = _clock.get
 
 
 step_begins: ContextVar[Callable[[str], object]] = ContextVar("step_begins", default=lambda step: None)
-"""Called with the name of each step beside the method's own that may take long, such as compiling or certifying."""
+"""Called with the name of each step beside the method's own that may take long, such as certifying."""
 
 
 @contextmanager
 def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
     """Give a variable of the context a value inside the block.
 
-    >>> with setting(_patient, True):
-    ...     compiles_patiently()
-    True
+    >>> variable = ContextVar("variable", default=0)
+    >>> with setting(variable, 1):
+    ...     variable.get()
+    1
     """
     token = variable.set(value)
     try:
         yield
     finally:
         variable.reset(token)
+
+
+def carried(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that counts on this thread's clock, and keeps to its limits, in whichever thread it is called."""
+    context = copy_context()
+    return lambda *arguments: context.copy().run(function, *arguments)
 
 
 def now() -> float:
@@ -189,25 +177,6 @@ def running(time_limit: float | None = None, work_limit: float | None = None) ->
             yield own
     finally:
         outer.work += own.work
-
-
-_patient: ContextVar[bool] = ContextVar("patient", default=False)
-
-
-compiles_patiently: Callable[[], bool] = _patient.get
-"""Whether time limits wait here while kernels are compiled."""
-
-
-@contextmanager
-def compiling_under_limits() -> Iterator[None]:
-    """Have time limits inside the block wait for the compiler, because many solves will share the kernels.
-
-    >>> with compiling_under_limits():
-    ...     compiles_patiently()
-    True
-    """
-    with setting(_patient, True):
-        yield
 
 
 @contextmanager
@@ -278,19 +247,6 @@ def at_most(units: float) -> Iterator[None]:
         yield
     finally:
         own.ceiling = before
-
-
-def expect(units: float) -> None:
-    """Give up now what `at_most` would let go on for long, because the next step alone is more than it allows.
-
-    >>> with at_most(1.0):
-    ...     expect(2.0)
-    Traceback (most recent call last):
-    edrp.core.budget.TooMuchWorkError
-    """
-    own = clock()
-    if own.work + units > own.ceiling:
-        raise TooMuchWorkError
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from edrp.core.errors import (
     OutOfTimeError,
     UnsupportedProblemError,
 )
-from edrp.core.kernels import interpreted_first, is_interpreting
 from edrp.core.plugins import added, is_ours, own, refuse_taken
 from edrp.core.solution import Answer
 from edrp.core.tolerances import OPTIMALITY_GAP
@@ -203,8 +202,6 @@ class Method(ABC):
     exact : whether it proves what it returns when given time.
     undivided : the largest step that a work limit does not stop, in words; empty where all steps are small.
     parameters : dataclass of its parameters (see `edrp.core.methods`); a batch refuses wrong ones before it begins.
-    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.kernels`), which
-        takes a method that says beforehand what its steps cost; not for searches, whose work does not depend on the size.
     """
 
     name: str
@@ -213,7 +210,6 @@ class Method(ABC):
     exact: bool = False
     undivided: str = ""
     parameters: type[Any] = NoParameters
-    interpreted_first: bool = False
 
     @property
     @abstractmethod
@@ -440,7 +436,7 @@ NEEDS_PARAMETERS = ("stored-policy",)
 
 
 def run_method(method: Method, problem: Any, options: Options) -> Answer:
-    """Run a method within the limits of its options; kernels of small problems are interpreted.
+    """Run a method within the limits of its options.
 
     Parameters
     ----------
@@ -452,10 +448,7 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
     if budget.clock() is budget.OUTSIDE:
         with budget.running(options.time_limit, options.work_limit):
             return run_method(method, problem, replace(options, started=0.0))
-    if not method.interpreted_first:
-        return run_within(method, problem, options)
-    answer: Answer = interpreted_first(lambda: run_within(method, problem, _quiet_if_interpreting(options)))
-    return answer
+    return run_within(method, problem, options)
 
 
 def run_within(method: Method, problem: Any, options: Options) -> Answer:
@@ -465,8 +458,3 @@ def run_within(method: Method, problem: Any, options: Options) -> Answer:
             return method.run(problem, options)
     except OutOfTimeError as error:
         return Answer("none", "time_limit", notes=(str(error),))
-
-
-def _quiet_if_interpreting(options: Options) -> Options:
-    """Options without progress where kernels are interpreted: what would be told there may never be reached again."""
-    return replace(options, progress=None) if is_interpreting() else options

@@ -148,7 +148,7 @@ class Solution(Outcome):
     remedies: tuple[str, ...] = Field((), description="what makes an infeasible problem feasible, and what not: tested, in words")
     method: Name = Field(description="what found it")
     seconds: dict[Name, NonNegative] = Field(
-        description="time to build, to compile kernels, to solve, and to find out why nothing is feasible", **unit("s")
+        description="time to build, to solve, and to find out why nothing is feasible", **unit("s")
     )
     size: dict[Name, Annotated[int, Field(ge=0)]] = Field(
         description="columns, rows and nonzeros of the program, or other counts", **unit("1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from edrp.core.budget import Clock, deadline, interruptible, now, running, step_
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
-from edrp.core.compiling import compilation
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, RefusedError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, alternative, find_method, get_method, run_method
@@ -138,21 +137,19 @@ UNCOUNTED = "the method does not count its work, so that the work limit did not 
 
 
 class Seconds(NamedTuple):
-    """Time that an answer took, how much of it went into compiling kernels, which happens once, and how much into clashes."""
+    """Time that an answer took, and how much of it went into clashes."""
 
     total: float
-    compiling: float = 0.0
     explaining: float | None = None
 
     def shares(self, build: float) -> dict[str, float]:
         """Seconds by phase, of which building took `build`; those of finding out why nothing is feasible come on top.
 
-        >>> Seconds(5.0, 3.0).shares(1.0), Seconds(2.0, explaining=4.0).shares(0.5)["explain"]
-        ({'build': 1.0, 'compile': 3.0, 'solve': 1.0}, 4.0)
+        >>> Seconds(5.0).shares(1.0), Seconds(2.0, explaining=4.0).shares(0.5)["explain"]
+        ({'build': 1.0, 'solve': 4.0}, 4.0)
         """
-        compiling = min(self.compiling, self.total)
-        build = min(build, self.total - compiling)
-        phases = {"build": build, "compile": compiling, "solve": self.total - compiling - build}
+        build = min(build, self.total)
+        phases = {"build": build, "solve": self.total - build}
         return phases if self.explaining is None else {**phases, "explain": self.explaining}
 
 
@@ -231,10 +228,9 @@ def solve(
 
 def _solved_within(run: Clock, problem: Solvable[SolutionType], method: str, options: Options) -> SolutionType:
     """The solution within the limits of a run, and why there is none where that is proven."""
-    compiled = replace(compilation)
     answer, evaluation = _answer(method, problem, options)
-    answer = _with_stop_reason(answer, run, method, options, compilation.notes_since(compiled))
-    seconds, why = Seconds(options.seconds, compilation.seconds - compiled.seconds), NO_REASON
+    answer = _with_stop_reason(answer, run, method, options)
+    seconds, why = Seconds(options.seconds), NO_REASON
     if answer.status == "infeasible":
         why = _infeasibility(problem, options)
         seconds = seconds._replace(explaining=options.seconds - seconds.total)
@@ -255,8 +251,8 @@ def _interruptible_progress(progress: Progress | None, run: Clock) -> Progress |
     return told
 
 
-def _with_stop_reason(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:
-    """The answer with the limit that stopped it, a note where it counted no work, and those about the compiler."""
+def _with_stop_reason(answer: Answer, run: Clock, name: str, options: Options) -> Answer:
+    """The answer with the limit that stopped it, and a note where it counted no work."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
     if run.interrupted and answer.status not in PROVEN:
@@ -265,7 +261,7 @@ def _with_stop_reason(answer: Answer, run: Clock, name: str, options: Options, c
         stopped = "work_limit"
     elif options.work_limit is not None and method is not None and not is_ours(method.origin) and not run.work:
         notes = (*notes, UNCOUNTED)
-    return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys((*notes, *compiling))))
+    return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys(notes)))
 
 
 def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
@@ -390,7 +386,7 @@ def solution_of(
         "seconds": seconds.shares(answer.build_seconds),
         "size": answer.size,
         "seed": seed,
-        "versions": installed_versions("highspy", "numba", "numpy"),
+        "versions": installed_versions("highspy", "numpy"),
         "notes": answer.notes,
         "proof": answer.basis,
         "stages": answer.stages,

@@ -22,13 +22,13 @@ from edrp.core.errors import BackendUnavailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Set to 1 in workers: Spark runs one per core, and each with threads of its own would run cores² of them."""
 
 DAEMON, PRELOADED = "edrp.core.spark_daemon", "EDRP_PRELOADED"
 """Module of the daemon of Python workers, and the environment variable that tells it what to load."""
 
-PRELOADED_MODULES = ("pyspark.worker", "pandas", "numba", "edrp.batch.child")
+PRELOADED_MODULES = ("pyspark.worker", "pandas", "numpy", "edrp.batch.child")
 """Modules that workers need, whatever they solve."""
 
 TASK_ATTEMPTS = 4
@@ -102,7 +102,7 @@ def spark_session(master: str = "local[2]", *, memory: str = "2g", in_python: bo
 def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dict[str, str]:
     """The configuration of our own sessions: quiet, few partitions of small tables, one thread per worker.
 
-    >>> settings("local[2]")["spark.executorEnv.NUMBA_NUM_THREADS"]
+    >>> settings("local[2]")["spark.executorEnv.OMP_NUM_THREADS"]
     '1'
     """
     chosen = {
@@ -115,9 +115,6 @@ def settings(master: str, memory: str = "2g", *, in_python: bool = False) -> dic
     }
     if master.startswith("local"):
         chosen |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "4"}
-    else:  # site-packages of a cluster are often read-only, and Numba keeps its cache next to the code
-        cache = os.environ.get("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "edrp-numba"))
-        chosen["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
     if in_python:
         chosen["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         if master.startswith("local"):  # elsewhere this package may come to the workers only after their daemon has started

@@ -5,8 +5,7 @@ A double carries 16 decimal digits, and a sum of a thousand terms loses three of
 1e-9 what users see. Who decides inside a search is stricter than who evaluates its answer, so that no answer is lost on the way.
 Work per step, step sizes, shares and numbers of trials are no tolerances; they stand where they are used.
 
-The machine code of kernels (`edrp.core.kernels`) contains these values. This sentence names that module so that a changed value
-makes compiled kernels stale, as any change to a file with kernels does.
+Kernels read them from a header that `edrp/native/building.py` writes: after a change they are to be built again.
 """
 
 from __future__ import annotations

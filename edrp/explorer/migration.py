@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from edrp.core.budget import TooMuchWorkError, at_most
-from edrp.core.kernels import SMALL, interpreting
 from edrp.explorer.layout import Content, Item, Room, chips_of, fitted, in_columns, line_width
 from edrp.explorer.page import metric_table
 from edrp.explorer.placement import NO_CHANGE, limit_prices, limits_panel, second_best_lines, unplaced_view
@@ -76,6 +75,9 @@ def task_details(work: Sequence[float], state: Sequence[float], *, prefix: str =
         for task in range(len(work))
     }
 
+
+MAX_PLAN_UNITS = 0.01
+"""Units of work to find the shortest schedule of transfers at most."""
 
 UPLINK = 1.25e8
 """Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
@@ -173,7 +175,7 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
 def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
     """The shortest schedule; where it would take long to find, one in which all transfers run together."""
     try:
-        with interpreting(), at_most(SMALL):
+        with at_most(MAX_PLAN_UNITS):
             return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
     except TooMuchWorkError:
         traffic = traffic_of(moves, max(len(after), len(problem.intervals)))

@@ -1,16 +1,18 @@
-// Arrays of Python as kernels see them: a pointer and sizes. They own nothing; the caller's objects stay alive while a kernel runs.
+// Arrays of Python as kernels see them: a pointer and sizes. They own nothing; the caller's objects stay alive while a kernel
+// runs.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
 // Lists the fields of a struct that stands for a named tuple, once, in the tuple's order.
-#define FIELDS(...)                                      \
-    static constexpr const char* names = #__VA_ARGS__;   \
-    template <class Visitor>                             \
-    bool visit(Visitor&& visitor) {                      \
-        return visitor(__VA_ARGS__);                     \
+#define FIELDS(...)                                    \
+    static constexpr const char* names = #__VA_ARGS__; \
+    template <class Visitor>                           \
+    bool visit(Visitor&& visitor) {                    \
+        return visitor(__VA_ARGS__);                   \
     }
 
 namespace edrp {
@@ -73,7 +75,7 @@ struct Array {
         return {data + first, {last - first}};
     }
 
-   private:
+ private:
     // In builds for tests (`make test-native`) an index outside of its dimension ends the process, negative ones too.
     i64 checked([[maybe_unused]] int dimension, i64 index) const {
 #ifdef EDRP_CHECKED
@@ -120,7 +122,7 @@ inline i64 modulo(i64 a, i64 b) { return a - floor_div(a, b) * b; }
 
 template <class T, int D>
 void copy(const Array<const T, D>& source, const Array<T, D>& target) {
-    for (i64 k = 0; k < source.size(); ++k) target.data[k] = source.data[k];
+    std::copy(source.begin(), source.end(), target.begin());
 }
 template <class T, int D>
 void copy(const Array<T, D>& source, const Array<T, D>& target) {

@@ -1,6 +1,6 @@
-"""Builds the extension `edrp._native` when the package is installed: setuptools, with the compiler of the package `ziglang` where there is no other.
+"""Builds the extension `edrp._native` when the package is installed; the package `ziglang` brings a compiler where there is none.
 
-`python edrp/native/building.py` builds it in a checkout, again only what has changed; `--checked` builds one for `make test-native`.
+`python edrp/native/building.py` builds it in a checkout, again only what has changed; `--checked` builds that of `make test-native`.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def write_tolerances(header: Path) -> None:
         header.write_text(text)
 
 
-def build(target: Path, objects: Path, checked: bool = False) -> None:
+def build(target: Path, objects: Path, *flags: str) -> None:
     """Compile what has changed, all cores at it, and link it to a file."""
-    command = [*compiler(), *FLAGS, *(CHECKED if checked else ["-DNDEBUG"])]
+    command = [*compiler(), *FLAGS, *flags]
     options = [*command, f"-I{objects}", *includes()]
     write_tolerances(objects / "edrp/native/tolerances.hpp")
-    stamp = objects / "command" # what was compiled by another command, for another Python, is compiled again
+    stamp = objects / "command"  # what was compiled by another command, for another Python, is compiled again
     same = stamp.exists() and stamp.read_text() == "\n".join(options)
     changed = max(path.stat().st_mtime for folder in (ROOT / "edrp/native", objects) for path in folder.rglob("*.hpp"))
     jobs = []
@@ -118,7 +118,8 @@ class BuildNative(build_ext):
 
     def build_extension(self, ext: object) -> None:
         """Build the only extension, whose sources are all files of `edrp/native`."""
-        build(Path(self.get_ext_fullpath("edrp._native")).resolve(), Path(self.build_temp).resolve() / sysconfig.get_config_var("SOABI"))
+        objects = Path(self.build_temp).resolve() / sysconfig.get_config_var("SOABI")
+        build(Path(self.get_ext_fullpath("edrp._native")).resolve(), objects, "-DNDEBUG")
 
 
 def _with_compiler(requirements: list[str]) -> list[str]:
@@ -135,9 +136,17 @@ def get_requires_for_build_editable(config_settings: dict[str, str] | None = Non
     return _with_compiler(build_meta.get_requires_for_build_editable(config_settings))
 
 
-if __name__ == "__main__":
+def build_in_place(checked: bool) -> None:
+    """Build the extension of a checkout, unless it is newer than all that it is made of."""
     suffix, abi = sysconfig.get_config_var("EXT_SUFFIX"), sysconfig.get_config_var("SOABI")
-    if "--checked" in sys.argv:
-        build(ROOT / f"build/checked/_native{suffix}", ROOT / f"build/checked/{abi}", checked=True)
-    else:
-        build(ROOT / f"edrp/_native{suffix}", ROOT / f"build/native/{abi}")
+    if checked:
+        build(ROOT / f"build/checked/_native{suffix}", ROOT / f"build/checked/{abi}", *CHECKED)
+        return
+    target = ROOT / f"edrp/_native{suffix}"
+    parts = [ROOT / "edrp/core/tolerances.py", *(path for path in (ROOT / "edrp/native").rglob("*") if path.is_file())]
+    if not target.exists() or target.stat().st_mtime < max(path.stat().st_mtime for path in parts):
+        build(target, ROOT / f"build/native/{abi}", "-DNDEBUG", "-Werror")
+
+
+if __name__ == "__main__":
+    build_in_place("--checked" in sys.argv)

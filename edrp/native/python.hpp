@@ -1,12 +1,13 @@
-// How Python calls kernels: arguments are read by type, a wrong one gives a TypeError that names it, and the interpreter's lock is
-// released while a kernel runs.
+// How Python calls kernels: arguments are read by type, a wrong one gives a TypeError that names it, and the interpreter's lock
+// is released while a kernel runs.
 //
 //     struct Trie { i64 nodes; Ints boundary; FIELDS(nodes, boundary) };      a named tuple with these fields, in this order
 //     double price(const Trie& trie, const Floats& values) { ... }             the kernel, which knows nothing of Python
 //     static Kernels here{kernel<price>("trie_price", "What a trie costs.")};  edrp._native.trie_price
 //
-// A kernel for arrays of several types is a template, of which each instance is an overload: kernel<price<int>, price<short>>(...).
-// What a kernel returns becomes a number, None, an array (`std::vector`, `Matrix`) or a tuple of these (`std::tuple`).
+// A kernel for arrays of several types is a template, of which each instance is an overload: kernel<price<int>,
+// price<short>>(...). What a kernel returns becomes a number, None, an array (`std::vector`, `Matrix`) or a tuple of these
+// (`std::tuple`).
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -34,7 +35,8 @@ struct Matrix {  // what a kernel returns as an array of two dimensions
     std::vector<T> cells;
     i64 rows = 0, columns = 0;
 
-    Matrix(i64 rows_, i64 columns_, T value = T{}) : cells(std::size_t(rows_ * columns_), value), rows(rows_), columns(columns_) {}
+    Matrix(i64 rows_, i64 columns_, T value = T{})
+        : cells(std::size_t(rows_ * columns_), value), rows(rows_), columns(columns_) {}
     Array<T, 2> view() { return {cells.data(), {rows, columns}}; }
 };
 
@@ -147,7 +149,7 @@ bool read(PyObject* object, T& value, const Place& place) {
     static PyTypeObject* known = nullptr;
     if (Py_TYPE(object) != known) {
         if (!PyTuple_Check(object) || !has_fields(reinterpret_cast<PyObject*>(Py_TYPE(object)), "_fields", T::names)) {
-            char what[600];
+            char what[1200];
             std::snprintf(what, sizeof what, "a named tuple of %s", T::names);
             return place.expected(what, object);
         }
@@ -203,13 +205,13 @@ PyObject* to_python(const std::tuple<T...>& values) {
 }
 
 class WithoutLock {
-   public:
+ public:
     WithoutLock() : state(PyEval_SaveThread()) {}
     ~WithoutLock() { PyEval_RestoreThread(state); }
     WithoutLock(const WithoutLock&) = delete;
     WithoutLock& operator=(const WithoutLock&) = delete;
 
-   private:
+ private:
     PyThreadState* state;
 };
 
@@ -256,14 +258,14 @@ PyObject* call_first(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
     bool done = false;
     (... || (done = [&] {
-        result = call(Functions, arguments, count);
-        if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return true;
-        if (type)
-            PyErr_Clear();
-        else
-            PyErr_Fetch(&type, &error, &trace);
-        return false;
-    }()));
+         result = call(Functions, arguments, count);
+         if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return true;
+         if (type)
+             PyErr_Clear();
+         else
+             PyErr_Fetch(&type, &error, &trace);
+         return false;
+     }()));
     if (!done) {
         PyErr_Restore(type, error, trace);
         return nullptr;
@@ -282,7 +284,7 @@ PyMethodDef kernel(const char* name, const char* text) {
 
 // The kernels of a file, which the module lists when it is imported.
 class Kernels {
-   public:
+ public:
     template <class... Methods>
     explicit Kernels(const Methods&... methods) : list{methods..., {nullptr, nullptr, 0, nullptr}}, next(first) {
         first = this;

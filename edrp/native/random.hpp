@@ -6,12 +6,16 @@ namespace edrp {
 
 using Random = Array<std::uint64_t, 1>;
 
-// The next number in [0, 1).
-inline double uniform(const Random& random) {
-    std::uint64_t z = random[0] += 0x9E3779B97F4A7C15u;
+// 64 bits, each of which depends on all bits of a state.
+inline std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return double((z ^ (z >> 31)) >> 11) * (1.0 / 9007199254740992.0);
+    return z ^ (z >> 31);
+}
+
+// The next number in [0, 1).
+inline double uniform(const Random& random) {
+    return double(mixed(random[0] += 0x9E3779B97F4A7C15u) >> 11) * (1.0 / 9007199254740992.0);
 }
 
 // The next whole number in [0, count).

@@ -29,7 +29,8 @@ inline double value_in_place(const FloatsOut& values, i64 count, i64 place) {
 }
 
 // Sorts places by the values there; of equal values, those that came first go on doing so. `spare` holds as many places.
-inline void sort_by(const Floats& values, const IntsOut& order, const IntsOut& spare) {
+template <class Values>
+void sort_by(const Values& values, const IntsOut& order, const IntsOut& spare) {
     const i64 size = order.size();
     for (i64 width = 1; width < size; width *= 2) {
         for (i64 begin = 0; begin < size; begin += 2 * width) {

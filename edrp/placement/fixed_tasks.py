@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
@@ -26,7 +25,7 @@ from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 
 
 class LoadArrays(NamedTuple):
-    """Use of resources by patterns, for kernels.
+    """Use of resources by patterns: arrays of `lower_excess` and others (edrp/native/placement/fixed_tasks.hpp).
 
     Attributes
     ----------
@@ -138,31 +137,6 @@ def leaving_shares(sending: Ints, receiving: Ints, senders: Ints, receivers: Int
     """Shares of streams that the senders on nodes send to other nodes, shape (nodes, streams) as the first two."""
     dealt = sending / senders * (1.0 - receiving / receivers)
     return np.asarray(np.where(one_to_one, np.maximum(sending - receiving, 0) / senders, dealt))
-
-
-@inlined
-def leaving(sending: int, receiving: int, senders: int, receivers: int, one_to_one: bool) -> float:
-    """Share of a stream that the senders on a node send to other nodes."""
-    if one_to_one:
-        return max(0, sending - receiving) / senders
-    return sending / senders * (1.0 - receiving / receivers)
-
-
-@inlined
-def fill_loads(pattern: np.ndarray, arrays: LoadArrays, loads: np.ndarray) -> None:
-    """Share of its capacity that a node with this pattern is asked for, into an array of shape (shared,)."""
-    for k in range(loads.size):
-        loads[k] = 0.0
-    for i in range(pattern.size):
-        if pattern[i] > 0:
-            for k in range(loads.size):
-                loads[k] += pattern[i] * arrays.use[i, k]
-    for e in range(arrays.source.size):
-        i, j = arrays.source[e], arrays.target[e]
-        if pattern[i] > 0:
-            share = leaving(pattern[i], pattern[j], arrays.totals[i], arrays.totals[j], arrays.one_to_one[e])
-            for k in range(loads.size):
-                loads[k] += share * arrays.sent[e, k]
 
 
 def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = None) -> str | None:

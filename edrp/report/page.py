@@ -14,7 +14,6 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from edrp.core.compiling import usable_cores
 from edrp.core.errors import BackendUnavailableError, visible_lines
 from edrp.core.solution import installed_versions
 from edrp.report.tables import Table, facts_table
@@ -37,7 +36,7 @@ def machine() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Versions of the package and of what its answers and this report depend on."""
-    packages = ("highspy", "joblib", "numba", "numpy", "pandas", "plotly", "pyarrow", "pyspark", "scipy")
+    packages = ("highspy", "joblib", "numpy", "pandas", "plotly", "pyarrow", "pyspark", "scipy")
     return {name: found for name, found in installed_versions(*packages).items() if found != "not installed"}
 
 
@@ -52,7 +51,9 @@ def _processor() -> str:
 
 
 def _cores() -> str:
-    there, usable = os.cpu_count() or 1, usable_cores()
+    there = usable = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
     return str(there) if usable == there else f"{there}, of which {usable} usable"
 
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.backends.growing import GrowingProgram
 from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
-from edrp.core.kernels import inner_loop
 from edrp.core.program import Program
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import (
@@ -39,72 +39,6 @@ from edrp.core.tolerances import (
 from edrp.enactment.snapshot import EnactmentArrays
 from edrp.formulations.enactment.aggregate import MIN_SPARED, SHARPENED, SOLVER_SHARE, SPARES, packed_counts
 from edrp.formulations.enactment.packing import Compositions, Contents, composition_objective, fill, rewards
-
-
-@inner_loop
-def best_pattern(
-    values: np.ndarray,
-    needs: np.ndarray,
-    weights: np.ndarray,
-    most: np.ndarray,
-    free: np.ndarray,
-    tolerance: float,
-    max_nodes: int,
-    counts: np.ndarray,
-    best: np.ndarray,
-) -> tuple[float, int, bool]:
-    """Depth-first search for the pattern that is worth most, with as many instances of one operator first as fit.
-
-    The rest of a host is worth no more than the next operator, which is worth most for its weight, could make of it.
-
-    Parameters
-    ----------
-    values, most : shape (O,)
-        Worth of an instance, and instances on a host; by value over weight, descending.
-    needs : shape (O, R)
-    weights : shape (O,)
-        Needs weighted by multipliers of the resources, above 0.
-    free : shape (R + 1,)
-        What the host offers, and the weighted sum of it; overwritten.
-    tolerance
-        Worth that a pattern may have beyond the one found.
-    counts, best : shape (O,)
-        Scratch of zeros; and the pattern found, written.
-
-    Returns
-    -------
-    tuple
-        Worth of the pattern, nodes, and whether the search ended by itself.
-    """
-    operators, resources = needs.shape
-    found, value, nodes, operator = 0.0, 0.0, 0, 0
-    while nodes < max_nodes:
-        nodes += 1
-        if operator < operators and value + free[resources] * values[operator] / weights[operator] > found + tolerance:
-            count = most[operator]
-            for resource in range(resources):
-                if needs[operator, resource] > 0:
-                    count = min(count, int(free[resource] / needs[operator, resource]))
-            change = count
-        else:
-            if operator == operators and value > found:
-                found = value
-                for index in range(operators):
-                    best[index] = counts[index]
-            operator -= 1
-            while operator >= 0 and counts[operator] == 0:
-                operator -= 1
-            if operator < 0:
-                return found, nodes, True
-            change = -1
-        counts[operator] += change
-        value += change * values[operator]
-        free[resources] -= change * weights[operator]
-        for resource in range(resources):
-            free[resource] -= change * needs[operator, resource]
-        operator += 1
-    return found, nodes, False
-
 
 MAX_NODES = 200_000
 """Nodes of a search for a pattern, which then counts as worth what it could be."""
@@ -289,7 +223,8 @@ class HostPatterns:
         free = room * np.array([*np.ones(offers.size), multipliers.sum()])
         highest, best = room * multipliers.sum() * values[useful[0]] / weights[0], most * 0
         tolerance = PRICING_SHARE * self._close / self.hosts.sum()
-        worth, nodes, ended = best_pattern(values[useful], needs, weights, most, free, tolerance, MAX_NODES, most * 0, best)
+        arrays = values[useful], needs, weights, most, free
+        worth, nodes, ended = _native.best_host_pattern(*arrays, tolerance, MAX_NODES, most * 0, best)
         spend(LOOK + NODE_WORK * nodes)
         pattern[useful] = best
         limit = min(worth + tolerance, highest) if ended else highest

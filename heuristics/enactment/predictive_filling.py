@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.document import named_resources
-from edrp.core.kernels import kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.state import EnactmentState, TentativeState
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
@@ -197,55 +197,16 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
     arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known_rounds)
     spend(COST_UNITS * money.size * paths.levels.size)
-    _expect(arrays, support, prices, serving, backlog, row, money)
+    _native.expected_host_costs(arrays, support, prices, serving, backlog, row, money)
     return money
 
 
 class _Paths(NamedTuple):
-    """The arrays of `LoadPaths`, for the kernel."""
+    """Arrays of `LoadPaths` for `expected_host_costs` (edrp/native/heuristics/enactment/predictive_filling.cpp)."""
 
     levels: Floats
     weights: Floats
     known_rounds: Ints
-
-
-@kernel
-def _expect(paths: _Paths, support: Floats, prices: Floats, served_by: int, backlog: float, costs: Floats, money: Floats) -> None:
-    levels, weights, known_rounds = paths.levels, paths.weights, paths.known_rounds
-    lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
-    hosts = support.size - 1
-    last = min(levels.shape[1] - 1, int(costs[0]))
-    due = np.zeros(last + lag + 1, np.int64)
-    work = prices[hosts - 1] * hosts / max(support[hosts], 1e-9) if hosts else 0.0  # money for a unit of load in a round
-    price = 0.0  # of a round, for the first hosts
-    for first in range(hosts + 1):
-        for path in range(weights.size):
-            rounds = min(known_rounds[path], last)
-            for later in range(due.size):
-                due[later] = 0
-            serving, ordered = min(first, served_by), first
-            due[lag] += first - serving
-            waiting = backlog
-            cost = price * rounds
-            for period in range(1, rounds + 1):
-                load = levels[path, period]
-                serving += due[period]
-                capacity = support[serving]
-                waited = waiting > 1e-9
-                waiting = max(0.0, waiting + load - capacity)
-                if waiting > 1e-9 and waited:
-                    cost += late * load * overload
-                elif waiting > 1e-9:
-                    cost += late * load * max(overload, surprise * min(1.0, 20.0 * waiting / max(capacity, 1e-9)))
-                elif load > utilisation * capacity:
-                    cost += late * load * overload * (load / capacity - utilisation) / (1.0 - utilisation)
-                while ordered < hosts and load > utilisation * support[ordered]:
-                    cost += prices[ordered] * (rounds - period)
-                    ordered += 1
-                    due[period + lag] += 1
-            money[first] += weights[path] * (cost + waiting * work)
-        if first < hosts:
-            price += prices[first]
 
 
 HOST_UNITS = 5e-6

@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
-from edrp.core.kernel_helpers import uniform
-from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
-from edrp.heuristics.placement.deployment_metrics import BROKEN_VALUE, energy
+from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
-from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
+from edrp.heuristics.placement.deployment_state import BROKEN_VALUE, DeploymentState
 from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,
@@ -29,7 +26,7 @@ from edrp.heuristics.placement.problem_arrays import (
     placement_arrays,
 )
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.replica_counts import random_stream, strain
+from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 
 EVALUATED_SHARE = 0.5
@@ -79,7 +76,9 @@ class AnnealingParameters:
 
 
 class BestDeployment(NamedTuple):
-    """The best deployment visited and its energy, with `INFEASIBLE_ENERGY` added where it breaks a limit.
+    """The best deployment that annealing has visited (edrp/native/heuristics/placement/annealing.cpp).
+
+    `energy` has `INFEASIBLE_ENERGY` added where it breaks a limit.
 
     Operator i has `replicas[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
     """
@@ -101,69 +100,6 @@ class BestDeployment(NamedTuple):
         for i, number in enumerate(self.number):
             counts[i, self.hosts[i, :number]] = self.replicas[i, :number]
         return counts
-
-
-@inlined
-def _keep_best(d: DeploymentState, best: BestDeployment, max_price: float, value: float, margin: float) -> None:
-    """Copy a deployment of this energy to `best` if it is better by more than a margin."""
-    c, rank = d.counts, value + (INFEASIBLE_ENERGY + max_price) * d.values[BROKEN_VALUE]
-    if rank >= best.energy[0] - margin:
-        return
-    best.energy[0] = rank
-    for i in range(c.degree.size):
-        best.number[i] = c.number[i]
-        for k in range(c.number[i]):
-            best.hosts[i, k] = c.hosts[i, k]
-            best.replicas[i, k] = c.replicas[i, c.hosts[i, k]]
-
-
-@inlined
-def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> float:
-    """Compute the excess over capacity on the nodes of the planned change, whose parts share at least one node."""
-    total = 0.0
-    for k in range(changes):
-        for side in range(1, 3):
-            u = d.plan[k, side]
-            if u >= 0 and (k == 0 or (u != d.plan[0, 1] and u != d.plan[0, 2])):
-                total += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
-    return total
-
-
-@inner_loop
-def anneal(
-    t: PlacementArrays,
-    d: DeploymentState,
-    best: BestDeployment,
-    mix: MoveMix,
-    random: np.ndarray,
-    steps: int,
-    temperature: float,
-    cooling: float,
-) -> None:
-    """Anneal for `steps` changes from `d`; the best deployment visited is copied to `best`."""
-    refresh_all(t, d)
-    overload, value, changes, more = 0.0, np.inf, 0, 0.0
-    for u in range(d.counts.used.shape[0]):
-        overload += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
-    for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
-        if step > 0:
-            temperature *= cooling
-            changes = propose(t, d, mix, random)
-            if changes == 0:
-                continue
-            before = _planned_excess(t, d, changes)
-            perform(t, d, changes)
-            more = _planned_excess(t, d, changes) - before
-        new_overload = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
-        new = energy(t, d, new_overload) if more <= EQUAL_VIOLATIONS else np.inf
-        stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
-        if stays:
-            value, overload = new, new_overload
-            _keep_best(d, best, t.rules.max_price, value, 1e-12 if step > 0 else 0.0)
-        else:
-            transfer(t, d, changes, True)
-        for k in range(changes):
-            settle(t, d, d.plan[k, 0], stays)
 
 
 class AnnealingSchedule(NamedTuple):
@@ -253,7 +189,8 @@ class AnnealingRun:
             if steps > 0 and self.options.remaining <= 0:
                 return False
             number = min(chunk, steps - steps_done)
-            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**steps_done, cooling)
+            temperature = hot * cooling**steps_done
+            _native.anneal_deployment(self.arrays, state, self.best, mix, random, number, temperature, cooling)
             budget.spend((1 + number) * self.units)
             if self.options.progress is not None and self.best.energy[0] < self.infeasible:
                 self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
@@ -292,7 +229,7 @@ def energies(compiled: Compiled, counts: Ints) -> Floats:
     """Compute the five metrics of a deployment by the kernels (availability as −ln), for tests and other methods."""
     arrays = placement_arrays(compiled)
     state, best = DeploymentState.from_matrix(arrays, counts), BestDeployment.empty(*counts.shape)
-    anneal(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
+    _native.anneal_deployment(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
     return state.values[:BROKEN_VALUE]
 
 

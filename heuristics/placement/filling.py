@@ -74,9 +74,9 @@ class RuleRoom:
         negative = np.bincount(self._row[rows.coefficient < 0], minlength=len(rules)) > 0
         self._upper = np.where(rules.hard & ~negative, rows.upper + rules.slack[rules.group], np.inf)
         final = np.isfinite(self._upper)[self._row[self._term]]
-        self._parts = [np.flatnonzero(final & (rows.operator == i)) for i in range(self._shape[0])]
+        self._parts = [np.flatnonzero(final & (rows.operators == i)) for i in range(self._shape[0])]
         wished = np.isfinite(rows.penalty)[self._row[self._term]]
-        self._wishes = [np.flatnonzero(wished & (rows.operator == i)) for i in range(self._shape[0])]
+        self._wishes = [np.flatnonzero(wished & (rows.operators == i)) for i in range(self._shape[0])]
         keys = [self._row[self._term[part]] * self._shape[1] + rows.node[part] for part in self._parts]
         self._pairs = [np.unique(key, return_inverse=True) for key in keys]
 
@@ -118,7 +118,8 @@ class RuleRoom:
     def _values(self, counts: Ints) -> tuple[Floats, Floats]:
         """Replicas of each term, and value of each row."""
         rows = self._rows
-        replicas = np.asarray(np.bincount(self._term, counts[rows.operator, rows.node].astype(float), self._row.size), np.float64)
+        counted = counts[rows.operators, rows.node].astype(float)
+        replicas = np.asarray(np.bincount(self._term, counted, self._row.size), np.float64)
         values = rows.coefficient * np.where(rows.joined, replicas > 0, replicas)
         return replicas, np.asarray(np.bincount(self._row, values, self._upper.size), np.float64)
 

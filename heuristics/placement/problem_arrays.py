@@ -61,7 +61,7 @@ def shared_use(compiled: Compiled, scale: float) -> SharedUse:
 
 
 class PlacementArrays(NamedTuple):
-    """Arrays over operators i (topological order), streams e, nodes u, resources m.
+    """Arrays over operators i (topological order), streams e, nodes u, resources m, for `anneal_deployment` and other kernels.
 
     `adjacent[adjacent_start[i]:adjacent_start[i+1]]` are the streams at operator i, `incoming` those on paths into
     it. `near[u]` lists u and the nodes nearest to it by delay. `candidate_list[candidate_start[i]:...]` are the nodes of

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernel_helpers import below, copy_vector, uniform
-from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
 from edrp.heuristics.placement.replica_counts import random_stream
@@ -34,9 +33,6 @@ CLASS_STEP_UNITS = 2.5e-8
 HOT_TEMPERATURE, COLD_TEMPERATURE = 0.05, 1e-5
 """Temperatures at both ends, relative to the objective of the first placement."""
 
-CLASS_EXCESS_PENALTY = 10.0
-"""Penalty for exceeding a limit or a capacity by 100 %, in units of the objective."""
-
 NO_CAPACITY, ENDLESS_CAPACITY = 1e-200, 1e200
 """Numbers that stand for no and for unlimited capacity, where shares of capacities are computed."""
 
@@ -45,7 +41,9 @@ CAPACITY_SHARES = (1.0, 0.94, 0.85)
 
 
 class ClassArrays(NamedTuple):
-    """A problem over classes; operators in topological order, sets of classes as bits.
+    """Arrays of `anneal_classes` (edrp/native/heuristics/placement/quotient_annealing.cpp).
+
+    Operators are in topological order, sets of classes are bits.
 
     Attributes
     ----------
@@ -92,153 +90,6 @@ class ClassState(NamedTuple):
     used: Floats
 
 
-@inlined
-def _bits(mask: int) -> int:
-    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
-
-
-@inlined
-def _class_number(mask: int) -> int:
-    return 2 if mask == 4 else mask >> 1
-
-
-@inlined
-def _excess(t: ClassArrays, s: ClassState) -> float:
-    """Relative excess over the capacities of classes and of the nodes of blocks."""
-    s.load[:] = 0.0
-    s.used[:] = 0.0
-    for i in range(s.replicas.size):
-        for m in range(t.demand.shape[1]):
-            if s.block[i] >= 0:
-                s.load[s.block[i], m] += s.replicas[i] * t.demand[i, m]
-            for subset in range(1, t.room.shape[0]):
-                inside = s.replicas[i] if s.classes[i] & ~subset == 0 else _bits(s.classes[i] & subset)
-                s.used[subset, m] += inside * t.demand[i, m]
-    total = 0.0
-    for m in range(t.demand.shape[1]):
-        for subset in range(1, t.room.shape[0]):
-            if s.used[subset, m] > t.room[subset, m] * (1 + LIMIT_SLACK):
-                total += s.used[subset, m] / t.room[subset, m] - 1.0
-        for i in range(s.replicas.size):
-            if s.block[i] >= 0 and s.load[s.block[i], m] > t.capacity[_class_number(s.classes[i]), m] * (1 + LIMIT_SLACK):
-                total += s.load[s.block[i], m] / t.capacity[_class_number(s.classes[i]), m] - 1.0
-    return total
-
-
-@inlined
-def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
-    """Compute the objective with penalties, and the excess over limits and capacities."""
-    excess = _excess(t, s)
-    cost = 0.0
-    for i in range(s.replicas.size):
-        s.finish[i] = 0.0
-        cost += s.replicas[i] * t.price[i]
-    response, stream = 0.0, 0
-    for j in range(s.replicas.size):
-        while stream < t.target.size and t.target[stream] == j:
-            i = t.source[stream]
-            together = s.block[i] >= 0 and s.block[i] == s.block[j]
-            arrival = s.finish[i] + (0.0 if together else t.delay[s.classes[i], s.classes[j]])
-            s.finish[j] = max(s.finish[j], arrival)
-            stream += 1
-        s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
-        response = max(response, s.finish[j])
-    excess += max(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + max(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK)
-    return t.scalars[0] * response + t.scalars[1] * cost + CLASS_EXCESS_PENALTY * excess, excess
-
-
-@inlined
-def _change_count(t: ClassArrays, s: ClassState, i: int, by: int) -> None:
-    """Add or remove replicas, as far as that leaves the operator stable and at least one replica for each class."""
-    count = s.replicas[i] + by
-    if 0 < count < t.latency.shape[1] and np.isfinite(t.latency[i, count]) and count >= _bits(s.classes[i]):
-        s.replicas[i] = count
-
-
-@inlined
-def _own_block(s: ClassState, i: int) -> int:
-    """Return a block number that no other operator uses."""
-    for number in range(s.block.size):
-        in_use = False
-        for j in range(s.block.size):
-            in_use = in_use or (j != i and s.block[j] == number)
-        if not in_use:
-            return number
-    return -1
-
-
-@inlined
-def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> None:
-    """Give operator i another set of classes, outside of blocks."""
-    classes = 1 + below(random, t.room.shape[0] - 1)
-    if t.allowed[i, classes] and s.replicas[i] >= _bits(classes):
-        s.classes[i] = classes
-        s.block[i] = -1
-
-
-@inlined
-def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
-    """Let operator i join the block of j, which is created if there is none."""
-    if _bits(s.classes[j]) != 1 or not t.allowed[i, s.classes[j]]:
-        return
-    if s.block[j] < 0:
-        s.block[j] = _own_block(s, j)
-    s.block[i] = s.block[j]
-    s.classes[i] = s.classes[j]
-
-
-@inlined
-def _propose(t: ClassArrays, s: ClassState, random: np.ndarray) -> None:
-    """Apply a random change in place."""
-    i, kind = below(random, s.replicas.size), uniform(random)
-    if kind < 0.4:
-        _change_count(t, s, i, 1 - 2 * below(random, 2))
-    elif kind < 0.65:
-        _change_count(t, s, i, 1)
-        _change_count(t, s, below(random, s.replicas.size), -1)
-    elif kind < 0.75 or t.source.size == 0:
-        _change_place(t, s, random, i)
-    else:
-        stream = below(random, t.source.size)
-        one, other = t.source[stream], t.target[stream]
-        if uniform(random) < 0.5:
-            one, other = other, one
-        if s.block[one] >= 0 and s.block[one] == s.block[other]:
-            s.block[one] = -1
-        else:
-            _join(t, s, one, other)
-            if uniform(random) < 0.3:
-                _change_count(t, s, one, -1 - below(random, 2))
-
-
-@inlined
-def _copy(source: ClassState, target: ClassState) -> None:
-    copy_vector(source.replicas, target.replicas)
-    copy_vector(source.classes, target.classes)
-    copy_vector(source.block, target.block)
-
-
-@inner_loop
-def anneal_classes(
-    t: ClassArrays, state: ClassState, accepted: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
-) -> None:
-    """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
-    energy = np.inf
-    for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
-        if step > 0:
-            values[0] *= values[1]
-            _propose(t, state, random)
-        new, excess = _energy(t, state)
-        if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
-            energy = new
-            _copy(state, accepted)
-            if excess <= 0.0 and new < values[2]:
-                values[2] = new
-                _copy(state, best)
-        else:
-            _copy(accepted, state)
-
-
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
     """Find a start by annealing over classes of equal nodes; None where that does not pay.
 
@@ -273,7 +124,7 @@ def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], boo
     for steps_done in range(0, steps, chunk):
         if out_of_time():
             break
-        anneal_classes(t, state, accepted, best, random, values, min(chunk, steps - steps_done))
+        _native.anneal_classes(t, state, accepted, best, random, values, min(chunk, steps - steps_done))
         budget.spend(units * min(chunk, steps - steps_done))
     return best if np.isfinite(values[2]) else None
 
@@ -300,7 +151,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     inside = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1 == 1
     capacity = compiled.capacity[first]
     fits = (compiled.demand[:, None] <= capacity[None] * (1 + LIMIT_SLACK)).all(axis=2) & compiled.candidate[:, first]
-    allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
+    allowed = np.stack([(fits | ~sets).all(axis=1) for sets in inside], axis=1)
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])
     total = np.minimum(capacity, ENDLESS_CAPACITY) * sizes[:, None] * share

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined
 from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
@@ -24,7 +23,7 @@ class RuleRows(NamedTuple):
     row_start : shape (rows + 1,); row k has the terms from `row_start[k]` up to `row_start[k + 1]`.
     term_start : shape (terms + 1,); term x counts the replicas of cells from `term_start[x]` up to `term_start[x + 1]`.
     coefficient, joined : shape (terms,); factor of a term, and whether it is 1 for any number of replicas.
-    operator, node : shape (cells,)
+    operators, node : shape (cells,)
     lower, upper : shape (rows,)
     last : shape (rows,); whether a row is the last of its group, in which the largest violation counts.
     penalty : shape (rows,); objective per unit of violation, infinite where the rule must be met.
@@ -36,7 +35,7 @@ class RuleRows(NamedTuple):
     term_start: Ints
     coefficient: Floats
     joined: Bools
-    operator: Ints
+    operators: Ints
     node: Ints
     lower: Floats
     upper: Floats
@@ -52,13 +51,13 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
     rules = compiled.rules
     columns, one = rules.matrix.indices, sparse.eye_array(compiled.candidate.size, format="csr")
     terms = sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))[columns]
-    operator, node = np.divmod(terms.indices.astype(np.int64), compiled.candidate.shape[1])
+    operators, node = np.divmod(terms.indices.astype(np.int64), compiled.candidate.shape[1])
     return RuleRows(
         row_start=rules.matrix.indptr.astype(np.int64),
         term_start=terms.indptr.astype(np.int64),
         coefficient=np.array(rules.matrix.data, float),
         joined=columns >= compiled.candidate.size,
-        operator=operator,
+        operators=operators,
         node=node,
         lower=np.array(rules.lower, float),
         upper=np.array(rules.upper, float),
@@ -68,28 +67,3 @@ def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
         max_penalty=float(rules.penalty[np.isfinite(rules.penalty)].max(initial=0.0)) / scale,
         max_price=rules.price_ceiling(compiled.max_replicas) / scale,
     )
-
-
-@inlined
-def judge_rules(r: RuleRows, counts: np.ndarray) -> tuple[int, float, float]:
-    """How many times rules that must be met are broken, by how much in all, and what the violation of others costs.
-
-    `counts` holds the replicas of operators on nodes.
-    """
-    broken, breach, price, worst = 0, 0.0, 0.0, 0.0
-    for k in range(r.lower.size):
-        value = 0.0
-        for x in range(r.row_start[k], r.row_start[k + 1]):
-            replicas = 0
-            for y in range(r.term_start[x], r.term_start[x + 1]):
-                replicas += counts[r.operator[y], r.node[y]]
-            value += r.coefficient[x] * (min(replicas, 1) if r.joined[x] else replicas)
-        worst = max(worst, r.lower[k] - value, value - r.upper[k])
-        if r.last[k]:
-            if r.penalty[k] < np.inf:
-                price += r.penalty[k] * worst
-            elif worst > LIMIT_SLACK * r.scale[k]:
-                broken += 1
-                breach += worst / r.scale[k]
-            worst = 0.0
-    return broken, breach, price

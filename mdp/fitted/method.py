@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, look, now, spend
 from edrp.core.errors import OutOfTimeError
-from edrp.core.kernels import kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import STATE_RESOLUTION
@@ -38,7 +37,7 @@ from edrp.mdp.fitted.policies import (
     distinct,
     draw_node_counts,
     follow,
-    gains_to,
+    gains_between_all,
     single_step_start,
     visit,
 )
@@ -111,15 +110,7 @@ def restrict(policy: FittedPolicy, generator: np.random.Generator, *, kept: int 
 def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Floats:
     look("the restricted process")
     spend(KEPT_STATE_UNITS * (before.size * len(after) + len(before) * after.size))
-    gains = np.empty((len(before), len(after)))
-    _all_gains(model.tasks.state_before, before, after, gains)
-    return model.total_state - gains
-
-
-@kernel
-def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, gains: np.ndarray) -> None:
-    for row in range(before.shape[0]):
-        gains_to(state_before, before[row], after, gains[row])
+    return model.total_state - gains_between_all(model.tasks.state_before, before, after)
 
 
 def _backup(model: PolicyModel, costs: list[Floats], values: list[Floats], source: int) -> Floats:

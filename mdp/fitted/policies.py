@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import solve
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.core.kernels import inner_loop, kernel
-from edrp.mdp.best_response import PRICED_ARC_UNITS, SearchWorkspace, bound_from_the_right, span_gains
-from edrp.mdp.partitions import Boundaries, Partitions, gain_between, sample_partitions
+from edrp.mdp.best_response import PRICED_ARC_UNITS, SearchWorkspace
+from edrp.mdp.partitions import Boundaries, Partitions, as_boundaries, gain_between, sample_partitions
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ssm import CELL_UNITS, SINGLE_STEP_UNITS, break_ties
+from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.trie import Trie
 
 
@@ -51,40 +51,9 @@ class PricedClass:
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
-        _best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen, SearchWorkspace.of(self.graph))
+        space = SearchWorkspace.of(self.graph)
+        _native.best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen, space)
         return values + self.constant, chosen
-
-
-@inner_loop
-def _best_priced_responses(
-    graph: Trie,
-    price: np.ndarray,
-    state_before: np.ndarray,
-    partitions: np.ndarray,
-    values: np.ndarray,
-    chosen: np.ndarray,
-    space: SearchWorkspace,
-) -> None:
-    total, everything = state_before[-1], state_before.size
-    gains, free, whatever = space.gains, space.free_after, space.any_after
-    for row in range(partitions.shape[0]):
-        span_gains(graph, state_before, partitions[row], everything, gains)
-        bound_from_the_right(graph, price, everything, space)
-        values[row] = total - free[0]
-        v, owner_free = 0, True
-        chosen[row, 0] = 0
-        for k in range(graph.nodes):
-            best, follow, next_free = -np.inf, graph.arc_start[v], False
-            for e in range(graph.arc_start[v], graph.arc_start[v + 1]):
-                s, w = graph.arc_span[e], graph.arc_target[e]
-                to_free = (gains.free_free[s] if owner_free else gains.any_free[s]) + free[w] - price[e]
-                to_any = (gains.free_any[s] if owner_free else gains.any_any[s]) + whatever[w] - price[e]
-                if to_free > best:
-                    best, follow, next_free = to_free, e, True
-                if to_any > best:
-                    best, follow, next_free = to_any, e, False
-            v, owner_free = graph.arc_target[follow], next_free
-            chosen[row, k + 1] = graph.boundary[v]
 
 
 def arc_intervals(graph: Trie) -> tuple[Ints, Ints]:
@@ -204,19 +173,9 @@ class SingleStepPolicy:
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """Return the optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
-        chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-        spend(SINGLE_STEP_UNITS + CELL_UNITS * tasks.work.size * nodes)
-        break_ties(
-            tasks.work_before,
-            tasks.state_before,
-            np.unique(before),
-            self.model.limit(nodes),
-            self.model.allow_empty,
-            chosen,
-            matched,
-            True,
-        )
-        return chosen
+        best = ssm(tasks, np.unique(before), nodes, self.model.limit(nodes), self.model.allow_empty, least_load=True)
+        assert best is not None, "there is a partition for every node count"
+        return best[1]
 
 
 @dataclass(frozen=True)
@@ -274,16 +233,15 @@ class RestrictedPolicy:
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """Return the best of the kept partitions."""
         spend(KEPT_STATE_UNITS * (before.size * len(self.partitions[target]) + self.partitions[target].size))
-        gains = np.empty(len(self.partitions[target]))
-        gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)
+        gains = gains_between_all(self.model.tasks.state_before, before[np.newaxis], self.partitions[target])[0]
         return self.partitions[target][int(np.argmin(self.model.discount * self.values[target] - gains))]
 
 
-@kernel
-def gains_to(state_before: np.ndarray, before: np.ndarray, partitions: np.ndarray, gains: np.ndarray) -> None:
-    """Fill `gains`, shape (rows,), with the bytes that stay in a migration from one partition to each of many."""
-    for row in range(partitions.shape[0]):
-        gains[row] = gain_between(state_before, before, partitions[row])
+def gains_between_all(state_before: Floats, before: Boundaries, after: Boundaries) -> Floats:
+    """Compute the bytes that stay in a migration from each row of `before` to each of `after`, shape (rows, rows)."""
+    gains = np.empty((len(before), len(after)))
+    _native.gains_between_all(state_before, as_boundaries(before), as_boundaries(after), gains)
+    return gains
 
 
 def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:

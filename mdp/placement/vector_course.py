@@ -18,20 +18,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isqrt, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, refuse_beyond_memory, spend
-from edrp.mdp.placement.vector_kernels import Axes, advance, last_change, walk_back
 
 AXIS_UNITS, PERIOD_UNITS = 2e-9, 2e-6
 """Units of work per period, vector and axis, and per period."""
 
 Stages = Callable[[int, int], Floats]
 """Costs of the periods from one up to before another, shape (periods, vectors), infinite where not allowed; a new array."""
+
+
+class Axes(NamedTuple):
+    """The grid of vectors, and the prices of steps along its axes (edrp/native/mdp/placement/vector_course.cpp).
+
+    Attributes
+    ----------
+    size, stride : shape (operators,), numbers of replicas to choose from, and distance of neighbours.
+    first : shape (operators,), where the operator's rows of the next two begin.
+    replicas : shape (sum of sizes,), the numbers of replicas of each operator, ascending.
+    rise : shape (sum of sizes,), price of the replicas started from one number to the next.
+    started : shape (operators,), price of one started replica.
+    price : shape (operators,), price of any change of the operator.
+    """
+
+    size: Ints
+    stride: Ints
+    first: Ints
+    replicas: Ints
+    rise: Floats
+    started: Floats
+    price: Floats
 
 
 @dataclass(frozen=True)
@@ -123,11 +145,11 @@ class VectorProgram:
         periods, block, axes = self.change.size, self._block, self._axes
         for begin, before in zip(begins[::-1], values[::-1], strict=True):
             end = min(begin + block, periods)
-            last = last_change(changed, begin, end - 1, int(course[end - 1]))
+            last = _native.last_vector_change(changed, begin, end - 1, int(course[end - 1]))
             course[max(last, begin - 1) : end] = course[end - 1]
             if last >= begin:
                 stages = self._forward(axes, before, begin, last, work, changed)
-                walk_back(axes, before, stages, changed[begin : last + 1], work[0], course[begin - 1 : last + 1])
+                _native.walk_back_courses(axes, before, stages, changed[begin : last + 1], work[0], course[begin - 1 : last + 1])
 
     def _forward(self, axes: Axes, before: Floats, begin: int, end: int, work: Floats, changed: np.ndarray) -> Floats:
         """Values of the periods from one up to before another."""
@@ -136,7 +158,7 @@ class VectorProgram:
             return np.empty((0, self.vectors))
         spend(self.units * (end - begin) / self.change.size)
         stages = self.stages(begin, end)
-        advance(axes, before, stages, self.change[begin:end], work, changed[begin:end])
+        _native.advance_courses(axes, before, stages, self.change[begin:end], work, changed[begin:end])
         return stages
 
     @property

@@ -37,7 +37,6 @@ class ReplicaVectors(Method):
     name = "replica-vectors"
     kinds = ("edrp-sequence",)
     takes = PACKAGE_METRICS
-    interpreted_first = True
     exact = True
     summary = "dynamic program over vectors of replicas, where only their numbers count; proves a million over a day"
 

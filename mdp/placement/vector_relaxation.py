@@ -19,16 +19,16 @@ Where branches join again within a tree, operators have several nodes, which nee
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.mdp.placement.branch_kernels import Branches, Work, sweep
 from edrp.mdp.placement.vector_costs import VectorCosts
 from edrp.mdp.placement.vector_course import VectorProgram
-from edrp.mdp.placement.vector_kernels import OperatorTables, following_costs, operator_courses, raise_prices
 
 COLUMN_UNITS = 1.5e-8
 """Units of work per period and number of replicas of an operator, of one round of all operators' courses."""
@@ -38,6 +38,25 @@ ROUND_UNITS = 1e-4
 
 MOMENTUM = 0.7
 """Share of the slope before in each slope."""
+
+
+class OperatorTables(NamedTuple):
+    """Costs of each operator by itself; tables of all stand side by side (edrp/native/mdp/placement/vector_relaxation.hpp).
+
+    Attributes
+    ----------
+    first : shape (operators + 1,), columns of each operator.
+    replicas : shape (columns,), numbers of replicas, ascending for each operator.
+    started : shape (operators,), price of one started replica.
+    entry : shape (columns,), price of the replicas that are started in the first period.
+    enters : shape (columns,), 1 where the first period begins with a change of the operator, else 0.
+    """
+
+    first: Ints
+    replicas: Ints
+    started: Floats
+    entry: Floats
+    enters: Floats
 
 
 class CourseRelaxation:
@@ -143,8 +162,8 @@ class CourseRelaxation:
         if norm == 0:
             return
         stride = length * missing / norm
-        raise_prices(self.prices, self.change, shared * changed, stride, self._order)
-        raise_prices(self.path_share, np.ones(self.periods), paths, stride, self._order)
+        _native.raise_prices(self.prices, self.change, shared * changed, stride, self._order)
+        _native.raise_prices(self.path_share, np.ones(self.periods), paths, stride, self._order)
         self.limit_prices = np.maximum(self.limit_prices + stride * scale**2 * excess, 0.0)
 
     def _new_slopes(self, course: Ints32, shared: Floats, times: Floats) -> tuple[Floats, Floats]:
@@ -181,7 +200,7 @@ class CourseRelaxation:
         spend(self.units)
         after = np.empty_like(table)
         self.courses(table, self.prices)
-        following_costs(self.tables, table, self.prices, after, np.empty(table.shape[1]))
+        _native.following_costs(self.tables, table, self.prices, after, np.empty(table.shape[1]))
         through = (self._values + after).min(axis=0)
         parts = [through[self.owner == i] for i in range(self.operators)]
         return [part <= part.min() + gap for part in parts]
@@ -201,7 +220,7 @@ def cheapest_courses(tables: OperatorTables, table: Floats, prices: Floats, valu
     """
     course = np.empty(prices.shape, np.int32)
     sources, best = np.empty(table.shape, np.int32), np.empty(table.shape[1])
-    return float(operator_courses(tables, table, prices, values, sources, best, course)), course
+    return float(_native.operator_courses(tables, table, prices, values, sources, best, course)), course
 
 
 Tree = list[tuple[int, tuple[int, ...]]]
@@ -217,6 +236,52 @@ TAIL = 0.9
 
 CELL_UNITS = 2e-9
 """Units of work of a sweep per period, node, number of replicas and level."""
+
+
+class Branches(NamedTuple):
+    """Trees of branches; the root of each is before its nodes, and a node before those that follow it.
+
+    Arrays of `sweep_branches` (edrp/native/mdp/placement/branches.cpp), with latencies in ticks, rounded down. The last level of
+    ticks stands for all longer times, and there each latency has a price.
+
+    Attributes
+    ----------
+    parent : shape (nodes,), the node before, or −1.
+    owner : shape (nodes,), operator.
+    copies : shape (operators,), nodes of each operator.
+    first : shape (nodes + 1,), columns of each node in `shared`.
+    begin : shape (trees + 1,), nodes of each tree.
+    ticks : shape (periods, columns of the operators), latencies in ticks of the operator's tree.
+    price : shape (periods, trees), of a tick of the longest path.
+    tail : shape (periods, columns), price of each node's latency where the longest path is on the last level.
+    last : shape (periods, trees), price of the last level besides.
+    allowed : shape (periods, trees), longest path in ticks that is allowed.
+    """
+
+    parent: Ints
+    owner: Ints
+    copies: Ints
+    first: Ints
+    begin: Ints
+    ticks: Ints32
+    price: Floats
+    tail: Floats
+    last: Floats
+    allowed: Ints
+
+
+class Work(NamedTuple):
+    """Overwritten arrays: costs of subtrees, of what follows a node, of the rest, and by node, operator and column."""
+
+    inner: Floats
+    below: Floats
+    outer: Floats
+    own: Floats
+    least: Floats
+    through: Floats
+    best: Floats
+    source: Ints32
+    need: Floats
 
 
 class BranchRelaxation:
@@ -284,7 +349,7 @@ class BranchRelaxation:
         """The bound after another sweep."""
         relaxation = self.relaxation
         spend(CELL_UNITS * relaxation.periods * self.shared.shape[1] * LEVELS)
-        total = sweep(
+        total = _native.sweep_branches(
             self.branches,
             relaxation.tables,
             relaxation.change,

@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import spend
+from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.placement.vector_costs import VectorCosts
 from edrp.mdp.placement.vector_course import VectorCourse, VectorProgram
@@ -169,7 +170,10 @@ class VectorSearch:
             np.zeros(len(group)),
             None if relaxation.initial is None else relaxation.initial[chosen],
         )
-        vectors, result = program.best_course().vectors, course.copy()
+        try:
+            vectors, result = program.best_course().vectors, course.copy()
+        except OutOfTimeError:  # what is known already stands, here and below
+            return course
         if len(vectors):
             for i, own, numbers in zip(group, columns, vectors.T, strict=True):
                 result[:, i] = own[np.searchsorted(tables.replicas[own], numbers)]
@@ -301,9 +305,12 @@ def _raised_over_branches(
 def _listed(
     relaxation: CourseRelaxation, program: VectorProgram, gap: float, max_vectors: float, table: Floats
 ) -> VectorCourse | None:
-    """The best course of the vectors that the bound leaves, where they are few enough; None otherwise."""
+    """The best course of the vectors that the bound leaves, where they are few enough and time is left; None otherwise."""
     keep = relaxation.reduced(gap * (1 + PROGRESS), table)
     if prod(int(kept.sum()) for kept in keep) > max_vectors:
         return None
     costs = relaxation.costs.narrowed(keep)
-    return replace(program, replicas=costs.replicas, stages=costs.stages).best_course()
+    try:
+        return replace(program, replicas=costs.replicas, stages=costs.stages).best_course()
+    except OutOfTimeError:
+        return None

@@ -40,7 +40,6 @@ class Pmc(Method):
 
     name = "pmc"
     kinds = ("migration-policy",)
-    interpreted_first = True
     exact = True
     summary = "value iteration over all partitions for the migration that prepares for those to come"
     parameters = PmcParameters
@@ -156,7 +155,6 @@ class StoredPolicy(Method):
 
     name = "stored-policy"
     kinds = ("migration-policy",)
-    interpreted_first = True
     exact = True
     summary = "the best decision with projected costs read from the folder `policy` that `edrp policy precompute` wrote"
     parameters = StoredPolicyParameters

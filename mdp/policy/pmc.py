@@ -18,10 +18,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, spend
+from edrp.core.budget import carried, look, spend
 from edrp.core.certificates import RawCertificate
-from edrp.core.kernels import carried, inner_loop
 from edrp.core.tolerances import CERTIFIED_BOUND_MARGIN, CERTIFIED_COST_ERROR, MIN_CERTIFIED_COST_ERROR, PROJECTED_COST_ACCURACY
 from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel
@@ -68,7 +68,7 @@ class SweepEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The engine of one machine: compiled kernels on several cores."""
+    """The engine of one machine: kernels on several cores."""
 
     count: int = 2
 
@@ -167,17 +167,9 @@ def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNode
 def _backed_up_values(model: PolicyModel, sweep: Sweep, values: ByNodeCount, source: int) -> Floats:
     new = np.zeros(model.size.states[source])
     for column, target in enumerate(model.successors(source)):
-        chance = model.transitions[source, target]
-        _look_up(new, chance, model.discount, sweep.costs[source], sweep.actions[source], column, values[target])
+        chance, costs, actions = model.transitions[source, target], sweep.costs[source], sweep.actions[source]
+        _native.add_policy_backup(new, chance, model.discount, costs, actions, column, values[target])
     return new
-
-
-@inner_loop
-def _look_up(
-    new: np.ndarray, chance: float, discount: float, costs: np.ndarray, actions: np.ndarray, column: int, values: np.ndarray
-) -> None:
-    for state in range(new.size):
-        new[state] += chance * (costs[state, column] + discount * values[actions[state, column]])
 
 
 @dataclass

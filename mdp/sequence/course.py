@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.core.budget import refuse_beyond_memory, spend
-from edrp.core.kernels import carried
+from edrp.core.budget import carried, refuse_beyond_memory, spend
 from edrp.mdp.best_response import (
     COMPARED_PARTITION_UNITS,
     PRICED_ARC_UNITS,

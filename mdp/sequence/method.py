@@ -243,7 +243,6 @@ class Oms(Method):
 
     name = "oms"
     kinds = ("migration-sequence",)
-    interpreted_first = True
     exact = True
     summary = "the sequence of migrations that moves the least state: enumeration, or prices with a proven gap"
     parameters = OmsParameters

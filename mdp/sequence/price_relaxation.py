@@ -14,14 +14,8 @@ thousand of the optimum.
 
 Intervals whose use would raise the bound above a known cost are forbidden; the classes shrink until they can be listed.
 
-Two consecutive partitions at once: the pair (P, Q) with the least cost between them plus prices of their intervals.
-
-Both partitions are chosen together, from left to right, by the order of all their boundaries. A state is the interval
-that is open in each of them, begun at some *place* of its class, and whether the older of the two is already matched
-(the newer cannot be). The next boundary closes one of the two intervals; what the two have shared since the newer
-began may then be kept. Boundaries at the same task close P first, so that each pair is met once. All classes of
-partitions, however large, are graphs of a few thousand places: there are as many states as places that can be open
-together, and a pair is found in time proportional to states × arcs out of a place.
+The pair of partitions with the least cost between them plus prices of their intervals is found by `least_pair`, on places of
+both classes that can be open together (edrp/native/mdp/sequence/price_relaxation.cpp).
 """
 
 from __future__ import annotations
@@ -32,9 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import spend
-from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.best_response import PRICED_ARC_UNITS
 from edrp.mdp.fitted.policies import PricedClass
 from edrp.mdp.partitions import Boundaries
@@ -106,7 +100,7 @@ class PlacePairs(NamedTuple):
         spend(PLACE_PAIR_UNITS * left.boundary.size * right.boundary.size)
         positions = int(right.level[-1]) + 1
         low, high, offset = (np.zeros((left.boundary.size, positions), np.int64) for _ in range(3))
-        return cls(left, right, low, high, offset, _lay_out(left, right, low, high, offset))
+        return cls(left, right, low, high, offset, _native.lay_out_place_pairs(left, right, low, high, offset))
 
 
 class PairChoices(NamedTuple):
@@ -126,191 +120,6 @@ class PairChoices(NamedTuple):
     def room(cls, states: int) -> PairChoices:
         """Allocate uninitialised arrays for a number of states."""
         return cls(np.empty((states, 2)), np.empty((states, 2), np.int32))
-
-
-@inner_loop
-def _lay_out(left: PairSide, right: PairSide, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
-    """Fill the ranges of right places at each position, sorted by boundary; return the number of states."""
-    count, last = 0, left.boundary.size - 1
-    for u in range(last + 1):
-        a, k, reached = left.boundary[u], 0, 0
-        furthest = left.boundary[last] if u == last else left.reach[u] - 1
-        for v in range(right.boundary.size):
-            if v == 0 or right.level[v] != k:
-                k, reached = right.level[v], 0
-                low[u, k], high[u, k] = v, v
-            reached = max(reached, right.reach[v], right.boundary[v])
-            if reached < a:
-                low[u, k], high[u, k] = v + 1, v + 1
-            elif right.boundary[v] <= furthest:
-                high[u, k] = v + 1
-        for k in range(low.shape[1]):
-            offset[u, k] = count - low[u, k]
-            count += high[u, k] - low[u, k]
-    return count
-
-
-@inner_loop
-def least_pair(
-    pairs: PlacePairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: PairChoices
-) -> float:
-    """Find the least c(P, Q) plus prices of both partitions; fills `choices`.
-
-    Parameters
-    ----------
-    left_price, right_price
-        Shape (arcs,) of the left and of the right class.
-    state_before
-        Shape (m + 1,), bytes.
-    choices
-        Room for at least `pairs.count` states.
-    """
-    left, right, value, choice = pairs.left, pairs.right, choices.value, choices.choice
-    last = left.boundary.size - 1
-    for u in range(last, -1, -1):
-        a = left.boundary[u]
-        right_most = left.boundary[last] if u == last else left.reach[u] - 1
-        for k in range(pairs.low.shape[1] - 1, -1, -1):
-            for v in range(pairs.high[u, k] - 1, pairs.low[u, k] - 1, -1):
-                state, c = pairs.offset[u, k] + v, right.boundary[v]
-                if u == last and v == right.boundary.size - 1:
-                    value[state, 0], value[state, 1] = 0.0, 0.0
-                    continue
-                since, left_is_newer = state_before[max(a, c)], a > c
-                free, matched, how_free, how_matched = np.inf, np.inf, 0, 0
-                for e in range(left.arc_start[u], left.arc_start[u + 1]):
-                    w = left.arc_target[e]
-                    b = left.boundary[w]
-                    if b <= c:
-                        continue
-                    if b > right.reach[v]:
-                        break
-                    to = pairs.offset[w, k] + v
-                    apart = left_price[e] + value[to, 0]
-                    together = left_price[e] + value[to, 1]
-                    if apart < free:
-                        free, how_free = apart, 4 * e
-                    if together - (state_before[b] - since) < free:
-                        free, how_free = together - (state_before[b] - since), 4 * e + 1
-                    onwards = together if left_is_newer else apart
-                    if onwards < matched:
-                        matched, how_matched = onwards, 4 * e
-                for e in range(right.arc_start[v], right.arc_start[v + 1]):
-                    w = right.arc_target[e]
-                    b = right.boundary[w]
-                    if b < a:
-                        continue
-                    if b > right_most:
-                        break
-                    to = pairs.offset[u, k + 1] + w
-                    apart = right_price[e] + value[to, 0]
-                    together = right_price[e] + value[to, 1]
-                    if apart < free:
-                        free, how_free = apart, 4 * e + 2
-                    if together - (state_before[b] - since) < free:
-                        free, how_free = together - (state_before[b] - since), 4 * e + 3
-                    onwards = apart if left_is_newer else together
-                    if onwards < matched:
-                        matched, how_matched = onwards, 4 * e + 2
-                value[state, 0], value[state, 1] = free, matched
-                choice[state, 0], choice[state, 1] = how_free, how_matched
-    return state_before[-1] + value[pairs.offset[0, 0], 0]
-
-
-@inner_loop
-def trace_pair(pairs: PlacePairs, choices: PairChoices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
-    """Write the arcs of the pair that `least_pair` found, in order, to arrays of shape (nodes,) of each class."""
-    left, right = pairs.left, pairs.right
-    u, v, matched, i, j = 0, 0, 0, 0, 0
-    while i < left_arcs.size or j < right_arcs.size:
-        left_is_newer = left.boundary[u] > right.boundary[v]
-        how = choices.choice[pairs.offset[u, right.level[v]] + v, matched]
-        closes_left = how & 2 == 0
-        if how & 1 == 1:
-            matched = 1
-        elif closes_left != left_is_newer:  # the older closes, and what was the newer has not been matched
-            matched = 0
-        if closes_left:
-            left_arcs[i] = how >> 2
-            u = left.arc_target[how >> 2]
-            i += 1
-        else:
-            right_arcs[j] = how >> 2
-            v = right.arc_target[how >> 2]
-            j += 1
-
-
-@inner_loop
-def arc_minima(
-    pairs: PlacePairs,
-    left_price: np.ndarray,
-    right_price: np.ndarray,
-    state_before: np.ndarray,
-    choices: PairChoices,
-    reached: np.ndarray,
-    left_least: np.ndarray,
-    right_least: np.ndarray,
-) -> None:
-    """Compute, for each arc, the least c(P, Q) plus prices of the pairs that contain it; call `least_pair` before.
-
-    Parameters
-    ----------
-    pairs, left_price, right_price, state_before, choices
-        As given to `least_pair`, and what it found.
-    reached
-        Room of shape (states, 2).
-    left_least, right_least
-        Filled, shape (arcs,) of each class; infinite where no pair contains the arc.
-    """
-    left, right, value = pairs.left, pairs.right, choices.value
-    last = left.boundary.size - 1
-    left_least[:], right_least[:] = np.inf, np.inf
-    for state in range(pairs.count):
-        reached[state, 0], reached[state, 1] = np.inf, np.inf
-    reached[pairs.offset[0, 0], 0] = state_before[-1]
-    for u in range(last + 1):
-        a = left.boundary[u]
-        right_most = left.boundary[last] if u == last else left.reach[u] - 1
-        for k in range(pairs.low.shape[1]):
-            for v in range(pairs.low[u, k], pairs.high[u, k]):
-                state, c = pairs.offset[u, k] + v, right.boundary[v]
-                free, matched = reached[state, 0], reached[state, 1]
-                if min(free, matched) == np.inf:
-                    continue
-                since, left_is_newer = state_before[max(a, c)], a > c
-                for e in range(left.arc_start[u], left.arc_start[u + 1]):
-                    w = left.arc_target[e]
-                    b = left.boundary[w]
-                    if b <= c:
-                        continue
-                    if b > right.reach[v]:
-                        break
-                    to, shared, price = pairs.offset[w, k] + v, state_before[b] - since, left_price[e]
-                    _pass_on(free, matched, price, shared, left_is_newer, reached, to)
-                    left_least[e] = min(left_least[e], _through(free, matched, price, shared, left_is_newer, value, to))
-                for e in range(right.arc_start[v], right.arc_start[v + 1]):
-                    w = right.arc_target[e]
-                    b = right.boundary[w]
-                    if b < a:
-                        continue
-                    if b > right_most:
-                        break
-                    to, shared, price = pairs.offset[u, k + 1] + w, state_before[b] - since, right_price[e]
-                    _pass_on(free, matched, price, shared, not left_is_newer, reached, to)
-                    right_least[e] = min(right_least[e], _through(free, matched, price, shared, not left_is_newer, value, to))
-
-
-@inlined
-def _pass_on(free: float, matched: float, price: float, shared: float, newer_closes: bool, reached: np.ndarray, to: int) -> None:
-    reached[to, 0] = min(reached[to, 0], price + (free if newer_closes else min(free, matched)))
-    reached[to, 1] = min(reached[to, 1], price + (min(free - shared, matched) if newer_closes else free - shared))
-
-
-@inlined
-def _through(free: float, matched: float, price: float, shared: float, newer_closes: bool, value: np.ndarray, to: int) -> float:
-    apart, together = price + value[to, 0], price + value[to, 1]
-    best = free + min(apart, together - shared)
-    return min(best, matched + (together if newer_closes else apart))
 
 
 STRIDE_RANGE = (4, 9)
@@ -372,7 +181,7 @@ class PriceRelaxation:
     def _solve(self, t: int) -> float:
         self._spend(t)
         state_before = self.course.steps[t].state_before
-        return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
+        return float(_native.least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
 
     def _spend(self, t: int) -> None:
         """Count the work of a pass over the states of a migration; raise where that exceeds the limit."""
@@ -386,7 +195,7 @@ class PriceRelaxation:
         self._spend(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
         left_excess, right_excess = np.empty_like(prices[LEFT_SIDE]), np.empty_like(prices[RIGHT_SIDE])
-        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left_excess, right_excess)
+        _native.arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left_excess, right_excess)
         return left_excess - bound, right_excess - bound
 
     def ascend(self) -> None:
@@ -414,7 +223,7 @@ class PriceRelaxation:
         for t, pairs in enumerate(self._pairs):
             self._solve(t)
             arcs = np.zeros(self.graphs[t].nodes, np.int64), np.zeros(self.graphs[t + 1].nodes, np.int64)
-            trace_pair(pairs, self._room, *arcs)
+            _native.trace_pair(pairs, self._room, *arcs)
             for step, graph, path in ((t - 1, self.graphs[t], arcs[LEFT_SIDE]), (t, self.graphs[t + 1], arcs[RIGHT_SIDE])):
                 if step >= 0:
                     attained.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[path]]])))

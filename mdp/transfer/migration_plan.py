@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.kernels import interpreted_first, kernel
 from edrp.mdp.transfer.schedules import NodeRoles, TransferSchedule, nodes_of_tasks, roles, schedule_transfers, traffic_of
 from edrp.migration.intervals import Interval, Move
 
@@ -71,12 +71,8 @@ def mini_migrations(
     if not steps:
         return old[None].copy()
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
-
-    def coloured() -> Ints:
-        spend(COLOURED_TASK_UNITS * moved.size * (steps + RECOLOURINGS_PER_TASK))
-        return _edge_colours(leaving, coming, steps)
-
-    step = interpreted_first(coloured)
+    spend(COLOURED_TASK_UNITS * moved.size * (steps + RECOLOURINGS_PER_TASK))
+    step = _native.edge_colours(leaving, coming, steps)
     if load is not None:
         step = np.argsort(_order(step, old, new, moved, load))[step]
     rank = np.full(old.size, steps)
@@ -98,44 +94,6 @@ def _groups(node: Ints, size: Floats, group_size: int) -> Ints:
     group = np.empty(node.size, np.int64)
     group[order] = np.cumsum(begins) - 1
     return group
-
-
-@kernel
-def _edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
-    """Colour the edges (left[e], right[e]) of a bipartite graph properly; degrees are at most `colours`.
-
-    Edge after edge takes a colour that is free on its left; if that is taken on its right, the path that
-    alternates between it and a colour free there is recoloured. O(edges · longest path).
-    """
-    left_edge = np.full((left.max() + 1, colours), -1, np.int64)
-    right_edge = np.full((right.max() + 1, colours), -1, np.int64)
-    colour = np.empty(left.size, np.int64)
-    for e in range(left.size):
-        free_left, free_right = 0, 0
-        while left_edge[left[e], free_left] >= 0:
-            free_left += 1
-        while right_edge[right[e], free_right] >= 0:
-            free_right += 1
-        along, at_right, first, second = right_edge[right[e], free_left], True, free_left, free_right
-        right_edge[right[e], free_left] = e
-        left_edge[left[e], free_left] = e
-        colour[e] = free_left
-        # `along` had colour `first` and lost its place on one side: it takes `second`, and so on from its far end.
-        while along >= 0:
-            if at_right:
-                right_edge[right[along], second] = along
-                left_edge[left[along], first] = -1
-                following = left_edge[left[along], second]
-                left_edge[left[along], second] = along
-            else:
-                left_edge[left[along], second] = along
-                right_edge[right[along], first] = -1
-                following = right_edge[right[along], second]
-                right_edge[right[along], second] = along
-            colour[along] = second
-            along, at_right = following, not at_right
-            first, second = second, first
-    return colour
 
 
 def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:

@@ -13,7 +13,7 @@ from edrp.cli.app import COMMANDS, load_command
 from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
 
-HEAVY = {"cloudpickle", "highspy", "joblib", "networkx", "numba", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy"}
+HEAVY = {"cloudpickle", "highspy", "joblib", "networkx", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy"}
 HEAVY |= {"cvxpy", "gurobipy", "matplotlib", "pyomo", "pyscipopt"}
 
 
@@ -33,7 +33,7 @@ def test_help_imports_what_draws_it():
     assert loaded("from edrp.cli import main; main(['--help'])") == {"rich"}
 
 
-def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(examples):
+def test_a_small_placement_is_proven_without_packages_of_graphs(examples):
     code = "from edrp.cli import main; main(['solve', '--method', 'highs', *sys.argv[1:]])"
     found = loaded(code, examples / "word_count.json")
     assert "highspy" in found
@@ -42,7 +42,7 @@ def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(exa
 
 def test_reading_an_instance_imports_no_solver(examples):
     found = loaded("import edrp; [edrp.load(file) for file in sys.argv[1:]]", *sorted(examples.glob("*.json")))
-    assert not found & {"numba", "networkx", "pyarrow", "pandas", "highspy"}
+    assert not found & {"networkx", "pyarrow", "pandas", "highspy"}
 
 
 def test_the_contract_of_methods_needs_no_import_of_its_own(monkeypatch):

@@ -57,6 +57,10 @@ def test_there_are_no_import_circles():
     """Annotations and imports inside functions count."""
     graph = grimp.build_graph("edrp", cache_dir=None)
     imports = networkx.DiGraph([(one, other) for one in graph.modules for other in graph.find_modules_directly_imported_by(one)])
+    for one in [*imports.predecessors("edrp")]:  # the extension is no module to grimp, which takes its name for one in `edrp`
+        lines = {detail["line_contents"] for detail in graph.get_import_details(importer=one, imported="edrp")}
+        if lines == {"from edrp import _native"}:
+            imports.remove_edge(one, "edrp")
     circles = [circle for circle in networkx.strongly_connected_components(imports) if len(circle) > 1]
     assert len(imports) > 300
     assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)

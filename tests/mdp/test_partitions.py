@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from edrp import _native
 from edrp.core.errors import ProblemTooLargeError
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, count_partitions, enumerate_partitions, sample_partitions
-from edrp.mdp.trie import Trie, count_paths, list_partitions, numbered_trie, path_arcs, prepare_values, without_arcs
+from edrp.mdp.trie import Trie, count_paths, list_partitions, numbered_trie, prepare_values, without_arcs
 from edrp.migration.intervals import load_limit
 
 
@@ -134,7 +135,7 @@ def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
         if trie.count == 0:
             continue
         allowed = generator.random(trie.arc_target.size) < 0.7
-        kept = allowed[path_arcs(trie, np.arange(trie.count))].all(axis=1)
+        kept = allowed[_native.path_arcs(trie, np.arange(trie.count))].all(axis=1)
         smaller, arcs = without_arcs(trie, allowed)
         assert allowed[arcs].all()
         assert count_paths(smaller) == kept.sum()
@@ -142,5 +143,5 @@ def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
             again = numbered_trie(smaller)
             assert list_partitions(again).tolist() == list_partitions(trie)[kept].tolist()
             assert again.count == kept.sum()
-            paths = arcs[path_arcs(again, np.arange(again.count))]
-            assert paths.tolist() == path_arcs(trie, np.flatnonzero(kept)).tolist()
+            paths = arcs[_native.path_arcs(again, np.arange(again.count))]
+            assert paths.tolist() == _native.path_arcs(trie, np.flatnonzero(kept)).tolist()

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from edrp import _native
 from edrp.check_problems.migration.problems import brute_force_sequence
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
@@ -18,11 +19,8 @@ from edrp.mdp.sequence.price_relaxation import (
     PairSide,
     PlacePairs,
     PriceRelaxation,
-    arc_minima,
-    least_pair,
-    trace_pair,
 )
-from edrp.mdp.trie import Trie, path_arcs
+from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
 
@@ -123,19 +121,19 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         prices = [0.3 * generator.normal(size=trie.arc_target.size) for trie in (left, right)]
         pairs = PlacePairs.of(PairSide.of(left), PairSide.of(right))
         room = PairChoices.room(pairs.count)
-        least = least_pair(pairs, *prices, tasks.state_before, room)
+        least = _native.least_pair(pairs, *prices, tasks.state_before, room)
         rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
-        arcs = [path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
+        arcs = [_native.path_arcs(trie, np.arange(trie.count)) for trie in (left, right)]
         gains = np.array([[gain_between(tasks.state_before, a, b) for b in rows[1]] for a in rows[0]])
         paid = [price[arc].sum(axis=1) for price, arc in zip(prices, arcs, strict=True)]
         costs = tasks.state_before[-1] - gains + paid[0][:, None] + paid[1][None]
         assert least == pytest.approx(costs.min(), abs=1e-9)
         found = np.zeros(left.nodes, np.int64), np.zeros(right.nodes, np.int64)
-        trace_pair(pairs, room, *found)
+        _native.trace_pair(pairs, room, *found)
         index = tuple(int(np.flatnonzero((a == f).all(axis=1))[0]) for a, f in zip(arcs, found, strict=True))
         assert costs[index] == pytest.approx(least, abs=1e-9)
         minima = [np.empty(price.size) for price in prices]
-        arc_minima(pairs, *prices, tasks.state_before, room, np.empty((pairs.count, 2)), *minima)
+        _native.arc_minima(pairs, *prices, tasks.state_before, room, np.empty((pairs.count, 2)), *minima)
         for side in range(2):
             expected = np.full(prices[side].size, np.inf)
             for row, value in enumerate(costs.min(axis=1 - side)):

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from edrp import _native
 from edrp.check_problems.migration.problems import brute_force_migration
-from edrp.core.kernels import interpreting
-from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import OldNodes, Tasks, assign, gain_between, match
 from edrp.mdp.sequence.path_heuristic import two_sided
-from edrp.mdp.single_step.layers import layer_workspace, order_tasks, room_for_bands, set_bands
-from edrp.mdp.single_step.ssm import best_migration, partition_into, ssm
+from edrp.mdp.single_step.ssm import best_migration, ssm
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
 
@@ -124,7 +122,6 @@ def overlaps(state: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     return np.array([[state[max(a, c) : min(b, d)].sum() for c, d in pairwise(old)] for a, b in pairwise(new)])
 
 
-@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_matching_is_the_best_assignment() -> None:
     """The walk along two partitions against SciPy's assignment, on real numbers."""
     rng = np.random.default_rng(5)
@@ -185,22 +182,17 @@ def test_real_numbers_and_many_intervals_agree_with_the_quadratic_program() -> N
             assert (np.diff(boundaries) > 0).all() or allow_empty
 
 
-@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_layers_that_are_computed_twice_give_the_same_partition() -> None:
     """Memory is bounded by keeping some layers only; the way back must not notice."""
     rng = np.random.default_rng(7)
     for _ in range(60):
         m, nodes = int(rng.integers(10, 60)), int(rng.integers(1, 14))
         work, state = prefix_sums(rng.integers(1, 4, m)), prefix_sums(rng.integers(0, 4, m))
-        line, bands = order_tasks(work, state, random_partition(rng, m, 12)), room_for_bands(m, nodes)
-        if set_bands(bands, work, load_limit(work[-1], nodes, 0.8), True):
-            slack, room = EQUAL_GAINS * state[-1], layer_workspace(m)
-            answers = []
-            for stored_cells in (10**6, 0):
-                boundaries = np.empty(nodes + 1, np.int64)
-                gain = partition_into(line, bands, True, slack, room, boundaries, stored_cells)
-                answers.append((gain, boundaries.tolist()))
-            assert answers[0] == answers[1]
+        old, limit = random_partition(rng, m, 12), load_limit(work[-1], nodes, 0.8)
+        answers = [_native.best_single_step(work, state, old, nodes, limit, True, False, cells) for cells in (10**6, 0)]
+        if not np.isnan(answers[0][0]):
+            assert answers[0][0] == answers[1][0]
+            assert answers[0][1].tolist() == answers[1][1].tolist()
 
 
 def test_the_least_load_and_then_the_fewest_moves_decide_between_equal_costs() -> None:

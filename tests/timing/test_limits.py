@@ -29,7 +29,7 @@ def test_a_solver_stops_in_a_program_that_takes_hours(backend):
 @pytest.mark.parametrize("method", ["annealing", "greedy", "random"])
 @pytest.mark.parametrize("running", [False, True])
 def test_thousands_of_executors_are_placed_within_the_limit(method, running):
-    edrp.solve(many(20), method)  # loads kernels
+    edrp.solve(many(20), method)
     problem = many(1000 if running else 3000)
     if running:
         problem = problem.replace(current=edrp.solve(problem, "greedy").deployment)
@@ -56,7 +56,7 @@ def test_searches_and_proofs_stop(method, parameters, operators):
         nodes = [{"name": f"n{u}", "zone": "z", "resources": 4.0} for u in range(100)]
         equal = edrp.Network(nodes=nodes, within_zone={"delay": 0.001})
         small, problem = small.replace(network=equal), problem.replace(network=equal)
-    edrp.solve(small, method)  # loads kernels
+    edrp.solve(small, method)
     began = perf_counter()
     solution = edrp.solve(problem, method, time_limit=0.5, **parameters)
     assert perf_counter() - began < 0.5 + SECOND
@@ -97,7 +97,7 @@ def fixed_tasks(operators: int, nodes: int):
 
 
 def test_pricing_of_patterns_of_many_tasks_stops():
-    edrp.solve(fixed_tasks(8, 8), "fixed-tasks", work_limit=0.5)  # loads kernels
+    edrp.solve(fixed_tasks(8, 8), "fixed-tasks", work_limit=0.5)
     problem = fixed_tasks(180, 100)
     began = perf_counter()
     solution = edrp.solve(problem, "fixed-tasks", time_limit=2.0)
@@ -106,9 +106,8 @@ def test_pricing_of_patterns_of_many_tasks_stops():
 
 
 def test_a_map_of_many_components_is_found_within_the_limit():
-    """Where tables are large no kernel is interpreted, not even at first."""
     problem = mapping_problem(64, components=64, seed=0)
-    edrp.solve(problem, work_limit=0.1)  # loads kernels
+    edrp.solve(problem, work_limit=0.1)
     began = perf_counter()
     solution = edrp.solve(problem, time_limit=0.5)
     assert perf_counter() - began < 0.5 + SECOND

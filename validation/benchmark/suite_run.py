@@ -210,7 +210,7 @@ def write_benchmark(
 
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
-    """Run our own methods once on a small instance of each kind, so that no time limit goes into compiling kernels."""
+    """Run our own methods once on a small instance of each kind, so that no time limit goes into importing modules."""
     families = own_families()
     for kind in sorted(set(kinds) & set(families)):
         family = next(family for family in families[kind].values() if not family.packages)

@@ -17,16 +17,15 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
-from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 from edrp.validation.fuzzing.pairs import alone, pair_case, pairs
 
 HANGING, WAITING = 300.0, 3000.0
-"""Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
+"""Processor seconds after which a case counts as hanging, and seconds by the clock for one
 that waits for something: on a busy machine, a case that takes half a minute of a processor takes ten."""
 
-IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ", "gurobipy", "pyscipopt"]
+IMPORTED_ONCE = [__name__, "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ", "gurobipy", "pyscipopt"]
 """Modules that no time limit of a case has to cover; those that are not installed are left out."""
 
 MEMORY = 8 * 2**30
@@ -49,7 +48,7 @@ class Campaign:
     pairs : whether cases are those of pairs of features.
     feature : one that comes alone, in all kinds that have it, under all methods by name; "" for pairs.
     chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
-        kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
+        modules and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
 
     folder: Path
@@ -207,8 +206,7 @@ def _guarded(campaign: Campaign, number: int) -> None:
             faulthandler.dump_traceback_later(WAITING, exit=True, file=stack)
 
         faulthandler.register(signal.SIGPROF, stack, chain=True)  # it then ends the process, as it does by default
-        with compiling_under_limits():  # kernels are compiled where they are needed, and limits wait
-            chunk = run_chunk(campaign, number, campaign.chunk, before_each)
+        chunk = run_chunk(campaign, number, campaign.chunk, before_each)
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_PROF, 0.0)
     _result(campaign, number).write_text(json.dumps(chunk) + "\n")

@@ -9,11 +9,11 @@ from itertools import combinations, permutations
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
+from edrp import _native
 from edrp.core.arrays import Floats
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.placement.coordinates.simulation import SpringParameters
-from edrp.datasets.placement.coordinates.springs import random_directions, relax
+from edrp.datasets.placement.coordinates.simulation import SpringParameters, random_directions
 from edrp.placement.delays import with_delays
 from edrp.placement.network import BYTES_PER_LINK, Network, Node
 
@@ -75,7 +75,8 @@ class LatencyEstimate:
             position = self.coordinates[others].mean(axis=0)  # its own position knows the measurement
             directions = random_directions(random, others.size, self.parameters.dimension)
             springs = (self.coordinates[others], self.measured[u, others], directions)
-            relax(position, *springs, self.parameters.force, self.parameters.least_move, self.parameters.moves)
+            parameters = self.parameters
+            _native.relax_springs(position, *springs, parameters.force, parameters.least_move, parameters.moves)
             measured = self.measured[u, left_out]
             errors.append(abs(np.linalg.norm(position - self.coordinates[left_out]) - measured) / measured)
         return float(np.median(errors))

@@ -10,9 +10,9 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults, NonNegative, unit
-from edrp.datasets.placement.coordinates.springs import random_directions, relax
 
 Measure = Callable[[int, Ints], Floats]
 """Function that measures the seconds from one supervisor to each of some peers."""
@@ -99,7 +99,7 @@ class MeasuringSupervisors:
             peers = np.flatnonzero(~np.isnan(self.measured[u]))
         directions = random_directions(self.random, peers.size, parameters.dimension)
         springs = (self.position[peers], self.measured[u, peers], directions)
-        relax(self.position[u], *springs, parameters.force, parameters.least_move, parameters.moves)
+        _native.relax_springs(self.position[u], *springs, parameters.force, parameters.least_move, parameters.moves)
 
     def _select(self, u: int) -> Ints:
         near = self._near.get(u, np.empty(0, np.int64))
@@ -118,3 +118,9 @@ class MeasuringSupervisors:
                 self.update(u, measure)
                 heappush(due, (time + 1 + jitter * float(self.random.uniform(-1, 1)), u))
             yield
+
+
+def random_directions(random: np.random.Generator, count: int, dimension: int) -> Floats:
+    """Unit vectors, uniform on the sphere, shape (count, dimension)."""
+    drawn = random.standard_normal((count, dimension))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))

@@ -115,8 +115,6 @@ def _figures(solution: Solution) -> str:
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     if explaining := solution.seconds.get("explain", 0.0):
         parts.append(f"{explaining:.2f} s to find out why nothing is feasible")
-    if compiling := solution.seconds.get("compile", 0.0):
-        parts.append(f"{compiling:.2f} s to compile kernels (once)")
     size = ", ".join(f"{value:,} {name}" for name, value in solution.size.items())
     return "; ".join([*parts, size] if size else parts)
 

@@ -11,9 +11,11 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.backends.growing import GrowingProgram
 from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.budget import spend
@@ -21,7 +23,6 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE, MIN_REDUCED_COST, UNCOVE
 from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.pricing import Pricer, decision_order
-from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 from edrp.formulations.placement.column_generation.selection import PatternPool, Selected, Selection
 from edrp.formulations.placement.column_generation.windows import Certificate, Window, certificate, fewest_supervisors, split
 
@@ -30,6 +31,43 @@ LABEL_WORK = 1e-7
 
 MAX_RELABELLING_NODES = 150_000
 """Nodes of one search; some tenths of a second."""
+
+
+class ChosenPatterns(NamedTuple):
+    """The patterns in use and the streams between them.
+
+    Arrays of `longest_pattern_path` and `label_supervisors` (edrp/native/formulations/placement/relabelling.cpp).
+
+    Attributes
+    ----------
+    owner : class of each pattern.
+    holders, holders_start : patterns that hold instances of each operator, in CSR form.
+    source, target : forward streams, sorted by source; operators are in topological order.
+    delay : seconds between nodes.
+    from_class, to_class : minimum of seconds from a member of each class to each node, and back, shape (classes, nodes).
+    between : minimum of seconds between different members of two classes.
+    """
+
+    owner: Ints
+    holders: Ints
+    holders_start: Ints
+    source: Ints
+    target: Ints
+    delay: Floats
+    from_class: Floats
+    to_class: Floats
+    between: Floats
+
+
+class ClassMembers(NamedTuple):
+    """The nodes of each class, in CSR form.
+
+    `twin` is the node before it, of those in the same class that are equally far from everything, or -1.
+    """
+
+    member: Ints
+    start: Ints
+    twin: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +118,11 @@ class Relabelling:
             owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
         )
         unplaced = np.full(owner.size, -1, np.int64)
-        bound = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
+        bound = _native.longest_pattern_path(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
         if not bound < cutoff:
             return Labelled(None, cutoff, bound)
         best = unplaced.copy()
-        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
+        seconds, searched = _native.label_supervisors(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
         spend(LABEL_WORK * searched * owner.size)
         node = None
         if best[0] >= 0:

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
-from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow, stream_costs
@@ -30,6 +29,8 @@ BACKWARD_WORK, FORWARD_WORK = 1.5e-9, 4e-9
 
 class FrontierStep(NamedTuple):
     """One operator's placement: how its choices and the remembered states before it lead to those after.
+
+    Arrays of `fill_table_before`, `fill_table_after` and `best_candidate` (edrp/native/formulations/placement/frontier.cpp).
 
     `sizes`, `stride` (remembered before): candidates of each remembered operator, and its stride in the
     table after the step (0 if forgotten). `nodes`, `nodes_start`: their candidates' nodes, `demand`
@@ -169,7 +170,8 @@ def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxatio
         spend(BACKWARD_WORK * states[i] * unary[i].size * (1 + len(plan.pairs[i])))
         after[i] = table
         table = np.empty(states[i])
-        _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
+        scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
+        _native.fill_table_before(plan.steps[i], unary[i], pair[i], after[i], table, scratch)
     return Tables(after, own, unary, pair, ahead, float(table[0]) + relaxation.constant)
 
 
@@ -190,7 +192,8 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, o
         forward = np.full(size, np.inf)
         marginal = np.full(plan.candidates[i].node.size, np.inf)
         scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
-        _fill_forward(plan.steps[i], tables.unary[i], tables.pair[i], before, tables.after[i], forward, marginal, scratch)
+        step, unary, pair = plan.steps[i], tables.unary[i], tables.pair[i]
+        _native.fill_table_after(step, unary, pair, before, tables.after[i], forward, marginal, scratch)
         marginals[i] = seat_marginals(relaxation.unary[i], plan.candidates[i], plan.groups[i], tables.own[i], marginal)
         before = forward
     return marginals + relaxation.constant
@@ -202,7 +205,7 @@ def relaxed_optimum(model: EliminationModel, plan: MemoryPlan, tables: Tables, r
     for i in range(model.operators):
         step = plan.steps[i]
         before = plan.memory[i - 1] if i else []
-        chosen[i] = _best_choice(step, tables.unary[i], tables.pair[i], tables.after[i], chosen[before])
+        chosen[i] = _native.best_candidate(step, tables.unary[i], tables.pair[i], tables.after[i], chosen[before])
         own_choices = plan.candidates[i]
         members = np.flatnonzero(plan.groups[i] == own_choices.group[chosen[i]])
         seats[i] = relaxation.best_seat(i, int(own_choices.node[chosen[i]]), members)
@@ -246,96 +249,3 @@ def _pair_costs(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxa
         tail = plan.candidates[model.source[e]]
         parts.append(stream_costs(model, relaxation, e, float(relaxation.prices.flow[e]), tail, plan.candidates[i]).ravel())
     return np.concatenate(parts) if parts else np.zeros(1)
-
-
-@inlined
-def _base(step: FrontierStep, digits: np.ndarray) -> int:
-    index = 0
-    for k in range(step.sizes.size):
-        index += digits[k] * step.stride[k]
-    return index
-
-
-@inlined
-def _pair_sum(step: FrontierStep, pair: np.ndarray, digits: np.ndarray, c: int) -> float:
-    total = 0.0
-    for k in range(step.tail_place.size):
-        total += pair[step.tail_start[k] + digits[step.tail_place[k]] * step.own_nodes.size + c]
-    return total
-
-
-@inlined
-def _room(step: FrontierStep, digits: np.ndarray, c: int) -> bool:
-    """Whether the operator's candidate c has room next to the remembered operators."""
-    u = step.own_nodes[c]
-    for m in range(step.own_demand.shape[1]):
-        used = step.own_demand[c, m]
-        for k in range(step.sizes.size):
-            if step.nodes[step.nodes_start[k] + digits[k]] == u:
-                used += step.demand[step.nodes_start[k] + digits[k], m]
-        if used > step.capacity[u, m] * (1 + LIMIT_SLACK):
-            return False
-    return True
-
-
-@inlined
-def _advance(step: FrontierStep, digits: np.ndarray) -> None:
-    """Next state in mixed radix, last place fastest."""
-    k = step.sizes.size - 1
-    while k >= 0:
-        digits[k] += 1
-        if digits[k] < step.sizes[k]:
-            return
-        digits[k] = 0
-        k -= 1
-
-
-@inner_loop
-def _fill_backward(
-    step: FrontierStep, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, table: np.ndarray, digits: np.ndarray
-) -> None:
-    for s in range(table.size):
-        base = _base(step, digits)
-        best = np.inf
-        for c in range(unary.size):
-            cost = unary[c] + after[base + c * step.own_stride]
-            if cost < best:
-                cost += _pair_sum(step, pair, digits, c)
-                if cost < best and _room(step, digits, c):
-                    best = cost
-        table[s] = best
-        _advance(step, digits)
-
-
-@inner_loop
-def _fill_forward(
-    step: FrontierStep,
-    unary: np.ndarray,
-    pair: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-    forward: np.ndarray,
-    marginal: np.ndarray,
-    digits: np.ndarray,
-) -> None:
-    for s in range(before.size):
-        if before[s] < np.inf:
-            base = _base(step, digits)
-            for c in range(unary.size):
-                target = base + c * step.own_stride
-                cost = before[s] + unary[c] + _pair_sum(step, pair, digits, c)
-                if (cost < forward[target] or cost + after[target] < marginal[c]) and _room(step, digits, c):
-                    forward[target] = min(forward[target], cost)
-                    marginal[c] = min(marginal[c], cost + after[target])
-        _advance(step, digits)
-
-
-@inner_loop
-def _best_choice(step: FrontierStep, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, digits: np.ndarray) -> int:
-    base = _base(step, digits)
-    best, choice = np.inf, 0
-    for c in range(unary.size):
-        cost = unary[c] + after[base + c * step.own_stride] + _pair_sum(step, pair, digits, c)
-        if cost < best and _room(step, digits, c):
-            best, choice = cost, c
-    return choice

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Bools, Floats, Ints32
 from edrp.core.budget import spend
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
@@ -28,10 +29,6 @@ from edrp.formulations.placement.elimination.beam import (
     Extensions,
     OperatorStage,
     Scratch,
-    expand,
-    gather,
-    hash_labels,
-    mark_dominated,
 )
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
@@ -240,7 +237,7 @@ class BoxLabelSearch:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
             target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, sums, len(self.views))
-            gather(stage, configurations, labels, extensions, target, scratch)
+            _native.gather_labels(stage, configurations, labels, extensions, target, scratch)
             labels = self._thin(i, configurations, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
             result.width = max(result.width, len(labels.chosen))
         result.complete = self._best(labels)
@@ -268,7 +265,7 @@ class BoxLabelSearch:
             onward[:, -1] = [operator_flow(model, relaxation.prices.flow)[i] for relaxation, _ in self.views]
         kept: list[Any] = [values[cut] for values in choices[1:]]
         return OperatorStage(
-            operator=i,
+            placed=i,
             own=Configurations(np.zeros(1, np.int64), *kept),
             tail_source=model.source[model.incoming[i]],
             tail_rate=model.rate[model.incoming[i]],
@@ -327,7 +324,7 @@ class BoxLabelSearch:
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.own.degree)))
             begun = row
-            filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
+            filled, row = _native.expand_labels(stage, configurations, labels, row, last, cutoff, extensions, filled, scratch)
             spend(EXTENSION_WORK * (row - begun) * len(stage.own.degree) * (len(self.views) + stage.rules.row.size))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
@@ -350,10 +347,10 @@ class BoxLabelSearch:
         comparison = Comparison.after(i + 1, frontier, pending, model.capacity, self._most_taken(i + 1))
         spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
-        hash_labels(labels, comparison, keys)
+        _native.hash_labels(labels, comparison, keys)
         order = np.lexsort((labels.sums[:, FIXED], keys))
         dominated = np.zeros(len(bounds), bool)
-        mark_dominated(configurations, labels, order, keys, comparison, dominated)
+        _native.mark_dominated_labels(configurations, labels, order, keys, comparison, dominated)
         rows = np.flatnonzero(~dominated)
         if rows.size > beam:
             best = np.argpartition(bounds[rows], beam)

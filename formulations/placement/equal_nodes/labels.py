@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, flattened
+from edrp import _native
+from edrp.core.arrays import Bools, Floats, Ints, Ints32, flattened
 from edrp.core.budget import spend
-from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN, empty_fields
-from edrp.formulations.placement.equal_nodes.label_kernel import (
-    BOUND,
-    SHARED,
-    Ahead,
-    ChoiceRows,
-    LabelLimits,
-    LayerLabels,
-    extend,
-    undominated,
-)
+from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
 from edrp.formulations.placement.equal_nodes.values import PricedGraph
+
+BOUND, DONE, COST, DOWN, SHARED = 0, 1, 2, 3, 4
+"""Columns of labels: lower bound on the objective, latest finish of a sink, money/h, longest downtime, then the use of what is
+shared; behind these the finish times of open operators, the load of each one's block, at its first operator, and the node that
+the block has to be on, there, too (-1 for any)."""
 
 EXTENSION_WORK, LABEL_WORK = 1e-8, 1e-6
 """Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
@@ -33,6 +29,104 @@ MIN_LABELS_PER_CALL = 1 << 15
 
 COMPARABLE = 20_000
 """Labels that are compared with one another before any is given up for want of room."""
+
+
+class ChoiceRows(NamedTuple):
+    """The choices of one operator, an element per row.
+
+    Arrays of `extend_labels` (edrp/native/formulations/placement/label_kernel.cpp).
+
+    Attributes
+    ----------
+    number, classes, single, level, latency, cost, usage, load, downtime, anchor
+        As in `OperatorChoices`, its level in the graph of states, and its load next to what stays (`Quotient.block_load`).
+    """
+
+    number: Ints
+    classes: Ints
+    single: Ints
+    level: Ints
+    latency: Floats
+    cost: Floats
+    usage: Floats
+    load: Floats
+    downtime: Floats
+    anchor: Ints
+
+
+class LabelLimits(NamedTuple):
+    """The amounts that labels may use.
+
+    Arrays of `extend_labels` (edrp/native/formulations/placement/label_kernel.cpp).
+
+    Attributes
+    ----------
+    delay : as in `Quotient`.
+    room : shape (classes + nodes, resources), for a block on any node of a class, and on each node.
+    shared : of what is shared.
+    scalars : levels, classes that have to be used (0: not asked for), objective per second and per money/h,
+        limit on the response time and on the cost, objective per second of downtime, least downtime, and number of classes.
+    streams : as `Quotient.stream_use`.
+    """
+
+    delay: Floats
+    room: Floats
+    shared: Floats
+    scalars: Floats
+    streams: Floats
+
+
+class Ahead(NamedTuple):
+    """Bounds on what comes after one operator's turn.
+
+    Arrays of `extend_labels` (edrp/native/formulations/placement/label_kernel.cpp).
+
+    Attributes
+    ----------
+    codes, table : states after it.
+    value : shape (views, states).
+    cut : shape (views, open operators), flow out of each.
+    done : shape (views,), flow out of sinks that are placed.
+    money, shared, constant : prices and constant of each view.
+    moved : objective per second of the longest downtime so far, of each view.
+    tail : shape (open operators,), seconds that must follow the finish of each.
+    own_tail : seconds that must follow the operator itself, shape (1,).
+    rest : money/h, and of each shared thing, that the operators to come need at least.
+    """
+
+    codes: Ints
+    table: Ints32
+    value: Floats
+    cut: Floats
+    done: Floats
+    money: Floats
+    shared: Floats
+    constant: Floats
+    moved: Floats
+    tail: Floats
+    own_tail: Floats
+    rest: Floats
+
+
+class LayerLabels(NamedTuple):
+    """Labels of one layer.
+
+    Arrays of `extend_labels` (edrp/native/formulations/placement/label_kernel.cpp).
+
+    Attributes
+    ----------
+    values : shape (labels, columns).
+    code : state.
+    parent : label of the layer before.
+    row : choice of the operator.
+    local : senders whose node it joins, as bits in the order of its streams.
+    """
+
+    values: Floats
+    code: Ints
+    parent: Ints32
+    row: Ints32
+    local: Ints32
 
 
 @dataclass(frozen=True)
@@ -201,7 +295,7 @@ class StateLabelSearch:
                 lost = min(lost, float(layer.values[first:, BOUND].min()))
                 break
             begun = first
-            first, count = extend(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, empty_fields(), found)
+            first, count = _native.extend_labels(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, found)
             spend(EXTENSION_WORK * (first - begun) * self.rows[j].number.size + LABEL_WORK * count)
             parts.append(_take(found, np.arange(count)))
             if sum(part.code.size for part in parts) > 3 * beam:
@@ -224,8 +318,8 @@ class StateLabelSearch:
             shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
             weights = np.array([model.response, model.cost, model.downtime, least_downtime])
             spend(LABEL_WORK * labels.code.size)
-            keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
-            labels = _take(labels, order[keep])
+            binding = self._binding(cutoff)
+            labels = _take(labels, _native.undominated_labels(labels.values, order, group[order], shape, weights, binding))
         labels, more = _trimmed(labels, beam)
         return labels, min(lost, more)
 
@@ -238,7 +332,7 @@ class StateLabelSearch:
         return np.unique(kinds, return_inverse=True)[1]
 
     def _binding(self, cutoff: float) -> Ints:
-        """Mask of the limits that a label could still break, in the form that `undominated` takes."""
+        """Mask of the limits that a label could still break, in the form that `undominated_labels` takes."""
         q = self.quotient
         rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
         response = np.isfinite(q.max_response) and not rest < q.response_weight * q.max_response

@@ -7,24 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
-from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import MIN_QUOTIENT_ROOM, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import EliminationModel
-from edrp.formulations.placement.equal_nodes.codes import (
-    MASKS,
-    MAX_LEVEL,
-    USED,
-    Fields,
-    OperatorTurn,
-    empty_fields,
-    join,
-    parent_pattern,
-    put_together,
-    stays_open,
-    take_apart,
-)
+from edrp.formulations.placement.equal_nodes.codes import MASKS, MAX_LEVEL, OperatorTurn
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.placement.node_classes import MAX_CLASSES
 
@@ -39,11 +27,11 @@ to a node (from `EXACT`); a class and the room that is left on a node nobody wil
 
 MAX_PATTERNS = 1 << 12
 
-HASH = 0x9E3779B97F4A7C15 - (1 << 64)
-
 
 class Found(NamedTuple):
     """The part that one operator adds to the graph.
+
+    Arrays of `grow_state_graph` (edrp/native/formulations/placement/state_graph.cpp).
 
     Attributes
     ----------
@@ -63,6 +51,8 @@ class Found(NamedTuple):
 
 class StateArcs(NamedTuple):
     """The transitions of a graph.
+
+    Arrays of `costs_to_end` and `costs_through` (edrp/native/formulations/placement/values.cpp).
 
     Attributes
     ----------
@@ -162,7 +152,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         single = rows & (choices.single == 1)
         added[choices.classes[single] >> 1, level[single]] = 1
         steps_found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
-        _grow(codes[-1], step, spread, added, np.array([levels, full]), steps_found, empty_fields())
+        _native.grow_state_graph(codes[-1], step, spread, added, np.array([levels, full]), steps_found)
         spend(STATE_WORK * int(steps_found.counts[1]))
         used += int(steps_found.counts[1])
         if steps_found.counts[0] < 0 or used > max_transitions:
@@ -194,105 +184,5 @@ def _empty_found(states: int, transitions: Ints32) -> Found:
 def _table(codes: Ints) -> Ints32:
     """A table by which the number of each code is found."""
     table = np.full(1 << int(np.ceil(np.log2(2 * codes.size + 2))), -1, np.int32)
-    _fill(codes, table)
+    _native.fill_code_table(codes, table)
     return table
-
-
-@inlined
-def place_in(table: Ints32, code: int) -> int:
-    """Index of a hash table at which the search for a code begins."""
-    return ((code * HASH) >> 20) & (table.size - 1)
-
-
-@inlined
-def state_number(code: int, codes: Ints, table: Ints32) -> int:
-    """The number of a code; -1 where it is unknown."""
-    place = place_in(table, code)
-    while table[place] >= 0:
-        if codes[table[place]] == code:
-            return table[place]
-        place = (place + 1) & (table.size - 1)
-    return -1
-
-
-@inlined
-def _number_for(code: int, codes: Ints, count: int, table: Ints32) -> int:
-    """The number of a code, a new one where it is unknown; -1 where there is no room."""
-    place = place_in(table, code)
-    while table[place] >= 0:
-        if codes[table[place]] == code:
-            return table[place]
-        place = (place + 1) & (table.size - 1)
-    if count >= codes.size:
-        return -1
-    codes[count] = code
-    table[place] = count
-    return count
-
-
-@kernel
-def _fill(codes: Ints, table: Ints32) -> None:
-    for number in range(codes.size):
-        place = place_in(table, codes[number])
-        while table[place] >= 0:
-            place = (place + 1) & (table.size - 1)
-        table[place] = number
-
-
-@inlined
-def _add(origin: int, code: int, slot: int, pattern: int, found: Found) -> bool:
-    """Append a transition; False where something is full, which sets the first count to -1."""
-    counts = found.counts
-    target = _number_for(code, found.codes, counts[0], found.table)
-    kind = _number_for(pattern, found.patterns, counts[2], found.pattern_table)
-    if target < 0 or kind < 0 or counts[1] >= found.transitions.shape[1]:
-        counts[0] = -1
-        return False
-    counts[0] += target == counts[0]
-    counts[2] += kind == counts[2]
-    found.transitions[0, counts[1]] = origin
-    found.transitions[1, counts[1]] = target
-    found.transitions[2, counts[1]] = slot
-    found.transitions[3, counts[1]] = kind
-    counts[1] += 1
-    return True
-
-
-@kernel
-def _grow(codes: Ints, step: OperatorTurn, spread: Ints, added: Ints, sizes: Ints, found: Found, fields: Fields) -> None:
-    """Add all transitions of one operator; `sizes` are the number of levels and the classes that have to be used."""
-    opens, full = step.opens[0], sizes[1]
-    for origin in range(codes.size):
-        used = codes[origin] >> USED
-        take_apart(codes[origin], step.width[0], fields)
-        for number in range(spread.size):
-            classes = spread[number]
-            code = put_together(fields, step.width[0], step.kept, opens, 0, classes, 0) | ((used | classes) & full) << USED
-            if not _add(origin, code, classes, parent_pattern(fields, step.parents, classes), found):
-                return
-        for k in range(added.shape[0]):
-            if added[k].sum() == 0:
-                continue
-            top = ((used | (1 << k)) & full) << USED
-            for chosen in range(1 - opens, 1 << step.parents.size):
-                base = join(fields, step.width[0], step.parents, chosen, 1 << k)
-                if 0 <= base <= sizes[0] and not _add_single(origin, step, k, base, sizes[0], top, added, found, fields):
-                    return
-
-
-@inlined
-def _add_single(
-    origin: int, step: OperatorTurn, k: int, base: int, levels: int, top: int, added: Ints, found: Found, fields: Fields
-) -> bool:
-    """Add the transitions on which all replicas run on the node of the joined blocks, which is full to a level."""
-    width, opens = step.width[0], step.opens[0]
-    pattern = parent_pattern(fields, step.parents, 1 << k)
-    if not stays_open(fields, step.kept, opens):
-        code = top | put_together(fields, width, step.kept, opens, 1, 1 << k, 0)
-        return _add(origin, code, UP_TO + k * LEVELS + levels - base, pattern, found)
-    for more in range(levels - base + 1):
-        if added[k, more] == 1:
-            code = top | put_together(fields, width, step.kept, opens, 1, 1 << k, base + more)
-            if not _add(origin, code, EXACT + k * LEVELS + more, pattern, found):
-                return False
-    return True

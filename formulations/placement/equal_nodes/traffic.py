@@ -13,8 +13,8 @@ from itertools import product
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
-from edrp.core.kernels import kernel
 from edrp.core.tolerances import LIMIT_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
@@ -164,27 +164,6 @@ def _together(model: EliminationModel, demand: Floats, capacity: Floats) -> tupl
         fits = (need[None] <= capacity[:, None, None] + QUOTIENT_USE_SLACK).all(axis=3).any(axis=0)
         key = (fits.tobytes(), senders, receivers)
         if key not in known:
-            known[key] = most_together(fits)
+            known[key] = _native.most_together(fits)
         pairs.append(known[key])
     return tuple(pairs)
-
-
-@kernel
-def most_together(fits: np.ndarray) -> Floats:
-    """Largest number of pairs of replicas on common nodes by numbers of both, on any number of nodes that hold what `fits`.
-
-    Not all replicas of both may be on one node.
-    """
-    senders, receivers = fits.shape
-    free = np.zeros((senders, receivers))
-    apart = np.zeros((senders, receivers))
-    for a in range(1, senders):
-        for b in range(1, receivers):
-            for x in range(1, a + 1):
-                for y in range(1, b + 1):
-                    if fits[x, y]:
-                        pairs = x * y + free[a - x, b - y]
-                        free[a, b] = max(free[a, b], pairs)
-                        if x < a or y < b:
-                            apart[a, b] = max(apart[a, b], pairs)
-    return apart

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import spend
-from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.codes import MASKS, USED
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateArcs, StateGraph
+from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
 from edrp.placement.node_classes import MAX_CLASSES
 
 TRANSITION_WORK = 4e-9
@@ -113,7 +113,7 @@ class GraphRelaxations:
             if self.quotient.traffic is not None:
                 patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
         spend(TRANSITION_WORK * self.graph.arcs.source.size)
-        value, best = _backward(self.graph.arcs, unary, patterns, self.end)
+        value, best = _native.costs_to_end(self.graph.arcs, unary, patterns, self.end)
         return PricedGraph(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
     def _unary(self, row_cost: Floats) -> Floats:
@@ -126,7 +126,7 @@ class GraphRelaxations:
     def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
         spend(TRANSITION_WORK * self.graph.arcs.source.size)
-        least_through = _through(self.graph.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
+        least_through = _native.costs_through(self.graph.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
         least_other = np.full(least_through.shape, np.inf)
         np.subtract(least_through, relaxation.unary, out=least_other, where=np.isfinite(least_through))
         # A choice for a node that nobody will join any more is also one with less room than there is.
@@ -157,43 +157,3 @@ class GraphRelaxations:
                     use += self.quotient.stream_use[:, stream, *sets]
             state = int(graph.arcs.target[transition])
         return np.array(rows), delays, use
-
-
-@kernel
-def _backward(arcs: StateArcs, unary: Floats, patterns: Floats, end: Floats) -> tuple[Floats, Ints]:
-    """Least cost from every state to the end, and the transition that begins the way there."""
-    first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
-    source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern
-    layers = first_state.size - 1
-    value = np.full(first_state[layers], np.inf)
-    best = np.zeros(first_state[layers], np.int64)
-    for k in range(end.size):
-        value[first_state[layers - 1] + k] = end[k]
-    for j in range(layers - 2, -1, -1):
-        here, there = first_state[j], first_state[j + 1]
-        for t in range(first_transition[j], first_transition[j + 1]):
-            cost = unary[j, slot[t]] + patterns[first_pattern[j] + pattern[t]] + value[there + target[t]]
-            if cost < value[here + source[t]]:
-                value[here + source[t]] = cost
-                best[here + source[t]] = t - first_transition[j]
-    return value, best
-
-
-@kernel
-def _through(arcs: StateArcs, unary: Floats, patterns: Floats, value: Floats) -> Floats:
-    """Least cost of a path that takes each kind of choice, shape (operators, slots)."""
-    first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
-    source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern
-    layers = first_state.size - 1
-    least = np.full(unary.shape, np.inf)
-    reached = np.full(value.size, np.inf)
-    reached[0] = 0.0
-    for j in range(layers - 1):
-        here, there = first_state[j], first_state[j + 1]
-        for t in range(first_transition[j], first_transition[j + 1]):
-            cost = reached[here + source[t]] + unary[j, slot[t]] + patterns[first_pattern[j] + pattern[t]]
-            if cost < reached[there + target[t]]:
-                reached[there + target[t]] = cost
-            if cost + value[there + target[t]] < least[j, slot[t]]:
-                least[j, slot[t]] = cost + value[there + target[t]]
-    return least

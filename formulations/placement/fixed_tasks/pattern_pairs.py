@@ -13,9 +13,9 @@ from operator import and_
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.core.kernels import inlined, kernel
 from edrp.placement.fixed_tasks import FixedTasks
 
 BIT_WORK = 1e-10
@@ -136,67 +136,9 @@ def _best_pairs(tasks: FixedTasks, patterns: Ints) -> Ints | None:
     some = min(FIRST_PATTERNS, len(keys))
     while True:
         spend(PAIR_WORK * some * some)
-        chosen = _meet(patterns[:some], keys[:some], whole, totals, tasks.nodes)
+        chosen = _native.meet_patterns(patterns[:some], keys[:some], whole, totals, tasks.nodes)
         if chosen.size:
             return np.asarray(chosen)
         if some == len(keys):
             return None
         some = min(3 * some, len(keys))
-
-
-@inlined
-def _slot(table: np.ndarray, key: np.uint64, mask: np.uint64) -> np.uint64:
-    """Index of a key in the hash table, or of the free place where it belongs; keys are stored plus one."""
-    place = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
-    while table[place] != np.uint64(0) and table[place] != key + np.uint64(1):
-        place = (place + np.uint64(1)) & mask
-    return place
-
-
-@inlined
-def _fit(p: np.ndarray, q: np.ndarray, totals: np.ndarray) -> bool:
-    """Whether two patterns together have no more tasks than there are."""
-    fits = True
-    for i in range(totals.size):
-        if p[i] + q[i] > totals[i]:
-            fits = False
-    return fits
-
-
-@kernel
-def _meet(patterns: np.ndarray, keys: np.ndarray, whole: np.uint64, totals: np.ndarray, nodes: int) -> np.ndarray:
-    """Places of two to four patterns that add up to all tasks, the last of which is as small as can be; empty without any.
-
-    Halves that are stored have one pattern, or two for four nodes; those that are looked up two, or one for two nodes. After
-    pattern q has been added, all halves of patterns up to q are stored, so that the first hit is the best.
-    """
-    count = keys.size
-    size = count if nodes < 4 else count * (count + 1) // 2
-    space = 16
-    while space < 2 * size:
-        space *= 2
-    mask = np.uint64(space - 1)
-    table = np.zeros(space, np.uint64)
-    one, two = np.zeros(space, np.int32), np.zeros(space, np.int32)
-    nothing = np.uint64(0)
-    for q in range(count):
-        for p in range(q if nodes < 4 else 0, q + 1):
-            if nodes < 4 or _fit(patterns[p], patterns[q], totals):
-                key = keys[q] if nodes < 4 else keys[p] + keys[q]
-                place = _slot(table, key, mask)
-                if table[place] == nothing:
-                    table[place] = key + np.uint64(1)
-                    one[place], two[place] = p, q
-        for p in range(q if nodes == 2 else 0, q + 1):
-            if nodes == 2 or _fit(patterns[p], patterns[q], totals):
-                key = keys[q] if nodes == 2 else keys[p] + keys[q]
-                place = _slot(table, whole - key, mask)
-                if table[place] != nothing:
-                    chosen = np.empty(nodes, np.int64)
-                    chosen[0], chosen[1] = q, one[place]
-                    if nodes > 2:
-                        chosen[2] = p
-                    if nodes > 3:
-                        chosen[3] = two[place]
-                    return chosen
-    return np.empty(0, np.int64)

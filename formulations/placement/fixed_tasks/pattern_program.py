@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edrp import _native
 from edrp.backends.base import NodeBrake, seconds_for_solver
 from edrp.backends.growing import GrowingProgram
 from edrp.backends.scipy_milp import run_milp
@@ -26,9 +27,7 @@ from edrp.formulations.placement.fixed_tasks.pricing_kernel import (
     TaskPrices,
     cheapest_patterns,
     empty_costs,
-    extend_labels,
     first_labels,
-    set_multipliers,
 )
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
@@ -99,9 +98,9 @@ class Pricing:
         """
         priced, costs = TaskPrices(prices[self.order], weights), empty_costs(self.rows)
         spend(self.work + LABEL_WORK * width * self.order.size)
-        root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
+        root, constant = _native.set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
-        while not extend_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
+        while not _native.extend_pattern_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
             look("a bound")
         best_patterns, bound = cheapest_patterns(search, cutoff, FOUND)
         patterns = np.empty_like(best_patterns)

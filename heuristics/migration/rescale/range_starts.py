@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend, units_left
-from edrp.core.kernels import inner_loop
 from edrp.core.late_imports import optimize
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS, EQUAL_VIOLATIONS, LIMIT_SLACK
+from edrp.core.tolerances import EQUAL_LOADS, EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_arrays import Replicas
 from edrp.heuristics.note_wording import judged_answer
 from edrp.migration.rescale.arrays import KeyedArrays
@@ -37,7 +37,6 @@ MAX_ORDERING_CELLS = 20_000_000
 TRADE_UNITS = 5e-9
 """Units of work per task and replica, for each trade of ranges that is tried."""
 
-TRADE_PASSES = 3
 SHARE_HALVINGS = 60
 """Halvings of the range of the largest stable share: more than the precision of a float."""
 
@@ -88,7 +87,7 @@ def ranges_on(
     boundaries = np.zeros(replicas + 1, np.int64)
     gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)
     queue = np.zeros(tasks.count + 1, np.int64)
-    if not order_replicas(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
+    if not _native.order_replicas(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
         return None
     return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
 
@@ -107,82 +106,6 @@ def _nodes_in_task_order(held_bytes: Floats, nodes: list[int]) -> Ints:
     total = inside.sum(axis=0)
     mean = np.where(total > 0, position @ inside / np.where(total > 0, total, 1.0), math.inf)
     return np.array(sorted(nodes, key=lambda u: (mean[u], u)), np.int64)
-
-
-@inner_loop
-def order_replicas(
-    work: np.ndarray,
-    held_bytes: np.ndarray,
-    seats: np.ndarray,
-    limit: float,
-    ends: np.ndarray,
-    gain: np.ndarray,
-    choice: np.ndarray,
-    queue: np.ndarray,
-) -> bool:
-    """Order `seats` (the node of each replica) and set `ends` so that the most bytes stay; False where nothing fits."""
-    best = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
-    if best < 0:
-        return False
-    for _ in range(TRADE_PASSES):
-        better = False
-        for p in range(seats.size):
-            last = seats.size if seats.size <= MAX_REORDERED_REPLICAS else min(seats.size, p + 2)
-            for q in range(p + 1, last):
-                if seats[p] == seats[q]:
-                    continue
-                seats[p], seats[q] = seats[q], seats[p]
-                kept_bytes = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
-                if kept_bytes > best * (1 + EQUAL_GAINS):
-                    best, better = kept_bytes, True
-                else:
-                    seats[p], seats[q] = seats[q], seats[p]
-        if not better:
-            break
-    most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
-    return True
-
-
-@inner_loop
-def most_kept_bytes(
-    work: np.ndarray,
-    held_bytes: np.ndarray,
-    seats: np.ndarray,
-    limit: float,
-    ends: np.ndarray,
-    gain: np.ndarray,
-    choice: np.ndarray,
-    queue: np.ndarray,
-) -> float:
-    """Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits."""
-    tasks, replicas = work.size - 1, seats.size
-    for b in range(tasks + 1):
-        gain[0, b] = -1.0
-    gain[0, 0] = 0.0
-    for k in range(1, replicas + 1):
-        u, before, after = seats[k - 1], (k - 1) % 2, k % 2
-        head, tail = 0, 0
-        for b in range(tasks + 1):
-            # Ends of the range before that come into question, by falling gain, those too far back at the front.
-            a = b - 1
-            if a >= 0 and gain[before, a] >= 0:
-                value = gain[before, a] - held_bytes[a, u]
-                while tail > head and gain[before, queue[tail - 1]] - held_bytes[queue[tail - 1], u] <= value:
-                    tail -= 1
-                queue[tail] = a
-                tail += 1
-            while tail > head and work[b] - work[queue[head]] > limit:
-                head += 1
-            gain[after, b] = -1.0
-            if tail > head:
-                gain[after, b] = max(0.0, gain[before, queue[head]] + held_bytes[b, u] - held_bytes[queue[head], u])
-                choice[k, b] = queue[head]
-    if gain[replicas % 2, tasks] < 0:
-        return -1.0
-    ends[replicas] = tasks
-    for k in range(replicas, 0, -1):
-        ends[k - 1] = choice[k, ends[k]]
-    return gain[replicas % 2, tasks]
 
 
 PLACED_REPLICA_UNITS = 3e-5

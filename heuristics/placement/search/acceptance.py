@@ -8,11 +8,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-
-from edrp.core.kernels import inlined
-from edrp.core.tolerances import SEARCH_NOISE
-
 VIOLATIONS, OVERLOAD, OBJECTIVE = 0, 1, 2
 """Indices of an array that holds a placement's value."""
 
@@ -47,27 +42,3 @@ class OverloadRule(IntEnum):
 
 COMPARED = OverloadRule.COMPARED.value
 """`OverloadRule.COMPARED` as a plain number, for kernels."""
-
-
-@inlined
-def compare_strain(violations: float, overload: float, than: np.ndarray) -> int:
-    """Compare overloads with a value: 1 if fewer limits are broken, or as many by less; 0 if equal; -1 if more."""
-    if violations != than[VIOLATIONS]:
-        return 1 if violations < than[VIOLATIONS] else -1
-    if abs(overload - than[OVERLOAD]) > SEARCH_NOISE:
-        return 1 if overload < than[OVERLOAD] else -1
-    return 0
-
-
-@inlined
-def better(value: np.ndarray, than: np.ndarray) -> bool:
-    """Hill climbing's acceptance (latency-aware placement, 4.3.1): fewer violations, less overload, a lower objective."""
-    comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], than)
-    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] < than[OBJECTIVE] - SEARCH_NOISE)
-
-
-@inlined
-def near(value: np.ndarray, to: np.ndarray, tolerance: float) -> bool:
-    """Whether a placement breaks no more limits than another, and its objective is worse by at most `tolerance`."""
-    comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], to)
-    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] <= to[OBJECTIVE] + tolerance)

@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.problem_arrays import grouped
-from edrp.heuristics.placement.replica_counts import ReplicaCounts, variable
 from edrp.placement.compiled import Compiled
 
 NO_LINK_DELAY = 1e9
@@ -23,8 +21,9 @@ NO_OPERATOR, ALL_OPERATORS = -1, -2
 
 
 class CountPaths(NamedTuple):
-    """Arrays over operators a, nodes s, zones z and those streams that count for the path latency, by their target.
+    """Arrays of `path_latency` (edrp/native/heuristics/placement/search/count_arrays.hpp).
 
+    They are over operators a, nodes s, zones z and those streams that count for the path latency, by their target.
     The score grows by `price` per second of path latency and, whatever the placement, by at most `span`. `zone_delay`
     (zones, zones) is the delay between two nodes of these zones, on the diagonal between different nodes of one.
     `hosts[a, :number[a]]` are the nodes of an operator and `arrival` (operators, nodes), in the same order, is when the last
@@ -98,102 +97,10 @@ def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
     return zone, np.where(np.isfinite(between), between, NO_LINK_DELAY)
 
 
-@inlined
-def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> None:
-    """List the nodes of all operators after a change (see `path_latency`), and reset the arrivals there."""
-    for a in range(c.degree.size):
-        moves, count = mover in (a, ALL_OPERATORS), 0
-        for k in range(c.number[a]):
-            u = c.hosts[a, k]
-            if not moves or u != s or (mover != ALL_OPERATORS and c.replicas[a, u] > q):
-                p.hosts[a, count] = u
-                count += 1
-        if moves and c.replicas[a, d] == 0 and c.replicas[a, s] > 0:
-            p.hosts[a, count] = d
-            count += 1
-        for k in range(count):
-            p.arrival[a, k] = 0.0
-        p.number[a] = count
-
-
-@inlined
-def _summarise(p: CountPaths, i: int) -> int:
-    """Find the last two arrivals of operator i in each zone that it uses; return the number of these zones."""
-    for k in range(p.number[i]):
-        z = p.zone[p.hosts[i, k]]
-        p.latest[z, 0], p.latest[z, 1] = -1.0, -1.0
-    zones = 0
-    for k in range(p.number[i]):
-        u, seconds = p.hosts[i, k], p.arrival[i, k]
-        z = p.zone[u]
-        if p.latest[z, 0] < 0:
-            p.used[zones] = z
-            zones += 1
-        if seconds > p.latest[z, 0]:
-            p.latest[z, 1] = p.latest[z, 0]
-            p.latest[z, 0], p.last[z] = seconds, u
-        elif seconds > p.latest[z, 1]:
-            p.latest[z, 1] = seconds
-    return zones
-
-
-@inlined
-def _pass_on(p: CountPaths, i: int, j: int) -> float:
-    """Propagate the arrivals of operator i to every node of operator j; return the last arrival there."""
-    last = 0.0
-    for k in range(p.number[j]):
-        h = p.zone[p.hosts[j, k]]
-        p.reach[h], p.latest[h, 0] = -1.0, -1.0
-    zones = _summarise(p, i)
-    for k in range(p.number[j]):
-        v = p.hosts[j, k]
-        h = p.zone[v]
-        if p.reach[h] < 0:
-            p.reach[h] = 0.0
-            for n in range(zones):
-                g = p.used[n]
-                if g != h:
-                    p.reach[h] = max(p.reach[h], p.latest[g, 0] + p.zone_delay[g, h])
-        seconds = max(p.arrival[j, k], p.reach[h])
-        if p.latest[h, 0] >= 0:
-            # What arrived last in the zone is delayed, unless it is here already: then the one before may come later.
-            on_same_node = p.last[h] == v
-            seconds = max(seconds, p.latest[h, 0] + (0.0 if on_same_node else p.zone_delay[h, h]))
-            if on_same_node and p.latest[h, 1] >= 0:
-                seconds = max(seconds, p.latest[h, 1] + p.zone_delay[h, h])
-        p.arrival[j, k] = seconds
-        last = max(last, seconds)
-    return last
-
-
-@inner_loop
-def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> float:
-    """Latency in seconds of the slowest path through instances, now or after a change.
-
-    Parameters
-    ----------
-    p
-        The problem, and working arrays.
-    c
-        The placement.
-    mover, q, s, d
-        Operator of which q instances are taken to be on node d instead of s; `ALL_OPERATORS` for all that s holds, `NO_OPERATOR`.
-    """
-    _list_hosts(p, c, mover, q, s, d)
-    longest = 0.0
-    for e in range(p.source.size):
-        longest = max(longest, _pass_on(p, p.source[e], p.target[e]))
-    return longest
-
-
-@inlined
-def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
-    """Latency in seconds of the slowest path through instances of the present placement."""
-    return path_latency(p, c, variable(NO_OPERATOR), variable(0), variable(0), variable(0))
-
-
 class CountArrays(NamedTuple):
-    """Arrays over operators a, nodes s, resources m and classes of nodes k.
+    """Arrays of the kernels of counts (edrp/native/heuristics/placement/search/count_engine.cpp).
+
+    They are over operators a, nodes s, resources m and classes of nodes k.
 
     `pair` (operators, operators) is what the score gains by each pair of instances on one node, both directions
     together; on its diagonal, per ordered pair, what streams of an operator to itself gain. `neighbours[start[a]:...]` are
@@ -220,7 +127,7 @@ class CountArrays(NamedTuple):
 
 
 def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
-    """Convert a compiled problem of kind `latency-aware` into the arrays of the kernels."""
+    """Convert a compiled problem of kind `latency-aware` into arrays."""
     operators, instances = len(compiled.operators), compiled.max_replicas
     source, target = compiled.stream_source, compiled.stream_target
     alone = np.eye(operators, dtype=bool)

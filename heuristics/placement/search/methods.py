@@ -16,7 +16,6 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.deployment_starts import best_start, given_starts, random_fit
 from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
 from edrp.heuristics.placement.search.search_engine import (
@@ -28,6 +27,9 @@ from edrp.heuristics.placement.search.search_engine import (
 )
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
+
+MAX_LISTED_CANDIDATES = 32
+"""Number of candidates up to which `search_deployments` considers all (edrp/native/heuristics/placement/change_lists.hpp)."""
 
 
 class SearchRun:

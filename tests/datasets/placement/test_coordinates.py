@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from edrp import _native
 from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import AWS_FILE, aws_delays
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies, estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
-from edrp.datasets.placement.coordinates.springs import relax
 from edrp.placement.network import Network
 from edrp.validation.papers.latency_aware.coordinates_report import run
 
@@ -86,14 +86,14 @@ def test_the_kernel_moves_as_its_plain_twin(seed: int) -> None:
     random = np.random.default_rng(seed)
     peers, latency, position = random.random((7, 3)), random.uniform(0.1, 2, 7), random.random(3)
     expected = plain_relax(position, peers, latency, 0.5, 20)
-    made = relax(position, peers, latency, np.zeros((7, 3)), 0.5, 0.0, 20)
+    made = _native.relax_springs(position, peers, latency, np.zeros((7, 3)), 0.5, 0.0, 20)
     assert made == 20
     np.testing.assert_allclose(position, expected, rtol=1e-12)
 
 
 def test_springs_stop_when_they_rest() -> None:
     position, peers = np.array([0.3, 0.1]), np.array([[0.0, 0.0], [1.0, 0.0]])
-    assert relax(position, peers, np.array([0.6, 0.8]), np.zeros((2, 2)), 1.0, 1e-6, 1000) < 100
+    assert _native.relax_springs(position, peers, np.array([0.6, 0.8]), np.zeros((2, 2)), 1.0, 1e-6, 1000) < 100
     np.testing.assert_allclose(np.linalg.norm(peers - position, axis=1), [0.6, 0.8], atol=1e-5)
 
 

@@ -10,6 +10,7 @@ import pytest
 from topologies import ALL, SHUFFLE, component, many, topology
 
 import edrp
+from edrp import _native
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -22,7 +23,7 @@ from edrp.datasets.placement.production import (
     latency_aware_document,
     production_instances,
 )
-from edrp.heuristics.placement.annealing import BestDeployment, anneal
+from edrp.heuristics.placement.annealing import BestDeployment
 from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
 from edrp.heuristics.placement.deployment_starts import random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState
@@ -179,7 +180,7 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
     now = DeploymentState.from_matrix(arrays, random_fit(compiled, np.random.default_rng(seed)))
     best = BestDeployment.empty(*compiled.candidate.shape)
     random = np.array([seed], np.uint64)
-    anneal(arrays, now, best, MANY_REPLICAS, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
+    _native.anneal_deployment(arrays, now, best, MANY_REPLICAS, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
         weight = np.outer(now.counts.replicas[i], now.counts.replicas[j])
         longest = compiled.delay[weight > 0].max()

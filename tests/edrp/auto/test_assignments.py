@@ -36,5 +36,5 @@ def test_the_program_goes_first_where_wishes_are_most_of_the_objective():
     problem = assignment(40, 9, 3)
     chosen = choose(problem)
     auto, highs = (edrp.solve(problem, method, work_limit=2.0) for method in ("auto", "highs"))
-    assert (chosen.first[0].method.name, chosen.rule_first) == ("highs", False)  # rules may need kernels for repairs
+    assert (chosen.first[0].method.name, chosen.rule_first) == ("highs", False)
     assert (auto.status, auto.objective) == ("optimal", highs.objective)

@@ -1,22 +1,8 @@
-"""A first call has an answer before any kernel is compiled."""
-
-import math
+"""What a newcomer solves first."""
 
 import pytest
 
 import edrp
-from edrp.core.budget import Clock
-from edrp.core.kernels import Kernel
-
-
-@pytest.fixture
-def without_kernels(monkeypatch):
-    """Fail wherever a kernel is called, which might have to be compiled first."""
-
-    def called(self, *arguments):
-        raise AssertionError(f"{self.function.__qualname__} is called")
-
-    monkeypatch.setattr(Kernel, "__call__", called)
 
 
 def queue(name, rate, cost, most, candidates=None):
@@ -65,20 +51,12 @@ def sensors_and_cameras():
     )
 
 
-def test_the_first_problem_of_a_newcomer_is_solved_without_kernels(without_kernels):
+def test_the_first_problem_of_a_newcomer_is_proven():
     solution = edrp.solve(sensors_and_cameras(), work_limit=60.0)
     assert (solution.status, round(solution.objective, 9)) == ("optimal", 0.429286398)
 
 
 @pytest.mark.parametrize(("name", "objective"), [("two_zones", 0.47871), ("link_allocation", 0.095)])
-def test_rules_that_may_need_kernels_are_not_asked_before_a_program(name, objective, examples, without_kernels):
+def test_small_problems_are_proven_at_once(name, objective, examples):
     solution = edrp.solve(edrp.load(examples / f"{name}.json"), work_limit=60.0)
     assert (solution.status, round(solution.objective, 6)) == ("optimal", objective)
-
-
-def test_the_compiler_has_half_of_a_limit():
-    """Also where it is asked again, and in runs that are a part of others."""
-    run = Clock(60.0)
-    run.wait(25.0)
-    assert 4.0 < Clock(outer=run).compiler_seconds_left() <= 5.0
-    assert Clock().compiler_seconds_left() == math.inf

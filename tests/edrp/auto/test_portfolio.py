@@ -10,7 +10,6 @@ import edrp
 from edrp.auto.choices import choose
 from edrp.auto.portfolio import Portfolio, PortfolioStage
 from edrp.core.budget import LOOK, running, spend
-from edrp.core.compiling import STILL_COMPILING
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
@@ -131,10 +130,10 @@ def test_under_a_limit_a_rule_has_answered_before_anything_else_begins():
     assert late.asked[0].start is None, "others begin as they do without a limit"
 
 
-def test_a_method_that_has_to_wait_for_the_compiler_costs_nothing_that_is_held():
-    cold = Scripted("cold", error=OutOfTimeError(STILL_COMPILING))
-    answer = Portfolio(stages(feasible("first", 5.0), cold)).run(None, Options(work_limit=100.0))
-    assert (answer.decision, answer.method, answer.notes) == ("first", "first", (STILL_COMPILING,))
+def test_a_method_that_is_not_through_with_preparing_costs_nothing_that_is_held():
+    late = Scripted("late", error=OutOfTimeError("the limit passed during the preparation of tables"))
+    answer = Portfolio(stages(feasible("first", 5.0), late)).run(None, Options(work_limit=100.0))
+    assert (answer.decision, answer.method, answer.notes) == ("first", "first", (str(late.error),))
 
 
 def test_a_rule_is_not_asked_where_it_has_the_first_turn_or_there_is_no_hurry():
@@ -188,8 +187,8 @@ def test_a_stage_without_a_share_has_what_others_leave_under_a_limit():
     assert asked == ["first"]
 
 
-def test_a_small_program_is_solved_before_kernels_are_needed():
-    """A turn that is short under any limit; rules, whose repairs have kernels, wait until it has found nothing."""
+def test_a_small_program_has_the_first_turn():
+    """A turn that is short under any limit; rules wait until it has found nothing."""
     first, rule, last = feasible("first", 5.0), feasible("rule", 6.0), feasible("last", 4.0)
     portfolio = Portfolio([PortfolioStage(first, 0.2, 1.0, 1.0), PortfolioStage(last, 1.0)], [rule], rule_first=False)
     with running(work_limit=100.0):
@@ -249,13 +248,6 @@ def test_a_method_that_needs_too_much_memory_costs_nothing_that_is_held():
     assert Portfolio(stages(large), [rule]).run(Named(), Options(work_limit=100.0)).decision == "rule"
     with pytest.raises(ProblemTooLargeError, match="64 GiB"):
         Portfolio(stages(large)).run(None, Options())
-
-
-def test_kernels_of_methods_that_are_sooner_interpreted_are_interpreted_first():
-    quick, slow = feasible("quick", 1.0), feasible("slow", 1.0)
-    quick.interpreted_first = True
-    assert Portfolio(stages(quick)).interpreted_first
-    assert not Portfolio(stages(quick, slow)).interpreted_first
 
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

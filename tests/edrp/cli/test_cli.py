@@ -318,11 +318,15 @@ def test_version_names_the_packages_that_answers_depend_on(run, word):
     ("words", "called", "expected"),
     [
         (
-            ["demo", "--data", "taxis", "-m", "highs"],
+            ["demo", "--day", "--data", "taxis", "-m", "highs"],
             "report.run_demo",
-            {"data": Path("taxis"), "out": Path("out"), "method": "highs", "short": False},
+            {"data": Path("taxis"), "out": Path("out"), "method": "highs", "short": False, "hour": False, "day": True},
         ),
-        (["demo", "--short"], "report.run_demo", {"data": None, "out": Path("out"), "method": "auto", "short": True}),
+        (
+            ["demo", "--hour", "--short"],
+            "report.run_demo",
+            {"data": None, "out": Path("out"), "method": "auto", "short": True, "hour": True, "day": False},
+        ),
         (["reproduce", "storm", "--days", "4"], "report.run_storm", {"data": None, "out": None, "method": "auto", "days": 4}),
     ],
 )

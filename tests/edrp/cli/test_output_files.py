@@ -166,13 +166,6 @@ def test_a_comparison_is_not_written_over_other_files(run, tmp_path):
     assert (tmp_path / "out" / "runs.csv").read_text() == "mine"
 
 
-def test_kernels_for_a_wheel_do_not_replace_a_folder_of_something_else(run, tmp_path):
-    (tmp_path / "thesis.tex").write_text("mine")
-    refused = run("warm-up", "--for-wheel", tmp_path)
-    assert (refused.code, "holds thesis.tex, which is no kernel" in refused.err) == (2, True)
-    assert (tmp_path / "thesis.tex").read_text() == "mine"
-
-
 @pytest.mark.parametrize("name", [pytest.param("set.parquet", marks=pytest.mark.slow), "set"])
 def test_on_a_full_disk_nothing_half_written_is_left(tmp_path, name):
     """A limit on the size of files, with which every write beyond it fails as on a full disk."""

@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 import re
-from contextlib import nullcontext
 from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.core.kernels import interpreting
 from edrp.core.kinds import kinds
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked_solution
@@ -97,8 +95,7 @@ def solved():
     def get(name: str):
         if name not in known:
             problem = problem_named(name)
-            with nullcontext() if "-" in METHODS.get(name, "") else interpreting():  # small ones need no compiler
-                known[name] = (problem, edrp.solve(problem, METHODS.get(name, "auto")))
+            known[name] = (problem, edrp.solve(problem, METHODS.get(name, "auto")))
         return known[name]
 
     return get

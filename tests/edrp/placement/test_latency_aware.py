@@ -12,7 +12,6 @@ import edrp
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
-from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.placement.application import Topology
 from edrp.placement.compilation import compile_problem
@@ -101,19 +100,13 @@ def crossing() -> LatencyAwareProblem:
     )
 
 
-def latencies_by_faces(problem, deployment):
-    """Kernels that are only ever parts of others are not compiled to be called alone."""
-    with interpreting():
-        return path_latencies(problem, deployment)
-
-
 ACROSS = Deployment({"op0": ["w0"], "op1": ["w0", "w1"], "op2": ["w1"]})
 
 
 def test_every_tuple_crosses_the_link_once(crossing):
     """w0 → w0 → w1 and w0 → w1 → w1: the slowest pairs of both streams are on no common path."""
     assert crossing.evaluate(ACROSS).metrics["path_latency"] == 0.003
-    faces = latencies_by_faces(crossing, ACROSS)
+    faces = path_latencies(crossing, ACROSS)
     assert faces == pytest.approx(dict.fromkeys(faces, 0.003))
 
 
@@ -132,7 +125,7 @@ def test_path_latency_is_that_of_the_slowest_of_all_paths(seed):
     problem = random_latency_aware_problem(seed)
     deployment = drawn_deployment(problem, seed)
     slowest = slowest_instance_path(problem, deployment)
-    for face, seconds in latencies_by_faces(problem, deployment).items():
+    for face, seconds in path_latencies(problem, deployment).items():
         assert seconds == pytest.approx(slowest, abs=1e-9), face
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp import _native
 from edrp.check_problems.enactment.problems import brute_force_enactment
-from edrp.core.kernels import interpreting
 from edrp.datasets.families.enactment.enactment_families import random_enactment_problem
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import best_counts, sharpened
-from edrp.formulations.enactment.host_patterns import HostPatterns, best_pattern, packed_by_patterns
+from edrp.formulations.enactment.host_patterns import HostPatterns, packed_by_patterns
 from edrp.formulations.enactment.packing import compositions, enactment_arrays
 
 
@@ -27,8 +27,7 @@ def test_the_best_pattern_is_that_of_brute_force(seed: int) -> None:
     patterns = np.array(list(product(*(range(count + 1) for count in most))))
     fits = (patterns @ needs <= 1).all(axis=1)
     free, best = np.array([1.0] * resources + [float(resources)]), np.zeros(operators, np.int64)
-    with interpreting():
-        found, _, ended = best_pattern(values, needs, weights, most, free, 0.0, 100_000, best * 0, best)
+    found, _, ended = _native.best_host_pattern(values, needs, weights, most, free, 0.0, 100_000, best * 0, best)
     assert ended
     assert found == pytest.approx((patterns[fits] @ values).max())
     assert found == pytest.approx(values @ best)
@@ -46,8 +45,7 @@ def test_bounds_of_patterns_hold_on_random_problems() -> None:
         bounds = []
         for hosts in compositions(arrays).counts:
             patterns = HostPatterns(arrays, hosts)
-            with interpreting():
-                patterns.raise_bound(np.inf, -np.inf)
+            patterns.raise_bound(np.inf, -np.inf)
             bounds.append(patterns.bound)
             sharper += patterns.bound > best_counts(arrays, hosts)[0] + 0.01
         assert not bounds or min(bounds) <= best + 1e-9, seed
@@ -75,8 +73,7 @@ def test_patterns_rule_out_hosts_that_suffice_in_aggregate() -> None:
     arrays = enactment_arrays(thirds())
     found = sharpened(arrays, compositions(arrays))
     assert found.bounds.min() < 12
-    with interpreting():
-        found = packed_by_patterns(arrays, found)
+    found = packed_by_patterns(arrays, found)
     assert found.counts.tolist() == [[15]]
     solution = edrp.solve(thirds(), work_limit=5.0)
     assert solution.status == "optimal"

@@ -7,7 +7,6 @@ import edrp
 from edrp.check_problems.placement.enumeration import brute_force
 from edrp.core.budget import LOOK
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -163,8 +162,7 @@ def test_an_answer_that_the_work_limit_cut_short_says_so_and_claims_no_more_than
     problem = random_problem(5, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
     best, _ = brute_force(problem)
     little = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
-    with interpreting():
-        solution = edrp.solve(problem, "eliminate", work_limit=looks * LOOK, **little)
+    solution = edrp.solve(problem, "eliminate", work_limit=looks * LOOK, **little)
     assert (solution.status, solution.stopped_because) == ("none", "work_limit")
     assert solution.bound is None or solution.bound <= best + 1e-9
 

@@ -10,6 +10,7 @@ import pytest
 from contention import random_contention
 
 import edrp
+from edrp import _native
 from edrp.check_problems.placement.enumeration import brute_force, feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
@@ -20,10 +21,9 @@ from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.method import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.realisation import MAX_FLOWS, NONE, PLACED, ItemsToPlace, place, realise_moves
+from edrp.formulations.placement.equal_nodes.realisation import MAX_FLOWS, NONE, PLACED, ItemsToPlace, realise_moves
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime, soonest, with_stays
-from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
 
@@ -73,9 +73,9 @@ class TestTraffic:
         """Two slots: one of each per node; with three, two senders share with a receiver."""
         two = np.add.outer(np.arange(4), np.arange(4)) <= 2
         three = np.add.outer(np.arange(4), np.arange(4)) <= 3
-        assert most_together(two)[3, 3] == 3
-        assert most_together(three)[2, 2] == 2  # one node with 2 and 1, or two nodes with 1 and 1
-        assert most_together(two)[1, 1] == 0  # both wholly on one node, which is another case
+        assert _native.most_together(two)[3, 3] == 3
+        assert _native.most_together(three)[2, 2] == 2  # one node with 2 and 1, or two nodes with 1 and 1
+        assert _native.most_together(two)[1, 1] == 0  # both wholly on one node, which is another case
 
     def test_a_chain_that_fits_on_a_node_is_proven_to_stay_there(self):
         problem = cluster(chain(3), {"network_usage": 0.9, "response_time": 0.1}, slots=16, replicas=4, limits=self.LIMITS)
@@ -328,7 +328,7 @@ def test_items_are_placed_if_and_only_if_they_can_be():
             most=fewest + random.integers(0, 3, (4, 3)),
         )
         node, counts = np.empty(1, np.int64), np.empty((2, 3), np.int64)
-        outcome = place(items, MAX_FLOWS, node, counts)
+        outcome = _native.place_items(items, MAX_FLOWS, node, counts)
         configurations = [
             [np.array(c) for c in product(range(6), repeat=3) if sum(c) == items.total[i] and any(
                 (items.fewest[b] <= c).all() and (c <= items.most[b]).all() for b in range(items.first[i], items.first[i + 1])

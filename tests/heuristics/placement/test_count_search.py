@@ -3,25 +3,18 @@
 from itertools import combinations_with_replacement, islice, product
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths, path_latency
+from edrp import _native
+from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths
 from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.count_moves import colocation_gain
-from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
+from edrp.heuristics.placement.search.count_state import OPEN, CountState
 from edrp.heuristics.placement.search.search_engine import ColonyParameters, KickParameters, PlacementValue
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-
-pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
-
-# Inlined kernels that are called from here.
-gain_alone = numba.njit(colocation_gain.function)
-waiting_alone = numba.njit(waiting.function)
 
 Fields = dict[str, Any]
 
@@ -127,7 +120,8 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     operators, nodes = compiled.candidate.shape
     for _ in range(30):
         a, s = int(random.integers(operators)), int(random.integers(nodes))
-        put(arrays, state, a, s, int(random.integers(-state.counts.replicas[a, s], waiting_alone(arrays, state, a) + 1)))
+        waiting = arrays.instances[a] - state.counts.degree[a]
+        _native.put_instances(arrays, state, a, s, int(random.integers(-state.counts.replicas[a, s], waiting + 1)))
     held = state.counts.replicas
     opened = np.flatnonzero(held.any(axis=0))
     assert sorted(state.opened[: state.counters[OPEN]]) == opened.tolist()
@@ -144,7 +138,7 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
 
     def everything() -> tuple[float, float, float]:
         together = sum(held[a, opened] @ held[b, opened] * arrays.pair[a, b] for a in range(operators) for b in range(a + 1))
-        return together, path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0), held[:, opened].sum()
+        return together, _native.path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0), held[:, opened].sum()
 
     movable = [(a, s) for a in range(operators) for s in opened if held[a, s]]
     if not movable or nodes == 1:
@@ -152,11 +146,11 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     a, s = movable[random.integers(len(movable))]
     d = int(random.choice([u for u in range(nodes) if u != s]))
     q = int(random.integers(1, held[a, s] + 1))
-    predicted = gain_alone(arrays.pair, held, state.joined, a, s, d, q)
-    latency = path_latency(paths, state.counts, a, q, s, d)
+    predicted = _native.colocation_gain(arrays.pair, held, state.joined, a, s, d, q)
+    latency = _native.path_latency(paths, state.counts, a, q, s, d)
     before = everything()
-    put(arrays, state, a, s, -q)
-    put(arrays, state, a, d, q)
+    _native.put_instances(arrays, state, a, s, -q)
+    _native.put_instances(arrays, state, a, d, q)
     opened = np.flatnonzero(held.any(axis=0))
     after = everything()
     assert after[0] - before[0] == pytest.approx(predicted, abs=1e-12)

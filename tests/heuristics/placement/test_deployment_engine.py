@@ -1,26 +1,26 @@
 """Kernels of annealing and of the engine for whole deployments: what they compute is what the problem's plain code says."""
 
-from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp import _native
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.annealing import energies
 from edrp.heuristics.placement.deployment_starts import random_fit
-from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
+from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
-from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
+from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.heuristics.placement.search.search_engine import KickParameters
 from edrp.placement.compilation import compile_problem
@@ -28,11 +28,6 @@ from edrp.placement.metrics import EDRP_METRICS, NORMALISED
 from edrp.placement.metrics.own import OwnMetric
 
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
-
-# Inlined kernels that are called from here.
-refresh_all_alone = numba.njit(refresh_all.function)
-better_alone = numba.njit(better.function)
-near_alone = numba.njit(near.function)
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,7 +70,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
     if engine is None:
         return
     now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
-    refresh_all_alone(engine.arrays, fresh)
+    _native.adopt_deployment(engine.arrays, fresh, DeploymentMemory.empty(engine.arrays), COMPARED)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
     for name in ("per_operator", "per_stream"):
         np.testing.assert_allclose(getattr(now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
@@ -128,22 +123,3 @@ def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
         for _ in zip(range(3), engine.kicks(KickParameters(kicks=20), 0), strict=False):
             pass
         assert problem.evaluate(compile_problem(problem).deployment(engine.counts())).feasible
-
-
-@pytest.mark.parametrize(
-    ("value", "than", "expected"),
-    [
-        ((0, 0.0, 2.0), (1, 0.1, 1.0), True),
-        ((1, 0.1, 2.0), (1, 0.2, 1.0), True),
-        ((1, 0.2, 0.5), (1, 0.1, 1.0), False),
-        ((0, 0.0, 1.0), (0, 0.0, 1.0), False),
-        ((0, 0.0, 1.0 - 1e-6), (0, 0.0, 1.0), True),
-    ],
-)
-def test_placements_are_compared_by_violations_overload_objective(value: Any, than: Any, expected: bool) -> None:
-    assert better_alone(np.array(value, float), np.array(than, float)) == expected
-
-
-@pytest.mark.parametrize(("objective", "violations", "expected"), [(1.01, 0, True), (1.03, 0, False), (0.5, 1, False)])
-def test_near_enough_to_go_on_from(objective: float, violations: int, expected: bool) -> None:
-    assert near_alone(np.array([violations, 0.0, objective]), np.array([0, 0.0, 1.0]), 0.02) == expected

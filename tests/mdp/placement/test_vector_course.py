@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from edrp.core.budget import running
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
-from edrp.core.kernels import interpreting
 from edrp.mdp.placement.vector_course import VectorProgram, outer_sum
 
 
@@ -98,16 +97,6 @@ def test_value_is_that_of_a_plain_dynamic_program(case):
     assert best.value == pytest.approx(plain(*case))
     if best.value < inf:
         assert priced(case[0], best.vectors.tolist(), *case[1:]) == pytest.approx(best.value)
-
-
-@settings(max_examples=10)
-@given(cases(most_periods=12))
-def test_python_and_compiled_kernels_agree(case):
-    compiled = best_course(*case)
-    with interpreting():
-        python = best_course(*case)
-    assert python.value == compiled.value
-    assert python.vectors.tolist() == compiled.vectors.tolist()
 
 
 def test_without_prices_every_period_takes_its_own_best():

@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from edrp import _native
 from edrp.backends.solving import solve_program
 from edrp.core.arrays import Ints
 from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies
-from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths, path_latency
-from edrp.heuristics.placement.search.count_state import CountState, put
+from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths
+from edrp.heuristics.placement.search.count_state import CountState
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -50,8 +51,8 @@ def _counts(compiled: Compiled, counts: Ints) -> float:
     arrays = count_arrays(compiled, paths)
     state = CountState.nothing(arrays)
     for a, s in zip(*np.nonzero(counts), strict=True):
-        put(arrays, state, a, s, counts[a, s])
-    return float(path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0))
+        _native.put_instances(arrays, state, a, s, counts[a, s])
+    return float(_native.path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0))
 
 
 Instance = tuple[str, str]

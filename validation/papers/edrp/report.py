@@ -347,6 +347,8 @@ def run_demo(
     *,
     method: str = "auto",
     short: bool = False,
+    hour: bool = True,
+    day: bool = True,
     jobs: int | None = None,
 ) -> None:
     """Reproduce the hour of section 7.2, then follow a real day on the same network; the short demo decides less often.
@@ -356,19 +358,21 @@ def run_demo(
     """
     began = perf_counter()
     # Reading comes first, so that a wrong folder is reported before minutes of work.
-    day, missing = None, ""
+    real, missing = None, ""
     try:
-        day = real_day(data, low=DAY_RATES[0], high=DAY_RATES[1], minutes=SHORT_DAY_MINUTES if short else DAY_MINUTES)
+        minutes = SHORT_DAY_MINUTES if short else DAY_MINUTES
+        real = real_day(data, low=DAY_RATES[0], high=DAY_RATES[1], minutes=minutes) if day else None
     except BackendUnavailableError as error:
         missing = str(error)
     if short:
-        console.print(f"This is the short demo, which decides {SHORT}; `edrp demo` is the whole.", highlight=False)
-    run_scenario(console, out=out, method=method, interval=SHORT_MINUTES if short else 1, jobs=jobs)
-    console.print()
-    if day is None:
+        console.print(f"This is the short way, which decides {SHORT}; without `--short` it is the whole.", highlight=False)
+    if hour:
+        run_scenario(console, out=out, method=method, interval=SHORT_MINUTES if short else 1, jobs=jobs)
+        console.print()
+    if real is not None:
+        run_day(console, real, out, method, jobs)
+    elif missing:
         console.print(f"The real day is left out: {missing}", markup=False, highlight=False, soft_wrap=True)
-    else:
-        run_day(console, day, out, method, jobs)
     if jobs != 1:
         end_workers()
     console.print(f"done in {perf_counter() - began:.0f} s")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
@@ -37,8 +38,6 @@ from edrp.validation.simulation.enactment.service_kernel import (
     Happenings,
     Samples,
     Work,
-    send,
-    serve,
 )
 
 ITEM = 8e-8
@@ -122,7 +121,7 @@ class Station:
             return departures
         before = self.completed - departures.size
         out = np.empty(emitted(self.completed, selectivity) - emitted(before, selectivity))
-        send(departures, before, selectivity, out)
+        _native.send_items(departures, before, selectivity, out)
         return out
 
     def observe(self, running: int, starting: int, scalings: int) -> OperatorState:
@@ -200,7 +199,9 @@ class Station:
         self._make_room(sum(code == START for _, code, _ in changes))
         times, codes, subjects = zip(*happening, strict=True) if happening else ((), (), ())
         happenings = Happenings(np.array(times, np.float64), np.array(codes, np.int64), np.array(subjects, np.int64))
-        return serve(work, self._crew, self.operator.occupancy, self._levels, self._duration, happenings, current.end, samples)
+        share, levels, last = self.operator.occupancy, self._levels, self._duration
+        begun: int = _native.serve_items(work, self._crew, share, levels, last, happenings, current.end, samples)
+        return begun
 
     def _make_room(self, more: int) -> None:
         crew = self._crew
@@ -373,7 +374,6 @@ class PolicyMethod(Method):
     """A policy as a method: the simulator follows it through a scenario."""
 
     kinds = ("enactment-scenario",)
-    interpreted_first = True
 
     def __init__(self, policy: str) -> None:
         policy_and_parameters: tuple[Any, type[Any]] = POLICIES[policy]

@@ -1,7 +1,7 @@
 """Simulates streams on a bi-modal network, from one event to the next (bi-modal networks, §6.1); choices among maps as methods.
 
 Events are arrivals, ends, and re-allocations of links. Between two of them all that tasks hold stays as it is, and they flow
-in one compiled pass (`stream_kernel.py`), flow interval by flow interval. Among events at one time, ends come
+in one pass (`stream_kernel.cpp` in `edrp/native`), flow interval by flow interval. Among events at one time, ends come
 first, then arrivals, then re-allocations. Where nothing has ended, begun or moved since links were last allocated, another
 allocation changes nothing, and is left out. A task that arrives is admitted on free resources, which it holds until it ends. As a
 method, a scenario is solved by a run in which every task is mapped by one choice.
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import look, now, spend, units_left
@@ -48,7 +49,7 @@ from edrp.mapping.mapping_arrays import (
 )
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.simulation.mapping.public_network import expected_fractions, stream
+from edrp.validation.simulation.mapping.public_network import expected_fractions
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,
     SHORTFALL,
@@ -57,9 +58,6 @@ from edrp.validation.simulation.mapping.stream_kernel import (
     WINDOWS,
     Physics,
     Streams,
-    advance,
-    conclude,
-    first_end,
 )
 
 FIRST_ROWS = 32
@@ -105,7 +103,7 @@ class Running:
     """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number."""
 
     def __init__(self, scenario: BimodalScenario, network: NetworkArrays, seed: int) -> None:
-        self._scenario, self._seed = scenario, seed
+        self._scenario, self._seed = scenario, np.array([seed % 2**64], np.uint64)
         self._physics = Physics(
             interval=scenario.flow_interval,
             scale=scenario.variation * math.log(scenario.variation_base),
@@ -179,13 +177,13 @@ class Running:
         self.source[row, :used], self.target[row, :used], self.rate[row, :used] = hops.source, hops.target, hops.rate
         self.price[row, :used], self.links[row, :used] = described.price, hops.links
         self.arcs[row, :used, : hops.arcs.shape[1]] = hops.arcs
-        self._keys[row, :used] = np.array([stream(self._seed, task, hop) for hop in range(used)], np.uint64)
+        _native.write_stream_keys(self._seed, task, self._keys[row, :used])
         self._streams.progress[row, START], self._streams.progress[row, TOTAL] = now, described.nominal
         self.share()
 
     def remove(self, row: int, now: float) -> Ended:
         """Remove a task that has ended; later ones move up."""
-        conclude(self._streams, row, now, self._physics)
+        _native.conclude_task(self._streams, row, now, self._physics)
         progress = self._streams.progress[row]
         ended = Ended(int(self.task[row]), int(progress[WINDOWS]), float(progress[SHORTFALL]))
         for array in self._kept:
@@ -239,10 +237,10 @@ class Running:
         work = INTERVAL * (hops / self._physics.interval + self.count / self._physics.window)
         min_seconds = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
         spend(EVENT + work * min_seconds)  # the least that it takes; the rest is known afterwards
-        end, row = first_end(self._streams, self.count, now, until, self._physics)
+        end, row = _native.first_task_end(self._streams, self.count, now, until, self._physics)
         reached = min(end, until)
         spend(work * max(0.0, reached - now - min_seconds))
-        advance(self._streams, self.count, now, reached, self._physics)
+        _native.advance_tasks(self._streams, self.count, now, reached, self._physics)
         return reached, row
 
     def _grow(self) -> None:
@@ -562,7 +560,6 @@ class MappingChoice(Method):
     """A choice among maps, made for every task of a scenario by the simulator."""
 
     kinds = ("bimodal-scenario",)
-    interpreted_first = True
     parameters = SimulationParameters
 
     def __init__(self, cost: CostName) -> None:

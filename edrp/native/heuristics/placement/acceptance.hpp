@@ -1,4 +1,5 @@
-// Which of two placements is better: limits broken, total relative overload, objective (heuristics/placement/search/acceptance.py).
+// Which of two placements is better: limits broken, total relative overload, objective
+// (heuristics/placement/search/acceptance.py).
 #pragma once
 #include <cmath>
 
@@ -8,6 +9,16 @@
 namespace edrp {
 
 constexpr i64 VIOLATIONS = 0, OVERLOAD = 1, OBJECTIVE = 2;
+
+// What a search has done, in its `progress`.
+constexpr i64 KICKS = 0, WORK = 1;
+
+struct LocalSearchRun {
+    i64 kicks;
+    double tolerance;
+    i64 overload_rule, work;
+    FIELDS(kicks, tolerance, overload_rule, work)
+};
 
 // 1 if fewer limits are broken than by a value, or as many by less; 0 if equal; -1 if more.
 inline int compare_strain(double violations, double overload, const Floats& than) {

@@ -14,7 +14,8 @@ struct RuleRows {
     Bools last;
     Floats penalty, scale;
     double max_penalty, max_price;
-    FIELDS(row_start, term_start, coefficient, joined, operators, node, lower, upper, last, penalty, scale, max_penalty, max_price)
+    FIELDS(row_start, term_start, coefficient, joined, operators, node, lower, upper, last, penalty, scale, max_penalty,
+           max_price)
 };
 
 // How many rules that must be met are broken, by how much in all, and what the violation of others costs.

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Floats, Ints, flattened
 from edrp.core.budget import look, spend
-from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.migration.rescale.decomposition.alternatives import (
     MAX_SET_NODES,
     Alternatives,
@@ -32,6 +32,8 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import PriceBl
 
 class CombinationTables(NamedTuple):
     """Alternatives of all operators one after the other, each operator's by state and then cost, in the order of the search.
+
+    Arrays of `combine_alternatives` (edrp/native/formulations/migration/combining.cpp).
 
     Attributes
     ----------
@@ -91,7 +93,7 @@ class CombinationTables(NamedTuple):
 
 
 class CombinationWork(NamedTuple):
-    """Memory of the search.
+    """Memory of the search (`combine_alternatives`).
 
     Attributes
     ----------
@@ -131,101 +133,6 @@ class CombinationWork(NamedTuple):
             found=np.zeros((combinations, size), np.int64),
             objective=np.zeros(combinations),
         )
-
-
-@inlined
-def _pair_price(t: CombinationTables, w: CombinationWork, place: int, x: int) -> float:
-    """Price of the streams between an alternative and those chosen before it; notes their delays and money."""
-    total, nodes = 0.0, t.share.shape[1]
-    for e in range(t.flow.size):
-        if t.later[e] != place:
-            continue
-        y = w.at[t.earlier[e]]
-        delay, price, money = 0.0, 0.0, 0.0
-        for u in range(nodes):
-            if (t.used[y] >> u) & 1 == 0:
-                continue
-            for v in range(nodes):
-                if (t.used[x] >> v) & 1:
-                    delay = max(delay, t.delay[t.turned[e], u, v])
-                    product = t.share[y, u] * t.share[x, v]
-                    price += product * t.traffic[e, u, v]
-                    money += product * t.price[e, u, v]
-        w.delay[e], w.money[e] = delay, money
-        total += t.flow[e] * delay + price
-    return total
-
-
-@inlined
-def _objective(t: CombinationTables, w: CombinationWork) -> float:
-    """A floor of the objective of a whole combination, infinite where it breaks a limit."""
-    size = t.states.size
-    response, money, moved, transfer, peak = 0.0, 0.0, 0.0, 0.0, 0.0
-    for place in t.order:
-        x, before = w.at[place], 0.0
-        for e in range(t.flow.size):
-            target = t.later[e] if t.turned[e] == 0 else t.earlier[e]
-            if target == place and t.on_path[e]:
-                source = t.earlier[e] if t.turned[e] == 0 else t.later[e]
-                before = max(before, w.finish[source] + w.delay[e])
-        w.finish[place] = before + t.seconds[x]
-        response = max(response, w.finish[place])
-        money += t.money[x]
-        moved += t.moved[x]
-        transfer = max(transfer, t.alone[x])
-    for e in range(t.flow.size):
-        money += w.money[e]
-    for c in range(t.kinds[0], t.kinds[1]):
-        transfer = max(transfer, w.total[size, c])
-    for c in range(t.kinds[1], t.kinds[2]):
-        peak = max(peak, w.total[size, c])
-    transfer += t.floor
-    if response > t.limits[0] or money > t.limits[1] or transfer > t.limits[2] or moved > t.limits[3] or peak > t.limits[4]:
-        return np.inf
-    paid = t.weights[0] * response + t.weights[1] * money + t.weights[2] * transfer
-    return paid + t.weights[3] * moved + t.weights[4] * peak
-
-
-@inner_loop
-def combine(t: CombinationTables, most: float, steps: int, w: CombinationWork) -> tuple[int, int]:
-    """Go on with the search for combinations whose objective may be below `most`, from where it is.
-
-    Returns how many are in `found`, which may be full, and how many steps are left; `depth` is -1 once there are no more.
-    """
-    size, loads, count = t.states.size, t.room.size, 0
-    depth = w.depth[0]
-    while depth >= 0 and steps > 0 and count < w.objective.size:
-        steps -= 1
-        x = w.at[depth]
-        if x >= t.first[depth + 1]:
-            depth -= 1
-            if depth >= 0:
-                w.at[depth] += 1
-            continue
-        index = w.cell[depth] * t.states[depth] + t.state[x]
-        value = w.value[depth] + t.cost[x]
-        if value + t.reached[t.begin[depth + 1] + index] > most:
-            w.at[depth] = t.end[x]
-            continue
-        value += _pair_price(t, w, depth, x)
-        fits = value + t.togo[t.begin[depth + 1] + index] <= most
-        for c in range(loads):
-            w.total[depth + 1, c] = w.total[depth, c] + t.load[x, c]
-            if c < t.kinds[0] and w.total[depth + 1, c] > t.room[c]:
-                fits = False
-        if fits and depth + 1 < size:
-            depth += 1
-            w.value[depth], w.cell[depth], w.at[depth] = value, index, t.first[depth]
-            continue
-        objective = _objective(t, w) if fits else np.inf
-        if objective < most:
-            for place in range(size):
-                w.found[count, place] = w.at[place]
-            w.objective[count] = objective
-            count += 1
-        w.at[depth] += 1
-    w.depth[0] = depth
-    return count, steps
 
 
 STEP_WORK = 5e-8
@@ -288,7 +195,7 @@ def search_combinations(
     for _ in range(MAX_COMBINATION_STEPS // STEPS_PER_CALL):
         look("combinations of alternatives")
         spend(STEP_WORK * STEPS_PER_CALL)
-        count, _left = combine(tables, most, STEPS_PER_CALL, work)
+        count, _left = _native.combine_alternatives(tables, most, STEPS_PER_CALL, work)
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:
                 at = work.found[k] - tables.first[:-1]

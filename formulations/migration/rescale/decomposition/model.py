@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.tolerances import LATENCY_FLOOR_SLACK, LIMIT_SLACK
-from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.documents import depends_on_number, even_boundaries, possible_replicas
 from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
@@ -217,20 +216,43 @@ SPAN = 40.0
 INSTEAD = ("", ("range-annealing",))
 
 
+class SplitLayer(NamedTuple):
+    """Bounds on what replicas may hold when there are `exact` of them.
+
+    Arrays of the kernels that split tasks (edrp/native/formulations/migration/split_layer.hpp).
+
+    Attributes
+    ----------
+    share : shape (tasks + 1,), share of the work before each task.
+    caps : shape (levels, nodes), largest share of a replica, levels ascending.
+    seconds : shape (levels,), no operator on a level takes less; ascending.
+    range_seconds : shape (tasks + 1, tasks + 1), of the mean over tuples the part of a range on the reference node; else empty.
+    speedup : shape (nodes,)
+    exact : number of replicas; 0 for any.
+    longest : most tasks of a replica.
+    """
+
+    share: Floats
+    caps: Floats
+    seconds: Floats
+    range_seconds: Floats
+    speedup: Floats
+    exact: int
+    longest: int
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedLayer:
     """A layer of an operator.
 
     Attributes
     ----------
-    split : what the kernel takes.
+    split : what the kernels take.
     places : shape (places,), tasks before each place where a range may end, 0 and all included.
-    work : memory of the kernel.
     """
 
     split: SplitLayer
     places: Ints
-    work: SplitWork
 
 
 def keyed_layers(arrays: KeyedArrays, index: int, nodes: Bools) -> list[KeyedLayer]:
@@ -250,10 +272,9 @@ def keyed_layers(arrays: KeyedArrays, index: int, nodes: Bools) -> list[KeyedLay
         look("the levels of latency")
         places = np.array(even_boundaries(count, replicas) if even else range(count + 1), np.int64)
         split = _split_layer(arrays, index, nodes, places, numbers, replicas)
-        rounds = split.exact
         what = f"places of the {count:,} tasks of '{operator.name}' with {replicas} replicas"
-        refuse_beyond_memory(24.0 * places.size * (rounds + 1 + nodes.size), what, *INSTEAD)
-        layers.append(KeyedLayer(split, places, SplitWork.empty(places.size - 1, nodes.size, rounds)))
+        refuse_beyond_memory(24.0 * places.size * (split.exact + 1 + nodes.size), what, *INSTEAD)
+        layers.append(KeyedLayer(split, places))
     return layers
 
 

@@ -6,68 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edrp import _native
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, KeyedLayer, least_seconds
-from edrp.formulations.migration.rescale.decomposition.split_kernel import split_values, trace_split
-
-
-@inlined
-def _fill(prices: Floats, on: Bools, replicas: int, cost: Floats, chosen: Ints) -> float:
-    """Least sum of prices[u, c] over nodes with Σ c = replicas, by a table over nodes and replicas dealt so far."""
-    for c in range(replicas + 1):
-        cost[0, c] = 0.0 if c == 0 else np.inf
-    for u in range(prices.shape[0]):
-        for c in range(replicas + 1):
-            best, number = cost[u, c], 0
-            if on[u]:
-                for k in range(1, c + 1):
-                    value = cost[u, c - k] + prices[u, k]
-                    if value < best:
-                        best, number = value, k
-            cost[u + 1, c], chosen[u, c] = best, number
-    return cost[prices.shape[0], replicas]
-
-
-@inner_loop
-def plain_values(
-    prices: Floats,
-    numbers: Ints,
-    speeds: Floats,
-    speedup: Floats,
-    latency: Floats,
-    inside: Bools,
-    memory: tuple[Floats, Ints, Bools],
-    found: tuple[Floats, Ints, Ints],
-) -> None:
-    """The least cost in every state, with the number of replicas and the least speed that has it.
-
-    `prices` has shape (numbers, nodes, 1 + most replicas), `latency` (numbers,) the price of the latency at speed 1; only nodes
-    at least as fast as one of `speeds` are used, and the latency is that at this speed.
-    """
-    cost, chosen, on = memory
-    values, best_number, best_speed = found
-    for s in range(inside.shape[0]):
-        values[s], best_number[s], best_speed[s] = np.inf, 0, 0
-        for p in range(speeds.size):
-            for u in range(on.size):
-                on[u] = inside[s, u] and speedup[u] >= speeds[p]
-            for n in range(numbers.size):
-                value = _fill(prices[n], on, numbers[n], cost, chosen) + latency[n] / speeds[p]
-                if value < values[s]:
-                    values[s], best_number[s], best_speed[s] = value, n, p
-
-
-@inner_loop
-def trace_plain(prices: Floats, replicas: int, on: Bools, cost: Floats, chosen: Ints, counts: Ints) -> None:
-    """Replicas on each node in the cheapest way."""
-    _fill(prices, on, replicas, cost, chosen)
-    left = replicas
-    for u in range(on.size - 1, -1, -1):
-        counts[u] = chosen[u, left]
-        left -= chosen[u, left]
-
 
 PLACE_WORK, PRICED_UNITS = 5e-9, 5e-4
 """Units of work for a node, a place or a number of replicas, and a state; and for pricing an operator, however small it is."""
@@ -127,15 +69,9 @@ class OperatorValues:
         single = not model.numbers[index].size or model.numbers[index][-1] < 2
         self.inside = sets.inside & model.nodes[index] & ~(sets.several & single)[:, None]
         self.keyed = bool(model.arrays.tasks[index].count)
-        states, nodes = self.inside.shape
+        states = len(self.inside)
         self.layer, self.levels = np.zeros(states, np.int64), np.zeros((len(model.layers[index]), states), np.int64)
         if not self.keyed:
-            max_replicas = int(model.numbers[index].max(initial=0))
-            self.memory = (
-                np.zeros((nodes + 1, max_replicas + 1)),
-                np.zeros((nodes, max_replicas + 1), np.int64),
-                np.zeros(nodes, bool),
-            )
             self.plain = PlainTables(model, index)
 
     def by_state(self, prices: OperatorPrices) -> Floats:
@@ -182,7 +118,7 @@ class OperatorValues:
         for k, layer in enumerate(layers):
             q = self.place_prices(prices, layer)
             spend(PLACE_WORK * q.size * len(inside))
-            split_values(layer.split, prices.replica, q, inside, prices.latency, layer.work, values[k], levels[k])
+            _native.split_values(layer.split, prices.replica, q, inside, prices.latency, values[k], levels[k])
         constant = float(self.model.arrays.tasks[self.index].held_before[-1] @ prices.leaving) if self.model.moves else 0.0
         return values.min(axis=0) + constant, values.argmin(axis=0), levels
 
@@ -201,7 +137,7 @@ class OperatorValues:
         split, tasks = layer.split, self.model.arrays.tasks[self.index]
         ranges = np.zeros((layer.places.size, 3), np.int64)
         q = self.place_prices(prices, layer)
-        number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, ranges)
+        number = _native.trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, ranges)
         nodes = len(self.model.room)
         counts, share = np.zeros(nodes, np.int64), np.zeros(nodes)
         leaving, arriving = tasks.held_before[-1].copy(), np.zeros(nodes)
@@ -221,19 +157,18 @@ class OperatorValues:
     def _plain(self, prices: OperatorPrices, inside: Bools) -> tuple[Floats, Ints, Ints]:
         """Least costs with the places of the numbers and of the speeds that have them."""
         tables, speedup, states = self.plain, self.model.arrays.compiled.speedup, len(inside)
-        values = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
         latency, inside = prices.latency * tables.seconds, np.ascontiguousarray(inside)
         spend(PLACE_WORK * tables.numbers.size * tables.speeds.size * inside.size)
-        plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, values)
-        return values[0], values[1] * tables.speeds.size + values[2], np.zeros((0, states), np.int64)
+        table = tables.prices(prices)
+        values, number, speed = _native.plain_values(table, tables.numbers, tables.speeds, speedup, latency, inside)
+        return values, number * tables.speeds.size + speed, np.zeros((0, states), np.int64)
 
     def _plain_choice(self, prices: OperatorPrices, state: int) -> OperatorChoice:
         tables, speedup = self.plain, self.model.arrays.compiled.speedup
         n, p = divmod(int(self.layer[state]), tables.speeds.size)
         speed = float(tables.speeds[p])
-        counts = np.zeros(speedup.size, np.int64)
         on = self.inside[state] & (speedup >= speed)
-        trace_plain(tables.prices(prices)[n], int(tables.numbers[n]), on, self.memory[0], self.memory[1], counts)
+        counts: Ints = _native.trace_plain(tables.prices(prices)[n], int(tables.numbers[n]), on)
         at = np.arange(speedup.size)
         share = counts / tables.numbers[n]
         seconds = float(tables.seconds[n] / speed)

@@ -8,12 +8,14 @@ from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
 import edrp
+from edrp import _native
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS, MappingChoice, simulate
-from edrp.validation.simulation.mapping.public_network import expected_fractions, normals
+from edrp.validation.simulation.mapping.public_network import expected_fractions
+from edrp.validation.simulation.mapping.stream_kernel import DONE, TOTAL, Physics, Streams
 
 RATE = 1e5
 """Bytes/s of every task below, so that data is a hundred thousand times its seconds."""
@@ -192,9 +194,21 @@ def test_what_is_drawn_for_a_task_depends_on_no_other():
     assert first.finish != pytest.approx(simulate(alone, "public-hops", 5).tasks[0].finish, abs=1e-3)
 
 
+def draws(seed, hop, count, task=0):
+    """First draws of a hop's stream, each from what a task delivers in one interval, over a hop that passes next to nothing."""
+    keys = np.zeros(hop + 1, np.uint64)
+    _native.write_stream_keys(np.array([seed], np.uint64), task, keys)
+    rows = keys[hop] + np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # draw k is the first of that stream
+    none, level, progress = np.zeros((count, 1)), -100.0, np.zeros((count, 7))
+    progress[:, TOTAL] = 1.0
+    hops, places = np.ones(count, np.int64), np.zeros((count, 1), np.int64)
+    streams = Streams(hops, places, rows[:, None], none + level, np.full(count, -1.0), none, progress)
+    _native.advance_tasks(streams, count, 0.0, 1.0, Physics(interval=1.0, scale=1.0, buffer=0.0, window=10.0))
+    return np.log(progress[:, DONE]) - level
+
+
 def test_draws_are_standard_normal_to_the_tail():
-    drawn = np.empty(1_000_000)
-    normals(3, 1, 4, drawn)
+    drawn = draws(3, 4, 1_000_000, task=1)
     assert kstest(drawn[:200_000], "norm").pvalue > 1e-3
     for bound in (2.0, 3.0, 3.7, 4.2):  # the last two lie beyond the corner of the lowest layer
         expected = 2 * norm.sf(bound) * drawn.size
@@ -231,9 +245,7 @@ def test_a_stream_advances_at_the_pace_of_its_slowest_hop_in_each_interval():
         tasks=[task(arrival=0.034, seconds=95.0, delivery="a", services=("f", "g"))],
     )
     record = make_run(world, seed=8)[0].tasks[0]
-    drawn = np.zeros((3, 30_000))
-    for hop in range(3):
-        normals(8, 0, hop, drawn[hop])
+    drawn = np.array([draws(8, hop, 30_000) for hop in range(3)])
     times = np.maximum(0.034, 0.01 * np.arange(30_001))
     sent = np.concatenate([[0.0], np.cumsum(np.minimum(1.0, 2 ** drawn.min(axis=0)) * np.diff(times))])
     finish = np.interp(95.0, sent[3:], times[3:])
