@@ -116,7 +116,8 @@ bool has_fields(PyObject* type, const char* attribute, const char* names);
 template <class T>
 bool has_layout(PyArrayObject* array) {
     if constexpr (is_record<T>)
-        return PyArray_ITEMSIZE(array) == sizeof(T) && has_fields(reinterpret_cast<PyObject*>(PyArray_DESCR(array)), "names", T::names);
+        return PyArray_ITEMSIZE(array) == sizeof(T) &&
+               has_fields(reinterpret_cast<PyObject*>(PyArray_DESCR(array)), "names", T::names);
     return true;
 }
 
