@@ -1,6 +1,6 @@
 """Builds the extension `edrp._native` when the package is installed; the package `ziglang` brings a compiler where there is none.
 
-`python edrp/native/building.py` builds it in a checkout, again only what has changed; `--checked` builds that of `make test-native`.
+`python edrp/native/building.py` builds it in a checkout, only what has changed; `--checked` builds that of `make test-native`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def run(command: list[str]) -> None:
     sys.stderr.write(done.stderr)
 
 
-class BuildNative(build_ext):
+class BuildNative(build_ext):  # type: ignore[misc] # setuptools has no types
     """What `pip install` runs."""
 
     def build_extension(self, ext: object) -> None:

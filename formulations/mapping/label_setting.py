@@ -10,7 +10,7 @@ import numpy as np
 
 from edrp import _native
 from edrp.core.arrays import Floats
-from edrp.core.budget import expect, memory_limit, spend
+from edrp.core.budget import memory_limit, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
@@ -390,14 +390,9 @@ class MapLabelSearch:
         heavy = np.flatnonzero(ascent.weights > MIN_TRACKED_WEIGHT * ascent.weights.sum())
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
-    def diving(self, width: int) -> float:
-        """Units of work, at most, of a search among `width` labels of each place."""
-        return LABEL_WORK * width * self.layers.steps
-
     def _dive(self, width: int) -> None:
         """Search for a map among `width` labels of each place."""
         if self.open:
-            expect(self.diving(width))
             guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
             self._search(guide, build_tracked(self.layers, []), width, None)
 
@@ -457,7 +452,6 @@ class LabelSetting(Method):
         tables = mapping_arrays(problem)
         tolerance = options.gap if options.gap > OPTIMALITY_GAP else MAP_COST_DIFFERENCE
         search = MapLabelSearch(tables, tolerance, lambda: options.remaining, options.tell)
-        expect(search.diving(NARROWEST))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
         build_seconds = options.seconds

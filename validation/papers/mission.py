@@ -138,6 +138,7 @@ def _stations(folder: Path) -> Iterator[Station]:
     save(placement, folder / "placement.json")
     optimum = solve(placement, certify=True)
     yield _placed(placement, optimum)
+    assert optimum.objective is not None
     yield _searched(placement, optimum.objective)
     yield _moved(folder)
     yield _leased(folder)
