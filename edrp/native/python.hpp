@@ -110,13 +110,14 @@ inline bool read(PyObject* object, bool& value, const Place& place) {
     return truth >= 0;
 }
 
-// Whether a type of tuples, or of cells, has the fields of a record.
+// Whether a type of tuples (attribute `_fields`, asked once per type) or of cells (`names`) has the fields of a record.
 bool has_fields(PyObject* type, const char* attribute, const char* names);
 
 template <class T>
 bool has_layout(PyArrayObject* array) {
     if constexpr (is_record<T>)
-        return PyArray_ITEMSIZE(array) == sizeof(T) && has_fields(reinterpret_cast<PyObject*>(PyArray_DESCR(array)), "names", T::names);
+        return PyArray_ITEMSIZE(array) == sizeof(T) &&
+               has_fields(reinterpret_cast<PyObject*>(PyArray_DESCR(array)), "names", T::names);
     return true;
 }
 
@@ -128,11 +129,13 @@ bool read(PyObject* object, Array<T, D>& value, const Place& place) {
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     if (!PyArray_Check(object) || PyArray_NDIM(array) != D || !PyArray_EquivTypenums(PyArray_TYPE(array), type) ||
         (PyArray_FLAGS(array) & needed) != needed || PyArray_ISBYTESWAPPED(array) || !has_layout<T>(array)) {
-        char what[120];
+        char what[300];
         PyArray_Descr* descr = PyArray_DescrFromType(type);
         PyObject* name = PyObject_Str(reinterpret_cast<PyObject*>(descr));
+        const char* cells = name ? PyUnicode_AsUTF8(name) : "numbers";
+        if constexpr (is_record<T>) cells = T::names;
         std::snprintf(what, sizeof what, "a%s array of %s with %d dimension%s in C order", std::is_const_v<T> ? "n" : " writable",
-                      name ? PyUnicode_AsUTF8(name) : "numbers", D, D == 1 ? "" : "s");
+                      cells, D, D == 1 ? "" : "s");
         Py_XDECREF(name);
         Py_DECREF(descr);
         return place.expected(what, object);
@@ -152,7 +155,7 @@ bool read(PyObject* object, T& value, const Place& place) {
             return place.expected(what, object);
         }
         Py_INCREF(Py_TYPE(object));  // a type that is known lives as long as the module
-        known = Py_TYPE(object);         // and is asked once, so that it costs nothing in repeated calls
+        known = Py_TYPE(object);
     }
     return value.visit([&](auto&... fields) {
         int k = 0;

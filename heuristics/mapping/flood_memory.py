@@ -36,7 +36,7 @@ MAP = np.dtype(
         ("load", np.float64),  # summed over the servers that host a component
     ]
 )
-"""Record type: a partial map, stored as its last step from the map that it extends."""
+"""Record type: a partial map, stored as its last step from the map that it extends; packed, as there may be millions."""
 
 MESSAGE = np.dtype([("map", np.int32), ("arc", np.int32), ("target", np.int32), ("informs", np.bool_)], align=True)
 """Record type: a map on its way to a server, with the specification or without."""

@@ -209,7 +209,7 @@ class Flood:
         rules = rules._replace(
             max_links=hops + rules.max_empty_hops * (1 if rules.total_hops else hops),
             timed=rules.jitter > 0 or delays_differ(network, public=rules.public_network),
-            seed=seed,
+            seed=(seed + 2**63) % 2**64 - 2**63,  # its last 64 bits
         )
         arrays = FloodNetwork.of(network)
         memory = initial_memory(self._memory, arrays, task, rules)

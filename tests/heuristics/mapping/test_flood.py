@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from edrp import _native
 from edrp.check_problems.mapping.problems import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
@@ -104,6 +106,24 @@ def test_every_map_is_acknowledged_once_and_the_specification_goes_once_from_ser
         assert messages["map"] == messages["ack"] > 5
         assert messages["spec"] - messages["ask"] <= min(messages["map"], 1 + len(problem.network.nodes) ** 2)
         assert messages["ask"] < len(problem.network.nodes)
+
+
+def test_any_whole_number_is_a_seed() -> None:
+    for seed in (-1, 2**63, 2**70 + 3):
+        assert solved(mapping_problem(12, components=3, seed=3), "annealed-least-cost-map", seed).status == "feasible"
+
+
+@pytest.mark.parametrize(("seed", "counter"), [(0, 0), (1, 2), (7, 2**40), (2**63 - 1, 2**62)])
+def test_draws_are_those_of_splitmix64(seed: int, counter: int) -> None:
+    state = seed * 0xD1342543DE82EF95 + (counter + 1) * 0x9E3779B97F4A7C15
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        state = ((state ^ (state % 2**64 >> shift)) * factor) % 2**64
+    assert _native.draw_by_counter(seed, counter) == (state >> 11) / 2**53
+
+
+def test_maps_of_another_layout_are_refused() -> None:
+    with pytest.raises(TypeError, match="argument 1: an array of parent, node, arc"):
+        _native.mark_map_ancestors(np.zeros(3, [("parent", np.int32)]), np.zeros(1, np.int32), np.zeros(3, np.bool_))
 
 
 def test_links_that_pass_messages_in_order_leave_nobody_without_the_specification() -> None:

@@ -26,8 +26,8 @@ struct MapLabels {
     FloatsOut values;
     Ints32Out2 child;
     FloatsOut2 child_cost;
-    FIELDS(server, mapped, left, leaving, parent, move, next, alive, cost, priced, bound, plenty, marks, residual, heap, heads, visits,
-           counters, values, child, child_cost)
+    FIELDS(server, mapped, left, leaving, parent, move, next, alive, cost, priced, bound, plenty, marks, residual, heap, heads,
+           visits, counters, values, child, child_cost)
 };
 
 struct Tracked {
@@ -93,7 +93,8 @@ i64 pop(const MapLabels& labels) {
 }
 
 bool leaves_no_less(const MapLabels& labels, i64 a, i64 b) {
-    if ((labels.marks[b] & ~labels.marks[a]) || labels.plenty[a] < labels.plenty[b] || labels.left[a] < labels.left[b]) return false;
+    if ((labels.marks[b] & ~labels.marks[a]) || labels.plenty[a] < labels.plenty[b] || labels.left[a] < labels.left[b])
+        return false;
     const i64 slots = labels.residual.shape[1];
     const double *first = labels.residual.data + a * slots, *second = labels.residual.data + b * slots;
     i64 slot = 0;
@@ -229,7 +230,8 @@ void remember(const LayeredGraph& graph, const Tracked& tracked, const MapLabels
 }
 
 // Enters a label that follows from label i, unless it cannot improve on the best map or another dominates it.
-void enter(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, i64 row, i64 width) {
+void enter(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, i64 row,
+           i64 width) {
     const std::int32_t* child = &labels.child(row, 0);
     const double* costs = &labels.child_cost(row, 0);
     const i64 leaving = child[0], v = child[1], j = child[2], left = child[3];
@@ -276,8 +278,8 @@ void propose(const MapLabels& labels, const Child& child) {
 
 // Proposes labels with one or more further components on the server, or on those to which a public hop leads. At the end of the
 // task a public hop leads to the delivery, without a component.
-void host(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, bool dialled, i64 left,
-          bool checked) {
+void host(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, bool dialled,
+          i64 left, bool checked) {
     const i64 u = labels.server[i], j = labels.mapped[i], components = graph.components();
     const i64 servers = graph.servers(), arcs = graph.arcs();
     const double rate = graph.rates[j];
@@ -307,20 +309,22 @@ void host(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked,
 }
 
 // Proposes labels that a link leads to.
-void travel(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, i64 left, bool checked) {
+void travel(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 i, i64 left,
+            bool checked) {
     const i64 u = labels.server[i], j = labels.mapped[i], servers = graph.servers();
     for (i64 a = graph.first[u]; a < graph.first[u + 1]; ++a) {
         const double price = guide.plain.arc(j, a);
         if (price < inf && graph.rates[j] <= room(graph, tracked, labels, i, servers + a, checked))
-            propose(labels, {0, graph.target[a], j, left, a, labels.cost[i] + price, labels.priced[i] + guide.priced.arc(j, a), 0.0});
+            propose(labels,
+                    {0, graph.target[a], j, left, a, labels.cost[i] + price, labels.priced[i] + guide.priced.arc(j, a), 0.0});
     }
 }
 
 // Examines at most `max_labels` labels; returns why it came back, and the label in the case of WHOLE. With width 0, exact as far
 // as tracked resources go: labels overlook all limits that are not tracked. Else for good maps: labels keep to every limit, none
 // makes another needless, but only `width` of each place are looked at.
-std::tuple<i64, i64> search(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels, i64 width,
-                            i64 max_labels) {
+std::tuple<i64, i64> search(const LayeredGraph& graph, const Guide& guide, const Tracked& tracked, const MapLabels& labels,
+                            i64 width, i64 max_labels) {
     const bool checked = width > 0;
     for (i64 turn = 0; turn < max_labels; ++turn) {
         if (labels.counters[HEAP] == 0) {
@@ -351,7 +355,8 @@ std::tuple<i64, i64> search(const LayeredGraph& graph, const Guide& guide, const
     return {PAUSED, -1};
 }
 
-const Kernels here{kernel<search>("search_labels", "Examines labels of beginnings of maps, least bound first, and enters what follows.")};
+const Kernels here{
+    kernel<search>("search_labels", "Examines labels of beginnings of maps, least bound first, and enters what follows.")};
 
 }  // namespace
 }  // namespace edrp

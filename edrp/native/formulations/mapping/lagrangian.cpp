@@ -1,4 +1,5 @@
-// Dynamic programs over the layered graph: least prices of the rest of a map, and the cheapest map (Lagrangian relaxation of limits).
+// Dynamic programs over the layered graph: least prices of the rest of a map, and the cheapest map (Lagrangian relaxation of
+// limits).
 #include "edrp/native/formulations/mapping/layered_graph.hpp"
 #include "edrp/native/python.hpp"
 
@@ -47,7 +48,8 @@ struct LeastTwo {
 
 // Backwards over hops and, within a hop, over the empty hops left: (m + 1) (E + 1) steps per arc. With a resource (by its place
 // in `limit`; -1 for none), only maps that use it from here on count, and `free` is what was filled without, else `togo` itself.
-void cost_to_go(const LayeredGraph& graph, const UsePrices& prices, const ToGoArrays<double, 3>& togo, i64 resource, const ToGo& free) {
+void cost_to_go(const LayeredGraph& graph, const UsePrices& prices, const ToGoArrays<double, 3>& togo, i64 resource,
+                const ToGo& free) {
     const i64 hops = togo.arrived.shape[0], levels = togo.arrived.shape[1], servers = togo.arrived.shape[2];
     const i64 budgets = togo.leaving.shape[1], used = resource - servers, uplink = used - graph.arcs();
     // Least prices over a link, by the empty hops left behind it, and where a map goes on at a server itself.
@@ -162,8 +164,10 @@ std::tuple<double, i64> cheapest_moves(const LayeredGraph& graph, const UsePrice
 }
 
 const Kernels here{
-    kernel<cost_to_go>("cost_to_go", "Fills tables with the least price of what is still to come of a map, backwards over its hops."),
-    kernel<cheapest_moves>("cheapest_moves", "Writes the moves of the cheapest map under prices, and returns its price and their number."),
+    kernel<cost_to_go>("cost_to_go",
+                       "Fills tables with the least price of what is still to come of a map, backwards over its hops."),
+    kernel<cheapest_moves>("cheapest_moves",
+                           "Writes the moves of the cheapest map under prices, and returns its price and their number."),
 };
 
 }  // namespace

@@ -12,9 +12,12 @@ using Ints32Out = Array<std::int32_t, 1>;
 
 constexpr i64 START = -1, PUBLIC = -2;
 constexpr i64 SENT = 0, HANDLED = 1, MAPS = 2, COMPLETE = 3, SPECIFICATIONS = 4, REQUESTED = 5, CAPPED = 6, WAITING = 7;
-constexpr i64 ADDITIVE = 0, LOAD_BALANCE = 1, PUBLIC_HOPS = 2;                // places in COSTS of edrp/mapping/mapping_arrays.py
-constexpr i64 NO_PRUNING = 0, COST_PRUNING = 1, ANNEALED = 2, RANDOM = 3;     // places in PRUNINGS of heuristics/mapping/methods.py
-constexpr double LIMIT_FACTOR = 1.0 + LIMIT_SLACK;  // limits are kept up to rounding, as the problem evaluates them
+// C++ alone: places in COSTS of edrp/mapping/mapping_arrays.py.
+constexpr i64 ADDITIVE = 0, LOAD_BALANCE = 1, PUBLIC_HOPS = 2;
+// C++ alone: places in PRUNINGS of heuristics/mapping/methods.py.
+constexpr i64 NO_PRUNING = 0, COST_PRUNING = 1, ANNEALED = 2, RANDOM = 3;
+// C++ alone: limits are kept up to rounding, as the problem evaluates them.
+constexpr double LIMIT_FACTOR = 1.0 + LIMIT_SLACK;
 
 // A partial map, stored as its last step from the map that it extends: a cell of the structured array `FloodMemory.maps`, which
 // Python packs, as there may be millions.
@@ -86,8 +89,8 @@ struct FloodMemory {
     FIELDS(counts, maps, messages, complete, heap, table, specified, used_rates, ways)
 };
 
-// A number in [0, 1) that depends on seed and counter alone (SplitMix64): messages that overtake one another, and agents that walk
-// through them in another order, meet the same draws.
+// A number in [0, 1) that depends on seed and counter alone (SplitMix64): messages that overtake one another, and agents that
+// walk through them in another order, meet the same draws.
 double draw(i64 seed, i64 counter) {
     std::uint64_t z = std::uint64_t(seed) * 0xD1342543DE82EF95u + (std::uint64_t(counter) + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -271,8 +274,8 @@ struct Flood {
         return sent;
     }
 
-    // Lists the ways by which a map may go on, arcs before servers reached over the public network; returns their number. Those over
-    // the public network are left out where the uplink has not the rate, unless neighbours are drawn.
+    // Lists the ways by which a map may go on, arcs before servers reached over the public network; returns their number. Those
+    // over the public network are left out where the uplink has not the rate, unless neighbours are drawn.
     i64 neighbours(const PartialMap& map, bool connected) const {
         const i64 v = map.node, prefix = map.prefix;
         i64 count = 0;
@@ -327,7 +330,8 @@ struct Flood {
 };
 
 // Handles messages until none is left, `budget` of them are handled, or the arrays might overflow.
-void advance(const FloodNetwork& network, const TaskArrays& task, const FloodRules& rules, const FloodMemory& memory, i64 budget) {
+void advance(const FloodNetwork& network, const TaskArrays& task, const FloodRules& rules, const FloodMemory& memory,
+             i64 budget) {
     const Flood flood{network, task, rules, memory};
     const IntsOut& counts = memory.counts;
     const i64 m = task.needs.size(), most_sent = memory.ways.size() * (m + 1);
@@ -347,7 +351,8 @@ void mark_ancestors(const Array<const PartialMap, 1>& maps, const Ints32& comple
 }
 
 const Kernels here{
-    kernel<advance>("advance_flood", "Handles messages of a mapping: extends, prunes and sends on maps (bi-modal networks, Algs. 1, 3)."),
+    kernel<advance>("advance_flood",
+                    "Handles messages of a mapping: extends, prunes and sends on maps (bi-modal networks, Algs. 1, 3)."),
     kernel<mark_ancestors>("mark_map_ancestors", "Marks complete maps, and those that they were extended from."),
     kernel<draw>("draw_by_counter", "Returns a number in [0, 1) that depends on a seed and a counter alone (SplitMix64)."),
 };

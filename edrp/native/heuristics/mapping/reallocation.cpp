@@ -15,7 +15,7 @@ struct FreeArcs {
 
 // Working memory of a breadth-first search among n servers.
 struct RouteProbe {
-    std::vector<double> out, into;      // at least the most that one arc out of or into each server has free
+    std::vector<double> out, into;            // at least the most that one arc out of or into each server has free
     std::vector<i64> seen, depth, by, queue;  // last search that came by, at which distance, over which arc, and in which order
 
     explicit RouteProbe(i64 n) : out(n), into(n), seen(n), depth(n), by(n), queue(n) {}
@@ -73,8 +73,8 @@ void take(const FreeArcs& arcs, RouteProbe& probe, i64 destination, double rate,
 }
 
 // Gives flows the direct link or a shorter route where there is room; returns the number of flows that changed. `order` has the
-// flows that may change, server by server and by falling priority; the other arrays are those of all flows: `rate` and `max_links`
-// links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
+// flows that may change, server by server and by falling priority; the other arrays are those of all flows: `rate` and
+// `max_links` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
 i64 improve_routes(const FreeArcs& arcs, const Ints& order, const Ints32& source, const Ints32& destination, const Floats& rate,
                    const Ints& max_links, const Array<std::int32_t, 1>& links, const Array<std::int32_t, 2>& route) {
     RouteProbe probe(arcs.first.size() - 1);
@@ -98,7 +98,8 @@ i64 improve_routes(const FreeArcs& arcs, const Ints& order, const Ints32& source
     return changed;
 }
 
-const Kernels here{kernel<improve_routes>("improve_routes", "Gives flows direct links or shorter routes where there is room (Alg. 4).")};
+const Kernels here{
+    kernel<improve_routes>("improve_routes", "Gives flows direct links or shorter routes where there is room (Alg. 4).")};
 
 }  // namespace
 }  // namespace edrp
