@@ -1,7 +1,7 @@
 """Simulates a run under a policy, by discrete events at the grain of data items (cost-efficient enactment, "Evaluation").
 
 Between two observations of the policy, instances come and go at times that are known. So a round is simulated operator by
-operator, each after those that send to it, in one compiled pass over its items (`service_kernel.py`); only
+operator, each after those that send to it, in one pass over its items (`service_kernel.cpp` in `edrp/native`); only
 hosts and instances are kept in Python, and only round by round.
 
 Events at one time happen in this order: the policy acts, instances come and go, stalls begin and end, queues are sampled,

@@ -9,9 +9,9 @@ namespace {
 // are needs weighted by multipliers of the resources, above 0; `most` bounds the instances on a host. `free` is what the host
 // offers, and in the end the weighted sum of it; overwritten. A pattern may be worth more than that found by `tolerance`.
 // `counts` are zeros to work with; the pattern is written to `best`. Returns its worth, the nodes, and whether the search ended.
-std::tuple<double, i64, bool> best_host_pattern(const Floats& values, const Floats2& needs, const Floats& weights, const Ints& most,
-                                                const FloatsOut& free, double tolerance, i64 max_nodes, const IntsOut& counts,
-                                                const IntsOut& best) {
+std::tuple<double, i64, bool> best_host_pattern(const Floats& values, const Floats2& needs, const Floats& weights,
+                                                const Ints& most, const FloatsOut& free, double tolerance, i64 max_nodes,
+                                                const IntsOut& counts, const IntsOut& best) {
     const i64 operators = needs.shape[0], resources = needs.shape[1];
     double found = 0.0, value = 0.0;
     i64 nodes = 0, i = 0;

@@ -106,8 +106,8 @@ i64 sacrifice(const OperatorFlowArrays& load, const Floats2& need, const Floats&
 }
 
 // For each multiple of `ladder`: `levels` and `beyond` are the multiples that may come, and the load expected from each on.
-std::vector<double> instance_targets(const OperatorFlowArrays& load, const Floats2& need, const Floats& room, const Floats& ladder,
-                                     const Floats& levels, const Floats& beyond) {
+std::vector<double> instance_targets(const OperatorFlowArrays& load, const Floats2& need, const Floats& room,
+                                     const Floats& ladder, const Floats& levels, const Floats& beyond) {
     const std::size_t operators = std::size_t(load.occupied.size());
     std::vector<double> best(load.min_instances.begin(), load.min_instances.end());
     std::vector<double> count_cells(operators, 0.0), rate_cells(operators, 0.0), kept_cells(operators, 0.0);

@@ -122,8 +122,8 @@ void stop_instance(const Crew& crew, i64 instance) {
 // Serves the items of `work`, those that wait and then those that will arrive, while instances come and go; returns how many
 // are begun before `until`. An item occupies its instance for the share `occupancy` of its processing. It counts as in time
 // within each of the three `levels` (seconds) if it leaves before `last`, the end of the run. Samples of the queue are written.
-i64 serve_items(const Work& work, const Crew& crew, double occupancy, const Floats& levels, double last, const Happenings& happenings,
-                double until, const Samples& samples) {
+i64 serve_items(const Work& work, const Crew& crew, double occupancy, const Floats& levels, double last,
+                const Happenings& happenings, double until, const Samples& samples) {
     const i64 events = happenings.times.size();
     i64 begun = 0, arrived = 0, sampled = 0;
     for (i64 event = 0; event <= events; ++event) {

@@ -2,7 +2,7 @@
 // A number depends on its stream and its place in it alone. So the flows of a task meet the same network whatever becomes of
 // other tasks, and two runs that differ in one decision only are compared on the same draws.
 // Numbers come from a ziggurat of 256 layers of equal area (Marsaglia and Tsang, 2000), which is exact: the layer and the place
-// within it are drawn at once, and only what falls outside of the next layer, one in seventy, needs a logarithm or an exponential.
+// within it are drawn at once, and only what falls outside of the next layer, one in seventy, needs a logarithm or exponential.
 #pragma once
 #include "edrp/native/random.hpp"
 

@@ -205,7 +205,7 @@ const Kernels here{
     kernel<first_end>("first_task_end", "Finds when the first of the running tasks ends, and which."),
     kernel<advance_tasks>("advance_tasks", "Lets running tasks flow from one time to another."),
     kernel<conclude_task>("conclude_task", "Ends a task, with the rest that rounding has left and its last window."),
-    kernel<write_stream_keys>("write_stream_keys", "Writes the streams of draws of a task's hops, which depend on the seed alone."),
+    kernel<write_stream_keys>("write_stream_keys", "Writes the streams of draws of a task's hops, by the seed."),
 };
 
 }  // namespace
