@@ -18,13 +18,14 @@ struct SearchWorkspace {
 
 // The gains of all spans that begin before `changed`, against the partition `old`.
 template <class Boundary>
-void span_gains(const Trie& trie, const Floats& state_before, const Array<Boundary, 1>& old, i64 changed, const SpanGains& gains) {
+void span_gains(const Trie& trie, const Floats& state_before, const Array<Boundary, 1>& old, i64 changed,
+                const SpanGains& gains) {
     const i64 intervals = old.size() - 1, end = least(changed, trie.span_start.size() - 1);
     i64 i = 0;
     for (i64 a = 0; a < end; ++a) {
         while (old[i + 1] <= a) ++i;
         const double before_a = state_before[a], from_a = state_before[old[i + 1]] - before_a;
-        i64 j = i;  // the interval that holds the span's end
+        i64 j = i;            // the interval that holds the span's end
         double inside = 0.0;  // the largest one between i and j
         for (i64 s = trie.span_start[a]; s < trie.span_start[a + 1]; ++s) {
             const i64 b = trie.span_end[s];

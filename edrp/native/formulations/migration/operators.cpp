@@ -6,7 +6,7 @@ namespace {
 
 // Least sums of prices over nodes and replicas dealt so far.
 class ReplicaTable {
-   public:
+ public:
     ReplicaTable(i64 nodes_, i64 most_replicas)
         : nodes(nodes_), costs(nodes + 1, most_replicas + 1), numbers(nodes, most_replicas + 1) {}
 
@@ -44,7 +44,7 @@ class ReplicaTable {
         return counts;
     }
 
-   private:
+ private:
     const i64 nodes;
     Matrix<double> costs;
     Matrix<i64> numbers;

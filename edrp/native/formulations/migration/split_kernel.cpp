@@ -10,10 +10,15 @@ namespace {
 constexpr i64 MAX_WAITING_RANGES = 64;  // halving leaves one for each time that the number of levels can be halved
 
 class SplitSearch {
-   public:
+ public:
     SplitSearch(const SplitLayer& layer_, const Floats& unit_, const Floats2& q_, double price_)
-        : layer(layer_), unit(unit_), q(q_), price(price_), costs(layer.exact + 1, layer.share.size()),
-          firsts(layer.exact + 1, layer.share.size()), hosts(layer.exact + 1, layer.share.size()),
+        : layer(layer_),
+          unit(unit_),
+          q(q_),
+          price(price_),
+          costs(layer.exact + 1, layer.share.size()),
+          firsts(layer.exact + 1, layer.share.size()),
+          hosts(layer.exact + 1, layer.share.size()),
           deques(unit.size(), layer.share.size()) {}
 
     // Least cost of all tasks, latency by level left out.
@@ -43,7 +48,7 @@ class SplitSearch {
         return number;
     }
 
-   private:
+ private:
     // Least cost of the tasks before each place, the last replica added to row `before`, in row `after` (which may be the same).
     void sweep(const Bools& on, i64 level, i64 before, i64 after) {
         const Floats share = layer.share, caps = layer.caps.row(level), speedup = layer.speedup, units = unit;
@@ -93,8 +98,8 @@ class SplitSearch {
     const Floats& unit;
     const Floats2& q;
     const double price;
-    Matrix<double> costs;         // least costs by replicas counted and place
-    Matrix<i64> firsts, hosts;    // where and on which node the last replica begins
+    Matrix<double> costs;       // least costs by replicas counted and place
+    Matrix<i64> firsts, hosts;  // where and on which node the last replica begins
     PlaceDeques deques;
 };
 

@@ -16,7 +16,7 @@ struct SplitLayer {
 
 // For each node a deque of places, of which those with the least costs are in front.
 class PlaceDeques {
-   public:
+ public:
     PlaceDeques(i64 nodes, i64 places) : queue(nodes, places), ends(2, nodes) {}
     void clear() { ends.view().fill(0); }
     // The deque of a node: its places, and where they begin and end.
@@ -24,7 +24,7 @@ class PlaceDeques {
     i64& front(i64 u) { return ends.view()(0, u); }
     i64& back(i64 u) { return ends.view()(1, u); }
 
-   private:
+ private:
     Matrix<i64> queue, ends;
 };
 

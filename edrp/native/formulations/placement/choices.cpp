@@ -29,20 +29,25 @@ struct Streams {
     FIELDS(source, target, between, second)
 };
 
-// Part of a choice by depth: the pattern chosen, the operator that is covered, and the sum of excesses before. `position` is the place
-// of what is tried next in the list of patterns that hold the operator, `left` are the instances that are not covered, `used` the
-// supervisors in use of each class.
+// Part of a choice by depth: the pattern chosen, the operator that is covered, and the sum of excesses before. `position` is the
+// place of what is tried next in the list of patterns that hold the operator, `left` are the instances that are not covered,
+// `used` the supervisors in use of each class.
 struct PartialChoice {
     std::vector<i64> chosen, covers, position, left, used;
     std::vector<double> total;
 
     PartialChoice(const Cover& cover)
-        : chosen(cover.max_supervisors, -1), covers(chosen.size() + 1), position(chosen.size() + 1),
-          left(cover.instances.begin(), cover.instances.end()), used(cover.class_max.size()), total(chosen.size() + 1) {}
+        : chosen(cover.max_supervisors, -1),
+          covers(chosen.size() + 1),
+          position(chosen.size() + 1),
+          left(cover.instances.begin(), cover.instances.end()),
+          used(cover.class_max.size()),
+          total(chosen.size() + 1) {}
 };
 
 // Latest time at which tuples of operator a reach the j-th chosen pattern, in seconds.
-double latest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival, i64 a, i64 j) {
+double latest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival, i64 a,
+              i64 j) {
     double seconds = 0.0;
     bool none = true;
     for (i64 i = 0; i < depth; ++i) {
@@ -123,7 +128,8 @@ bool enough_of_each(const Ints& class_min, const std::vector<i64>& used) {
 // Covers one operator after the other, each by patterns in ascending order, and writes a choice per row.
 //
 // Returns choices met and patterns tried; more than there is room for, or beyond `cover.max_steps`, where the list is incomplete.
-std::tuple<i64, i64> search_choices(const Patterns& patterns, const Cover& cover, const Streams& streams, const IntsOut2& listed) {
+std::tuple<i64, i64> search_choices(const Patterns& patterns, const Cover& cover, const Streams& streams,
+                                    const IntsOut2& listed) {
     PartialChoice partial(cover);
     auto& [chosen, covers, position, left, used, total] = partial;
     Matrix<double> arrivals(i64(left.size()), cover.max_supervisors + 1);

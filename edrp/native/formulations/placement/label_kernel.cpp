@@ -11,8 +11,8 @@ namespace {
 
 // Columns of labels (formulations/placement/equal_nodes/labels.py).
 constexpr i64 BOUND = 0, DONE = 1, COST = 2, DOWN = 3, SHARED = 4;
-constexpr double FREE = -1.0;   // node of a block that may be on any
-constexpr i64 COMPARED = 60;    // labels of a state that each further one is compared with
+constexpr double FREE = -1.0;  // node of a block that may be on any
+constexpr i64 COMPARED = 60;   // labels of a state that each further one is compared with
 
 struct ChoiceRows {
     Ints number, classes, single, level;

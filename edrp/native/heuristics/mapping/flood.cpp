@@ -12,11 +12,11 @@ using Ints32Out = Array<std::int32_t, 1>;
 
 constexpr i64 START = -1, PUBLIC = -2;
 constexpr i64 SENT = 0, HANDLED = 1, MAPS = 2, COMPLETE = 3, SPECIFICATIONS = 4, REQUESTED = 5, CAPPED = 6, WAITING = 7;
-// C++ alone: places in COSTS of edrp/mapping/mapping_arrays.py.
+// places in COSTS of edrp/mapping/mapping_arrays.py.
 constexpr i64 ADDITIVE = 0, LOAD_BALANCE = 1, PUBLIC_HOPS = 2;
-// C++ alone: places in PRUNINGS of heuristics/mapping/methods.py.
+// places in PRUNINGS of heuristics/mapping/methods.py.
 constexpr i64 NO_PRUNING = 0, COST_PRUNING = 1, ANNEALED = 2, RANDOM = 3;
-// C++ alone: limits are kept up to rounding, as the problem evaluates them.
+// limits are kept up to rounding, as the problem evaluates them.
 constexpr double LIMIT_FACTOR = 1.0 + LIMIT_SLACK;
 
 // A partial map, stored as its last step from the map that it extends: a cell of the structured array `FloodMemory.maps`, which

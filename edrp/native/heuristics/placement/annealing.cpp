@@ -43,8 +43,8 @@ double planned_excess(const PlacementArrays& t, const DeploymentState& d, i64 ch
     return total;
 }
 
-void anneal(const PlacementArrays& t, const DeploymentState& d, const BestDeployment& best, const MoveMix& mix, const Random& random,
-            i64 steps, double temperature, double cooling) {
+void anneal(const PlacementArrays& t, const DeploymentState& d, const BestDeployment& best, const MoveMix& mix,
+            const Random& random, i64 steps, double temperature, double cooling) {
     refresh_all(t, d);
     double overload = 0.0, value = inf, more = 0.0;
     i64 changes = 0;

@@ -47,8 +47,10 @@ inline bool may_retire(const PlacementArrays& t, const ReplicaCounts& c, i64 i) 
     return c.degree[i] > 1 && std::isfinite(t.latency(i, c.degree[i] - 1));
 }
 
-// Plans one more replica of operator i, on node v or u, or one less on node u; returns how many parts that has, as all that plan do.
-inline i64 replicate_or_retire(const PlacementArrays& t, const DeploymentState& d, const Random& random, i64 i, i64 u, i64 v, bool more) {
+// Plans one more replica of operator i, on node v or u, or one less on node u; returns how many parts that has, as all that plan
+// do.
+inline i64 replicate_or_retire(const PlacementArrays& t, const DeploymentState& d, const Random& random, i64 i, i64 u, i64 v,
+                               bool more) {
     const ReplicaCounts& c = d.counts;
     if (more) {
         const i64 w = uniform(random) < 0.5 ? u : v;
@@ -90,7 +92,8 @@ inline i64 plan_swap(const PlacementArrays& t, const DeploymentState& d, const R
         if (j == i || c.replicas(j, v) == 0 || !t.candidate(j, u)) continue;
         double back = 1.0;
         for (i64 m = 0; m < t.demand.shape[1]; ++m) {
-            if (t.demand(j, m) > 0) back = most(back, std::ceil(double(q) * t.demand(i, m) / t.demand(j, m) - WHOLE_NUMBER_SLACK));
+            if (t.demand(j, m) > 0)
+                back = most(back, std::ceil(double(q) * t.demand(i, m) / t.demand(j, m) - WHOLE_NUMBER_SLACK));
         }
         const i64 returning = least(c.replicas(j, v), i64(least(back, 1e9)));
         if (!trade_fits(t, c, i, u, q, j, v, returning)) return 0;
@@ -104,7 +107,8 @@ inline i64 plan_swap(const PlacementArrays& t, const DeploymentState& d, const R
 // Whether everything on nodes u and v may run on the other one, and has room there.
 inline bool may_exchange(const PlacementArrays& t, const ReplicaCounts& c, i64 u, i64 v) {
     for (i64 m = 0; m < c.used.shape[1]; ++m) {
-        if (c.used(u, m) > t.capacity(v, m) * (1 + LIMIT_SLACK) || c.used(v, m) > t.capacity(u, m) * (1 + LIMIT_SLACK)) return false;
+        if (c.used(u, m) > t.capacity(v, m) * (1 + LIMIT_SLACK) || c.used(v, m) > t.capacity(u, m) * (1 + LIMIT_SLACK))
+            return false;
     }
     for (i64 i = 0; i < c.degree.size(); ++i) {
         if ((c.replicas(i, u) > 0 && !t.candidate(i, v)) || (c.replicas(i, v) > 0 && !t.candidate(i, u))) return false;

@@ -28,7 +28,8 @@ bool exceeds(const Ints& pattern, const Bools& placed, const LoadArrays& arrays,
         for (i64 e = 0; e < arrays.source.size(); ++e) {
             const i64 i = arrays.source[e], j = arrays.target[e];
             if (pattern[i] > 0 && placed[i] && placed[j])
-                load += leaving(pattern[i], pattern[j], arrays.totals[i], arrays.totals[j], arrays.one_to_one[e]) * arrays.sent(e, k);
+                load +=
+                    leaving(pattern[i], pattern[j], arrays.totals[i], arrays.totals[j], arrays.one_to_one[e]) * arrays.sent(e, k);
         }
         if (load > upper[k]) return true;
     }
@@ -46,7 +47,8 @@ bool are_alike(const Ints2& counts, i64 w, i64 i, const Bools& placed) {
 // Depth first over operators, and for each over nodes; returns the number of placements found, and of steps left.
 std::tuple<i64, i64> search(const LoadArrays& arrays, const Ints& order, const Floats& room, const Floats& upper, i64 steps,
                             const IntsOut3& placements) {
-    const i64 plans = placements.shape[0], nodes = placements.shape[1], operators = placements.shape[2], depth = nodes * operators;
+    const i64 plans = placements.shape[0], nodes = placements.shape[1], operators = placements.shape[2],
+              depth = nodes * operators;
     Matrix<i64> count_cells(nodes, operators);
     Matrix<double> free_cells(nodes, room.size());
     const auto placed_cells = std::make_unique<bool[]>(std::size_t(operators));
@@ -99,7 +101,8 @@ std::tuple<i64, i64> search(const LoadArrays& arrays, const Ints& order, const F
 }
 
 const Kernels here{
-    kernel<search>("search_caps", "Placements of given tasks of which no node exceeds thresholds: how many, and the steps left (CAPSys)."),
+    kernel<search>("search_caps",
+                   "Placements of given tasks of which no node exceeds thresholds: how many, and the steps left (CAPSys)."),
 };
 
 }  // namespace

@@ -49,12 +49,14 @@ inline i64 list_targets(const PlacementArrays& t, const ReplicaCounts& c, const 
 }
 
 // Lists changes that move everything on node u to a near node or, where it does not fit, exchange both nodes.
-inline void list_whole_node(const PlacementArrays& t, const ReplicaCounts& c, const DeploymentMemory& m, i64& listed, i64 i, i64 u) {
+inline void list_whole_node(const PlacementArrays& t, const ReplicaCounts& c, const DeploymentMemory& m, i64& listed, i64 i,
+                            i64 u) {
     for (i64 k = 1; k < t.near.shape[1]; ++k) {
         const i64 v = t.near(u, k);
         bool merge = true;
         for (i64 r = 0; r < c.used.shape[1]; ++r) merge &= c.used(u, r) + c.used(v, r) <= t.capacity(v, r) * (1 + LIMIT_SLACK);
-        if (t.candidate(i, v) && (merge || may_exchange(t, c, u, v))) list_change(m, listed, i, merge ? MERGE : EXCHANGE, u, v, 0);
+        if (t.candidate(i, v) && (merge || may_exchange(t, c, u, v)))
+            list_change(m, listed, i, merge ? MERGE : EXCHANGE, u, v, 0);
     }
 }
 
@@ -90,7 +92,8 @@ inline i64 list_changes(const PlacementArrays& t, const DeploymentState& d, cons
                 if (q == all) break;
             }
         }
-        if (c.number[i] > 1 && (free >= c.degree[i] - c.replicas(i, v) || overloaded)) list_change(m, listed, i, MOVE_ALL, 0, v, 0);
+        if (c.number[i] > 1 && (free >= c.degree[i] - c.replicas(i, v) || overloaded))
+            list_change(m, listed, i, MOVE_ALL, 0, v, 0);
     }
     for (i64 a = 0; a < c.number[i]; ++a) {
         list_whole_node(t, c, m, listed, i, c.hosts(i, a));

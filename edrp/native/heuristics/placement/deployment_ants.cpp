@@ -22,8 +22,8 @@ struct Pheromone {
     double power, prior_power, deposit, minimum;
     bool restricted, shared;
     i64 overload_rule;
-    FIELDS(node, size, new_node, new_size, node_pull, size_pull, size_prior, distance, chance, order, nearness, total, power, prior_power,
-           deposit, minimum, restricted, shared, overload_rule)
+    FIELDS(node, size, new_node, new_size, node_pull, size_pull, size_prior, distance, chance, order, nearness, total, power,
+           prior_power, deposit, minimum, restricted, shared, overload_rule)
 };
 
 // The nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay.

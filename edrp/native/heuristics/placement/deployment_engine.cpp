@@ -1,13 +1,14 @@
 // Iterated local search over deployments with replicas: one operator after the other takes the best of its changes
-// (heuristics/placement/search/deployment_engine.py). Streams of operators that change are summed up from scratch, so that nothing drifts.
+// (heuristics/placement/search/deployment_engine.py). Streams of operators that change are summed up from scratch, so that
+// nothing drifts.
 #include "edrp/native/heuristics/placement/change_lists.hpp"
 #include "edrp/native/python.hpp"
 
 namespace edrp {
 namespace {
 
-// Number of kicks in which the tolerance falls to 0, repeatedly. Measured on applications of 20 operators, one second each: against a
-// constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round.
+// Number of kicks in which the tolerance falls to 0, repeatedly. Measured on applications of 20 operators, one second each:
+// against a constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round.
 constexpr i64 TOLERANCE_PERIOD = 250;
 
 // The tolerance at the beginning of a period, in units of the parameter; on average it is half of that.
@@ -40,7 +41,7 @@ void open_next(const DeploymentSearch& search) {
     for (i64 k = 0; k < c[WAITING]; ++k) m.queue[k] = m.queue[k + 1];
     m.queued[i] = false;
     c[LISTED] = list_changes(search.arrays, search.now, m, i);
-    c[CURSOR] = 0;
+    c[POSITION] = 0;
     c[CHOSEN] = -1;
     copy(m.value, m.chosen);
 }
@@ -56,9 +57,11 @@ void go_on(const DeploymentSearch& search, i64 count) {
     }
 }
 
-// Lets each operator in the queue make the best of its changes, if that improves the deployment; returns whether the queue is empty.
+// Lets each operator in the queue make the best of its changes, if that improves the deployment; returns whether the queue is
+// empty.
 //
-// Then it and those that share streams with it are queued again. Each trial is a change of the list, at last the best one of the list
+// Then it and those that share streams with it are queued again. Each trial is a change of the list, at last the best one of the
+// list
 // (`stays`), or a kick.
 bool climb(const DeploymentSearch& search, const LocalSearchRun& run) {
     const PlacementArrays& t = search.arrays;
@@ -67,15 +70,15 @@ bool climb(const DeploymentSearch& search, const LocalSearchRun& run) {
     const IntsOut& c = m.counters;
     while (search.progress[WORK] < run.work) {
         i64 touched = c[KICKED], parts = 0;
-        if (touched < 0 && c[CURSOR] > c[LISTED]) {
+        if (touched < 0 && c[POSITION] > c[LISTED]) {
             if (c[WAITING] == 0) return true;
             open_next(search);
         }
         search.progress[WORK] += 1;
-        const bool stays = touched >= 0 || c[CURSOR] == c[LISTED];
-        const i64 k = stays ? c[CHOSEN] : c[CURSOR];
+        const bool stays = touched >= 0 || c[POSITION] == c[LISTED];
+        const i64 k = stays ? c[CHOSEN] : c[POSITION];
         if (touched < 0) {
-            c[CURSOR] += 1;
+            c[POSITION] += 1;
             if (k < 0) continue;
             parts = plan_change(t, state, m, k);
             touched = list_changed(state, m, parts);
@@ -262,7 +265,8 @@ bool iterate(const DeploymentSearch& search, const LocalSearchRun& run) {
 }
 
 const Kernels here{
-    kernel<iterate>("search_deployments", "Iterated local search over deployments, for a bounded amount of work; whether it has ended."),
+    kernel<iterate>("search_deployments",
+                    "Iterated local search over deployments, for a bounded amount of work; whether it has ended."),
     kernel<adopt>("adopt_deployment", "Evaluates a deployment from scratch and makes it the one from which a search goes on."),
 };
 

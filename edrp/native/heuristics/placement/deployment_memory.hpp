@@ -1,4 +1,5 @@
-// The memory of a search over deployments: best one, queue of operators, list of changes (heuristics/placement/search/deployment_memory.py).
+// The memory of a search over deployments: best one, queue of operators, list of changes
+// (heuristics/placement/search/deployment_memory.py).
 #pragma once
 #include <initializer_list>
 
@@ -8,10 +9,10 @@
 
 namespace edrp {
 
-// Indices of `counters`: next change to evaluate, changes listed, best of them so far (-1 for none), operators in the queue, latest
-// stamp on nodes, whether any node is overloaded, operators that differ from home, and operators that a kick has touched while it is
-// not evaluated (else -1).
-constexpr i64 CURSOR = 0, LISTED = 1, CHOSEN = 2, WAITING = 3, STAMP = 4, OVERLOADED = 5, STRAYS = 6, KICKED = 7;
+// Indices of `counters`: next change to evaluate, changes listed, best of them so far (-1 for none), operators in the queue,
+// latest stamp on nodes, whether any node is overloaded, operators that differ from home, and operators that a kick has touched
+// while it is not evaluated (else -1).
+constexpr i64 POSITION = 0, LISTED = 1, CHOSEN = 2, WAITING = 3, STAMP = 4, OVERLOADED = 5, STRAYS = 6, KICKED = 7;
 
 struct DeploymentMemory {
     FloatsOut value, best_value, trial, chosen;
@@ -24,8 +25,8 @@ struct DeploymentMemory {
     BoolsOut queued;
     IntsOut targets, stamped, strays;
     BoolsOut stray;
-    FIELDS(value, best_value, trial, chosen, best, home, counters, changes, changed, touched, queue, queued, targets, stamped, strays,
-           stray)
+    FIELDS(value, best_value, trial, chosen, best, home, counters, changes, changed, touched, queue, queued, targets, stamped,
+           strays, stray)
 };
 
 struct DeploymentSearch {
@@ -39,7 +40,8 @@ struct DeploymentSearch {
 };
 
 // Writes the value of the present deployment; nodes are checked only if some may be `overloaded`.
-inline void evaluate(const PlacementArrays& t, const DeploymentState& d, bool overloaded, i64 overload_rule, const FloatsOut& value) {
+inline void evaluate(const PlacementArrays& t, const DeploymentState& d, bool overloaded, i64 overload_rule,
+                     const FloatsOut& value) {
     const RuleVerdict rules = judge_rules(t.rules, d.counts.replicas);
     double objective = measure(t, d) + rules.price, violations = double(rules.broken), overload = rules.breach;
     for (i64 u = 0; u < (overloaded ? d.counts.used.shape[0] : 0); ++u) {
@@ -104,7 +106,7 @@ inline void adopt(const PlacementArrays& t, const DeploymentState& d, const Depl
     copy(d.counts.replicas, m.home);
     m.queued.fill(false);
     m.stray.fill(false);
-    for (i64 k : {CURSOR, WAITING, STRAYS}) m.counters[k] = 0;
+    for (i64 k : {POSITION, WAITING, STRAYS}) m.counters[k] = 0;
     for (i64 k : {LISTED, KICKED}) m.counters[k] = -1;
     m.counters[OVERLOADED] = is_overloaded(t, d);
     evaluate(t, d, true, overload_rule, m.value);

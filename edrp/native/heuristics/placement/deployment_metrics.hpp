@@ -109,7 +109,8 @@ inline void measure_peaks(const PlacementArrays& t, const DeploymentState& d) {
     for (i64 i = 0; i < c.degree.size(); ++i) {
         for (i64 a = 0; a < c.number[i]; ++a) {
             const i64 u = c.hosts(i, a);
-            for (i64 k = 0; k < demand.shape[1]; ++k) demand(u, k) += double(c.replicas(i, u)) * use.replica_use(i, c.degree[i], k);
+            for (i64 k = 0; k < demand.shape[1]; ++k)
+                demand(u, k) += double(c.replicas(i, u)) * use.replica_use(i, c.degree[i], k);
         }
     }
     for (i64 e = 0; e < t.source.size(); ++e) {

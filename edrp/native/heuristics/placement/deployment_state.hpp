@@ -1,6 +1,7 @@
 // A deployment under search, of whose evaluation a change updates few parts (heuristics/placement/deployment_state.py).
 //
-// Moving any number of replicas from one node to another changes the sums of a stream by one pass over the nodes of its other end.
+// Moving any number of replicas from one node to another changes the sums of a stream by one pass over the nodes of its other
+// end.
 #pragma once
 #include "edrp/native/heuristics/placement/problem_arrays.hpp"
 #include "edrp/native/heuristics/placement/replica_counts.hpp"
@@ -38,13 +39,15 @@ inline double pair_time(const PlacementArrays& t, i64 i, i64 u, i64 v, const Pai
             for (i64 j = 0; j < t.code_size.size(); ++j) code += t.code_size[j] / bandwidth[v];
         }
         const double up = trip[u] + state * double(n.source_before) / double(n.before) / bandwidth[u];
-        return code + up + trip[v] + state * double(n.target_after) / double(n.after) / bandwidth[v] + double(n.target_after) * spawn[v];
+        return code + up + trip[v] + state * double(n.target_after) / double(n.after) / bandwidth[v] +
+               double(n.target_after) * spawn[v];
     }
     const double before = double(n.before), after = double(n.after), pairs = double(n.before * n.after);
     double uploaded = state * double(most<i64>(n.source_before - n.source_after, 0)) / before;
     double downloaded = state * double(most<i64>(n.target_after - n.target_before, 0)) / after;
     if (n.after > n.before) uploaded += state * double(n.source_before) * double(n.after - n.before) / pairs;
-    if (n.after < n.before) downloaded += state * double(least(n.target_before, n.target_after)) * double(n.before - n.after) / pairs;
+    if (n.after < n.before)
+        downloaded += state * double(least(n.target_before, n.target_after)) * double(n.before - n.after) / pairs;
     double time = trip[u] + uploaded / bandwidth[u];
     if (n.target_before == 0) time = most(time, trip[v] + t.code_size[i] / bandwidth[v]);
     time += trip[v] + downloaded / bandwidth[v];
@@ -196,7 +199,8 @@ inline void copy_row(const FloatsOut2& current, const FloatsOut2& old, i64 row, 
 // Copies the sums that a change of operator i has updated to the saved ones, or restores them from there.
 inline void settle(const PlacementArrays& t, const DeploymentState& d, i64 i, bool stays) {
     copy_row(d.per_operator, d.old_per_operator, i, stays);
-    for (i64 k = t.adjacent_start[i]; k < t.adjacent_start[i + 1]; ++k) copy_row(d.per_stream, d.old_per_stream, t.adjacent[k], stays);
+    for (i64 k = t.adjacent_start[i]; k < t.adjacent_start[i + 1]; ++k)
+        copy_row(d.per_stream, d.old_per_stream, t.adjacent[k], stays);
 }
 
 // Applies the planned changes and updates the sums; `transfer` and `settle` revert them.

@@ -37,10 +37,10 @@ struct PlacementArrays {
     RuleRows rules;
     double tie_cost, scale;
     bool instance_paths;
-    FIELDS(source, target, rate, incoming, incoming_start, adjacent, adjacent_start, latency, max_replicas, candidate, candidate_list,
-           candidate_start, near, speedup, replica_cost, demand, capacity, delay, link_cost, node_loss, link_loss, has_loss,
-           has_link_loss, has_current, current, synchronisation_time, downtime_floor, state_size, code_size, store, storm, weights,
-           limits, shared, rules, tie_cost, scale, instance_paths)
+    FIELDS(source, target, rate, incoming, incoming_start, adjacent, adjacent_start, latency, max_replicas, candidate,
+           candidate_list, candidate_start, near, speedup, replica_cost, demand, capacity, delay, link_cost, node_loss, link_loss,
+           has_loss, has_link_loss, has_current, current, synchronisation_time, downtime_floor, state_size, code_size, store,
+           storm, weights, limits, shared, rules, tie_cost, scale, instance_paths)
 };
 
 }  // namespace edrp

@@ -87,7 +87,8 @@ ClassEnergy class_energy(const ClassArrays& t, const ClassState& s) {
 // Adds or removes replicas, as far as that leaves the operator stable and at least one replica for each class.
 void change_count(const ClassArrays& t, const ClassState& s, i64 i, i64 by) {
     const i64 count = s.replicas[i] + by;
-    if (0 < count && count < t.latency.shape[1] && std::isfinite(t.latency(i, count)) && count >= bits(s.classes[i])) s.replicas[i] = count;
+    if (0 < count && count < t.latency.shape[1] && std::isfinite(t.latency(i, count)) && count >= bits(s.classes[i]))
+        s.replicas[i] = count;
 }
 
 // A block number that no other operator uses.

@@ -24,8 +24,16 @@ struct OpenShop {
     Counts queue;       // vertices to search from
 
     OpenShop(const Ints& source_, const Ints& target_, const Ints& ticks, i64 nodes_)
-        : source(source_), target(target_), nodes(nodes_), remaining(ticks.begin(), ticks.end()), vertex_ticks(2 * nodes_),
-          first_edge(2 * nodes_ + 1), incident(2 * ticks.size()), match(2 * nodes_, -1), reached_by(2 * nodes_), queue(nodes_) {
+        : source(source_),
+          target(target_),
+          nodes(nodes_),
+          remaining(ticks.begin(), ticks.end()),
+          vertex_ticks(2 * nodes_),
+          first_edge(2 * nodes_ + 1),
+          incident(2 * ticks.size()),
+          match(2 * nodes_, -1),
+          reached_by(2 * nodes_),
+          queue(nodes_) {
         for (i64 e = 0; e < ticks.size(); ++e) {
             for (const i64 vertex : {source[e], nodes + target[e]}) {
                 vertex_ticks[vertex] += ticks[e];

@@ -5,7 +5,7 @@
 namespace edrp {
 namespace {
 
-// C++ alone: distance over latency at which a spring between coincident positions starts to push.
+// distance over latency at which a spring between coincident positions starts to push.
 constexpr double FIRST_STEP = 1e-3;
 
 // Springs of rest length `latency` move a supervisor (`position`, changed) while its peers stand still (Alg. 1, lines 4-15).

@@ -36,7 +36,7 @@ std::vector<i64> meet_patterns(const Ints2& patterns, const Array<const Key, 1>&
     while (space < 2 * std::size_t(size)) space *= 2;
     std::vector<Key> table(space, 0);
     const std::unique_ptr<Half[]> halves(new Half[space]);  // only those that a key stands for are written
-    std::vector<i64> alone(1), fitting;  // places up to q: q, and those of patterns that leave room for it
+    std::vector<i64> alone(1), fitting;                     // places up to q: q, and those of patterns that leave room for it
     for (i64 q = 0; q < count; ++q) {
         alone[0] = q;
         fitting.clear();

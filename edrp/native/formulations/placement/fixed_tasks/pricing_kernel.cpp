@@ -13,7 +13,7 @@ namespace edrp {
 namespace {
 
 constexpr i64 MULTIPLIER_STEPS = 60;
-constexpr i64 MAX_COMPARED = 200;  // labels with the same tasks that one is compared with
+constexpr i64 MAX_COMPARED_LABELS = 200;  // labels with the same tasks that one is compared with
 
 struct PatternLabels {
     IntsOut2 patterns;
@@ -107,7 +107,7 @@ i64 reduce(const PatternRows& rows, const PatternLabels& labels, const Ints& ord
     for (const i64 label : order) {
         if (count > 0 && kept.keys[count - 1] != labels.keys[label]) first = count;
         bool superfluous = false;
-        for (i64 q = first; q < least(count, first + MAX_COMPARED) && !superfluous; ++q)
+        for (i64 q = first; q < least(count, first + MAX_COMPARED_LABELS) && !superfluous; ++q)
             superfluous = is_no_better(rows, labels, label, kept, q, i);
         if (!superfluous) copy_label(labels, label, kept, count++);
     }
@@ -217,7 +217,8 @@ std::tuple<double, double> set_multipliers(const PatternRows& rows, const TaskPr
 }
 
 const Kernels here{
-    kernel<extend_labels>("extend_pattern_labels", "Decide operators until a number of labels were made; return whether none is left."),
+    kernel<extend_labels>("extend_pattern_labels",
+                          "Decide operators until a number of labels were made; return whether none is left."),
     kernel<set_multipliers>("set_multipliers", "Set multipliers for a high bound on costs of patterns (subgradient method)."),
 };
 

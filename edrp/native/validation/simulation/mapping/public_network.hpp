@@ -9,10 +9,10 @@
 namespace edrp {
 
 using u64 = std::uint64_t;
-constexpr int LAYERS = 256;                        // C++ alone
-constexpr double TAIL = 3.6541528853610088;        // C++ alone: the right edge of the lowest layer but for its tail
-constexpr double UNIT = 1.0 / 9007199254740992.0;  // C++ alone: 2^-53
-// C++ alone: odd constants that take consecutive numbers far from one another.
+constexpr int LAYERS = 256;
+constexpr double TAIL = 3.6541528853610088;        // the right edge of the lowest layer but for its tail
+constexpr double UNIT = 1.0 / 9007199254740992.0;  // 2^-53
+// odd constants that take consecutive numbers far from one another.
 constexpr u64 GOLDEN = 0x9E3779B97F4A7C15u, SPREAD = 0xD1342543DE82EF95u;
 
 struct Ziggurat {
