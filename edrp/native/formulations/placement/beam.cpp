@@ -1,8 +1,8 @@
 // Label search: labels are extended by configurations, gathered, and those that others dominate are marked
 // (edrp/formulations/placement/elimination/beam.py).
 //
-// A label is a choice of configurations for the first operators, with its exact arrival times and costs. What it takes of the nodes
-// follows from its configurations; it is counted where a label is looked at, not kept with it.
+// A label is a choice of configurations for the first operators, with its exact arrival times and costs. What it takes of the
+// nodes follows from its configurations; it is counted where a label is looked at, not kept with it.
 #include <algorithm>
 
 #include "edrp/native/python.hpp"
@@ -70,9 +70,9 @@ struct OperatorStage {
     Floats constants;
     double price_cost, price_usage;
     RuleStage rules;
-    FIELDS(placed, own, tail_source, tail_rate, open_operator, open_flow, own_flow, is_sink, remembered, stride, own_stride, tables,
-           rest_fixed, rest_cost, demand, capacity, nodes, limits, alpha, money_price, response, weight_downtime, least_downtime,
-           early_operator, early_start, early, own_early, goes_on, constants, price_cost, price_usage, rules)
+    FIELDS(placed, own, tail_source, tail_rate, open_operator, open_flow, own_flow, is_sink, remembered, stride, own_stride,
+           tables, rest_fixed, rest_cost, demand, capacity, nodes, limits, alpha, money_price, response, weight_downtime,
+           least_downtime, early_operator, early_start, early, own_early, goes_on, constants, price_cost, price_usage, rules)
 };
 
 struct AllConfigurations {
@@ -111,7 +111,8 @@ struct Comparison {
 inline i64 arrival_count(const BeamLabels& labels, i64 degree) { return labels.finish.shape[2] > 1 ? degree : 1; }
 
 // Arrival time of all streams, traffic cost and traffic load of each node.
-inline void fill_arrivals(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row, const Scratch& scratch) {
+inline void fill_arrivals(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row,
+                          const Scratch& scratch) {
     const i64 each = labels.finish.shape[2] > 1 ? 1 : 0;  // whether each member has an arrival of its own
     for (const i64 v : stage.nodes) {
         double latest = 0.0, money = 0.0, usage = 0.0;
@@ -180,12 +181,13 @@ inline double rule_price(const RuleStage& rules, const BeamLabels& labels, i64 r
     return total;
 }
 
-// The largest over the flows of the cost of what has passed the operator and of what is still to come, `common` to all costs included, or
-// the first that is above `cutoff`; at least `best`.
+// The largest over the flows of the cost of what has passed the operator and of what is still to come, `common` to all costs
+// included, or the first that is above `cutoff`; at least `best`.
 //
-// Under a flow it is the largest over the configuration's replicas, each of which is a valid representative; what ends here, or goes on at
-// no cost in the bound, ends at the last.
-inline double flow_bound(const OperatorStage& stage, i64 base, i64 c, const Scratch& scratch, double common, double best, double cutoff) {
+// Under a flow it is the largest over the configuration's replicas, each of which is a valid representative; what ends here, or
+// goes on at no cost in the bound, ends at the last.
+inline double flow_bound(const OperatorStage& stage, i64 base, i64 c, const Scratch& scratch, double common, double best,
+                         double cutoff) {
     const i64 flows = scratch.flowing.size(), states = stage.tables.shape[1], candidates = stage.own_early.shape[1];
     const i64 degree = stage.own.degree[c], stride = stage.own_stride;
     const FloatsOut flowing = scratch.flowing, late = scratch.late;
@@ -228,8 +230,8 @@ inline void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
 }
 
 // Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks.
-inline double lower_bound(const OperatorStage& stage, const BeamLabels& labels, i64 row, i64 c, const Scratch& scratch, i64 base, double latest,
-                   double cutoff) {
+inline double lower_bound(const OperatorStage& stage, const BeamLabels& labels, i64 row, i64 c, const Scratch& scratch, i64 base,
+                          double latest, double cutoff) {
     const FloatsOut sums = labels.sums.row(row), added = scratch.added;
     const double money = sums[MONEY] + added[1] + stage.own.cost[c], usage = sums[USAGE] + added[2];
     double slowest = latest;
@@ -250,10 +252,10 @@ inline double lower_bound(const OperatorStage& stage, const BeamLabels& labels, 
 
 // Extends the labels from `row` up to `last` by every configuration whose bound is at most `cutoff`.
 //
-// Writes to `extensions` from `filled` on; returns how far they are filled and the next label, which is below `last` when there was no
-// room for another label's extensions.
-std::tuple<i64, i64> expand_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row, i64 last,
-                                   double cutoff, const Extensions& extensions, i64 filled, const Scratch& scratch) {
+// Writes to `extensions` from `filled` on; returns how far they are filled and the next label, which is below `last` when there
+// was no room for another label's extensions.
+std::tuple<i64, i64> expand_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row,
+                                   i64 last, double cutoff, const Extensions& extensions, i64 filled, const Scratch& scratch) {
     const FloatsOut flowing = scratch.flowing;
     const i64 choices = stage.own.degree.size();
     for (; row < last && filled + choices <= extensions.parent.size(); ++row) {
@@ -293,8 +295,8 @@ std::tuple<i64, i64> expand_labels(const OperatorStage& stage, const AllConfigur
 }
 
 // Writes the extended labels (sorted by parent) to `target`.
-void gather_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, const Extensions& extensions,
-                   const BeamLabels& target, const Scratch& scratch) {
+void gather_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels,
+                   const Extensions& extensions, const BeamLabels& target, const Scratch& scratch) {
     const FloatsOut added = scratch.added;
     for (i64 k = 0; k < extensions.parent.size(); ++k) {
         const i64 row = extensions.parent[k], c = extensions.choice[k];
@@ -325,7 +327,8 @@ void hash_labels(const BeamLabels& labels, const Comparison& comparison, const K
     for (i64 row = 0; row < keys.size(); ++row) {
         std::uint64_t key = 1469598103934665603u;
         for (const i64 i : comparison.frontier) key = (key ^ std::uint64_t(i64(labels.chosen(row, i)) + 1)) * 1099511628211u;
-        for (const i64 a : comparison.pending) key = (key ^ std::uint64_t(i64(labels.rules(row, a) * 1e6 + 0.5))) * 1099511628211u;
+        for (const i64 a : comparison.pending)
+            key = (key ^ std::uint64_t(i64(labels.rules(row, a) * 1e6 + 0.5))) * 1099511628211u;
         keys[row] = key;
     }
 }
@@ -340,7 +343,8 @@ inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i6
         for (i64 p = 0; p < labels.finish.shape[2]; ++p)
             if (labels.finish(a, i, p) > labels.finish(b, i, p)) return false;
     }
-    const double *mine = comparison.recent_taken.row(slot).data, *other = comparison.recent_taken.row(own).data, *free = comparison.free.data;
+    const double *mine = comparison.recent_taken.row(slot).data, *other = comparison.recent_taken.row(own).data,
+                 *free = comparison.free.data;
     for (i64 k = 0, cells = comparison.free.size(); k < cells; ++k)
         if (mine[k] > other[k] * (1 + EQUAL_AMOUNTS) && mine[k] > free[k]) return false;
     for (const i64 k : comparison.pending) {
@@ -352,8 +356,9 @@ inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i6
 
 // Marks labels that another of equal key is nowhere worse than; `order` sorts by key, then objective.
 //
-// Each is compared with the last that were not dominated, where the operators with open streams have the same configurations. The better
-// one must leave later operators as much room: it takes no more of a node, or so little that whatever they may need still fits.
+// Each is compared with the last that were not dominated, where the operators with open streams have the same configurations. The
+// better one must leave later operators as much room: it takes no more of a node, or so little that whatever they may need still
+// fits.
 void mark_dominated(const AllConfigurations& all, const BeamLabels& labels, const Ints& order, const Keys& keys,
                     const Comparison& comparison, const BoolsOut& dominated) {
     const i64 room = comparison.recent.size();

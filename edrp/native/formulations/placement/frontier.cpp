@@ -105,7 +105,8 @@ i64 best_choice(const FrontierStep& step, const Floats& unary, const Floats& pai
 
 const Kernels here{
     kernel<fill_backward>("fill_table_before", "Least cost of an operator and all behind it, by remembered state."),
-    kernel<fill_forward>("fill_table_after", "Least cost up to an operator, by remembered state, and min-marginals of candidates."),
+    kernel<fill_forward>("fill_table_after",
+                         "Least cost up to an operator, by remembered state, and min-marginals of candidates."),
     kernel<best_choice>("best_candidate", "The candidate of an operator that a cheapest relaxed solution takes."),
 };
 

@@ -1,5 +1,5 @@
-// The patterns of a class that are worth most at given prices of instances, a quadratic knapsack: bounds on what a pattern can be worth,
-// and the search for patterns under them (edrp/formulations/placement/column_generation/pricing.py).
+// The patterns of a class that are worth most at given prices of instances, a quadratic knapsack: bounds on what a pattern can be
+// worth, and the search for patterns under them (edrp/formulations/placement/column_generation/pricing.py).
 #include <algorithm>
 
 #include "edrp/native/python.hpp"
@@ -34,15 +34,17 @@ struct PatternList {
     FIELDS(patterns, values)
 };
 
-// Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none). The worth includes
-// the bounds on the streams let go.
+// Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none). The worth
+// includes the bounds on the streams let go.
 struct Path {
     std::vector<double> total;
     Matrix<double> room;
     std::vector<i64> state, chosen;
 
     explicit Path(const PatternSteps& steps)
-        : total(steps.counts.size() + 1), room(steps.counts.size() + 1, steps.capacity.size()), state(total.size()),
+        : total(steps.counts.size() + 1),
+          room(steps.counts.size() + 1, steps.capacity.size()),
+          state(total.size()),
           chosen(steps.counts.size(), -1) {
         copy(steps.capacity, room.view().row(0));
     }
@@ -76,7 +78,7 @@ void fill_bounds(const PatternSteps& steps, const BoundTable& table, const Float
 }
 
 // Worth of the streams let go between step k and those before, less what the bounds held for them.
-double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>& chosen) {
+inline double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>& chosen) {
     double value = 0.0;
     for (i64 j = 0; j < least(k, correction.shape[0]); ++j) {
         if (correction(k, j, 0) != 0.0) {
@@ -88,7 +90,7 @@ double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>
 }
 
 // Chooses n instances at step k.
-void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& path) {
+inline void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& path) {
     const i64 row = steps.first[k] + path.state[k] * steps.counts[k] + n;
     const double correction = corrected(k, n, steps.correction, path.chosen);
     path.total[k + 1] = path.total[k] + steps.saving[row] + worth[k] * double(n) + correction;
@@ -99,7 +101,7 @@ void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& 
 }
 
 // Upper bound on any pattern that continues with n instances at step k; minus infinity where they do not fit.
-double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& table, const Floats& worth, Path& path) {
+inline double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& table, const Floats& worth, Path& path) {
     if (n > steps.max_instances[k]) return -inf;
     i64 cell = 0;
     for (i64 m = 0; m < steps.demand.shape[1]; ++m) {
@@ -114,17 +116,18 @@ double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& ta
         }
     }
     const i64 row = steps.first[k] + path.state[k] * steps.counts[k] + n;
-    const double value = path.total[k] + steps.saving[row] + worth[k] * double(n) + corrected(k, n, steps.correction, path.chosen);
+    const double value =
+        path.total[k] + steps.saving[row] + worth[k] * double(n) + corrected(k, n, steps.correction, path.chosen);
     return value + table.values[table.start[k + 1] + steps.following[row] * table.rows * table.columns + cell];
 }
 
 // Searches depth-first over the counts of each operator, best bound first, with exact resources.
 //
-// Patterns worth no more than the threshold are not wanted; to improve is to raise it to each pattern met: the last one is the best.
-// Otherwise all are listed. Returns patterns met (more than there is room for: the list is not complete), nodes searched (more for
-// those with many counts), and the final threshold; nodes beyond `max_nodes` say that the search was given up.
-std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const BoundTable& table, const Floats& worth, double threshold,
-                                             bool improve, i64 max_nodes, const PatternList& found) {
+// Patterns worth no more than the threshold are not wanted; to improve is to raise it to each pattern met: the last one is the
+// best. Otherwise all are listed. Returns patterns met (more than there is room for: the list is not complete), nodes searched
+// (more for those with many counts), and the final threshold; nodes beyond `max_nodes` say that the search was given up.
+std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const BoundTable& table, const Floats& worth,
+                                             double threshold, bool improve, i64 max_nodes, const PatternList& found) {
     const Ints counts = steps.counts;
     const i64 size = counts.size(), room = found.values.size();
     Matrix<double> bounds(size, *std::max_element(counts.begin(), counts.end()));
@@ -152,7 +155,8 @@ std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const Bo
         if (k + 1 < size) {
             k += 1;
             opened = false;
-        } else if (path.total[size] > threshold && std::any_of(path.chosen.begin(), path.chosen.end(), [](i64 c) { return c > 0; })) {
+        } else if (path.total[size] > threshold &&
+                   std::any_of(path.chosen.begin(), path.chosen.end(), [](i64 c) { return c > 0; })) {
             if (improve || met < room) {
                 const i64 last = least(met, room - 1);
                 for (i64 i = 0; i < size; ++i) found.patterns(last, i) = path.chosen[i];

@@ -1,4 +1,5 @@
-// Which supervisors of each class take which pattern, for the shortest longest path (edrp/formulations/placement/column_generation/tree.py).
+// Which supervisors of each class take which pattern, for the shortest longest path
+// (edrp/formulations/placement/column_generation/tree.py).
 #include "edrp/native/python.hpp"
 
 namespace edrp {
@@ -16,7 +17,7 @@ struct ClassMembers {
 };
 
 // Seconds from pattern p to pattern q, or where they have no node as near as any member of their class may be.
-double least_delay(const Ints& node, const ChosenPatterns& chosen, i64 p, i64 q) {
+inline double least_delay(const Ints& node, const ChosenPatterns& chosen, i64 p, i64 q) {
     if (p == q) return 0.0;
     const i64 u = node[p], v = node[q];
     if (u >= 0) return v >= 0 ? chosen.delay(u, v) : chosen.to_class(chosen.owner[q], u);
@@ -25,8 +26,8 @@ double least_delay(const Ints& node, const ChosenPatterns& chosen, i64 p, i64 q)
 
 // Seconds of the slowest path through instances; those of an operator in one pattern arrive together.
 //
-// The last column of `arrival` is that at the last instance of each operator; an operator that no pattern holds, as in a part of a
-// choice, is passed without delay. Patterns without a node (-1) are as near as any member of their class may be.
+// The last column of `arrival` is that at the last instance of each operator; an operator that no pattern holds, as in a part of
+// a choice, is passed without delay. Patterns without a node (-1) are as near as any member of their class may be.
 double longest_path(const Ints& node, const ChosenPatterns& chosen, const FloatsOut2& arrival) {
     arrival.fill(0.0);
     const i64 last = arrival.shape[1] - 1;
@@ -50,16 +51,17 @@ double longest_path(const Ints& node, const ChosenPatterns& chosen, const Floats
 }
 
 // Whether node u is free, and the first of the nodes with its delays.
-bool is_first_free(i64 u, const Ints& twin, const std::vector<bool>& used) {
+inline bool is_first_free(i64 u, const Ints& twin, const std::vector<bool>& used) {
     return !used[u] && (twin[u] < 0 || used[twin[u]]);
 }
 
 // Searches depth-first over the patterns in use, each on the members of its class, nearest bound first.
 //
-// Equal patterns of a class take members in order, and of members that are equally far from everything the first free one is taken:
-// the first placement in lexicographic order survives among all that are alike. `same_as_last` says whether a pattern equals the one
-// before, class included. Paths at least as long as the cutoff are not wanted; `best` stays as it is where none is shorter. Returns
-// the seconds of the best path (the cutoff where there is none) and nodes searched; beyond `max_nodes` the search was given up.
+// Equal patterns of a class take members in order, and of members that are equally far from everything the first free one is
+// taken: the first placement in lexicographic order survives among all that are alike. `same_as_last` says whether a pattern
+// equals the one before, class included. Paths at least as long as the cutoff are not wanted; `best` stays as it is where none is
+// shorter. Returns the seconds of the best path (the cutoff where there is none) and nodes searched; beyond `max_nodes` the
+// search was given up.
 std::tuple<double, i64> search_labels(const ChosenPatterns& chosen, const Bools& same_as_last, const ClassMembers& members,
                                       double cutoff, i64 max_nodes, const IntsOut& best) {
     const i64 size = chosen.owner.size();
@@ -111,7 +113,8 @@ std::tuple<double, i64> search_labels(const ChosenPatterns& chosen, const Bools&
 }
 
 const Kernels here{
-    kernel<longest_path>("longest_pattern_path", "Seconds of the longest path through instances in patterns, some without a node."),
+    kernel<longest_path>("longest_pattern_path",
+                         "Seconds of the longest path through instances in patterns, some without a node."),
     kernel<search_labels>("label_supervisors", "The supervisors that take the patterns in use, for the shortest longest path."),
 };
 

@@ -214,7 +214,8 @@ inline void keep_best(const RangeArrays& t, const RangeState& s, const RangeStat
     }
 }
 
-// Anneals from `state`; the best state visited is copied to `best`. The temperature falls by a factor per move; objectives are scaled.
+// Anneals from `state`; the best state visited is copied to `best`. The temperature falls by a factor per move; objectives are
+// scaled.
 void anneal_ranges(const RangeArrays& t, const RangeState& state, const RangeState& accepted, const RangeState& best,
                    const Random& random, i64 steps, double temperature, double cooling, double scale) {
     refresh_all(t, state);

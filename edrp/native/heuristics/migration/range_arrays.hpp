@@ -42,11 +42,11 @@ struct RangeArrays {
     Floats weights, limits;
     RuleRows rules;
     FIELDS(tasks, offset, work, held_bytes, missing_bytes, load, factor, probability, model, service, points, curve_rates,
-           curve_latencies, min_replicas, max_replicas, candidate, candidate_list, candidate_start, replica_cost, demand, capacity,
-           speedup, source, target, rate, incoming, incoming_start, adjacent, adjacent_start, delay, price, has_current,
-           current_number, current_node, current_end, current_count, state_size, round_trip, store_slowness, spawn_time, code_time,
-           upload_slowness, download_slowness, synchronisation_time, direct_transfer, mean_latency, even_ranges, tolerance,
-           utilisation, replica_use, tuple_use, stream_use, shared, weights, limits, rules)
+           curve_latencies, min_replicas, max_replicas, candidate, candidate_list, candidate_start, replica_cost, demand,
+           capacity, speedup, source, target, rate, incoming, incoming_start, adjacent, adjacent_start, delay, price, has_current,
+           current_number, current_node, current_end, current_count, state_size, round_trip, store_slowness, spawn_time,
+           code_time, upload_slowness, download_slowness, synchronisation_time, direct_transfer, mean_latency, even_ranges,
+           tolerance, utilisation, replica_use, tuple_use, stream_use, shared, weights, limits, rules)
 };
 
 struct RangeState {
@@ -94,8 +94,8 @@ inline void refresh_change(const RangeArrays& t, const RangeState& s, i64 i, boo
             double down = s.arriving(i, v);
             if (t.tasks[i] == 0) {
                 down = t.state_size[i] * double(most<i64>(0, s.counts(i, v) - t.current_count(i, v))) / double(n);
-                down += t.state_size[i] * double(least<i64>(s.counts(i, v), t.current_count(i, v))) * double(most<i64>(0, n0 - n)) /
-                        double(n0 * n);
+                down += t.state_size[i] * double(least<i64>(s.counts(i, v), t.current_count(i, v))) *
+                        double(most<i64>(0, n0 - n)) / double(n0 * n);
             }
             for (i64 u = 0; u < t.speedup.size(); ++u) {
                 if (u == v || t.current_count(i, u) == 0) continue;
@@ -289,7 +289,8 @@ inline void copy_replicas(const RangeState& source, const RangeState& target, i6
 inline void copy_operator(const RangeArrays& t, const RangeState& source, const RangeState& target, i64 i) {
     copy_replicas(source, target, i);
     copy(source.counts.row(i), target.counts.row(i));
-    for (auto part : {&RangeState::share, &RangeState::leaving, &RangeState::arriving, &RangeState::latency, &RangeState::operator_parts})
+    for (auto part :
+         {&RangeState::share, &RangeState::leaving, &RangeState::arriving, &RangeState::latency, &RangeState::operator_parts})
         copy((source.*part).row(i), (target.*part).row(i));
     for (i64 p = t.adjacent_start[i]; p < t.adjacent_start[i + 1]; ++p)
         copy(source.stream_costs.row(t.adjacent[p]), target.stream_costs.row(t.adjacent[p]));

@@ -1,4 +1,5 @@
-// Which ranges of tasks replicas on given nodes take so that the most bytes stay (edrp/heuristics/migration/rescale/range_starts.py).
+// Which ranges of tasks replicas on given nodes take so that the most bytes stay
+// (edrp/heuristics/migration/rescale/range_starts.py).
 #include "edrp/native/python.hpp"
 #include "edrp/native/tolerances.hpp"
 
@@ -8,8 +9,9 @@ namespace {
 constexpr i64 MAX_REORDERED_REPLICAS = 12, TRADE_PASSES = 3;
 
 // Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits.
-double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double limit, IntsOut ends, FloatsOut2 gain, IntsOut2 choice,
-                       IntsOut queue) {
+// Arrays come by value, so that compilers know that no write changes their shapes.
+double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double limit, IntsOut ends, FloatsOut2 gain,
+                       IntsOut2 choice, IntsOut queue) {
     const i64 tasks = work.size() - 1, replicas = seats.size();
     gain.row(0).slice(0, tasks + 1).fill(-1.0);
     gain(0, 0) = 0.0;
@@ -71,7 +73,8 @@ bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut
     return true;
 }
 
-const Kernels here{kernel<order_replicas>("order_replicas", "Order the ranges of replicas on given nodes so that the most bytes stay.")};
+const Kernels here{
+    kernel<order_replicas>("order_replicas", "Order the ranges of replicas on given nodes so that the most bytes stay.")};
 
 }  // namespace
 }  // namespace edrp
