@@ -46,8 +46,8 @@ struct PartialChoice {
 };
 
 // Latest time at which tuples of operator a reach the j-th chosen pattern, in seconds.
-double latest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival, i64 a,
-              i64 j) {
+inline double latest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival,
+                     i64 a, i64 j) {
     double seconds = 0.0;
     bool none = true;
     for (i64 i = 0; i < depth; ++i) {
@@ -64,7 +64,7 @@ double latest(const i64* chosen, i64 depth, const Patterns& patterns, const Stre
 //
 // The last column of `arrival` is that at the last instance of each operator; one that none of these patterns holds is passed
 // without delay.
-double longest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival) {
+inline double longest(const i64* chosen, i64 depth, const Patterns& patterns, const Streams& streams, const FloatsOut2& arrival) {
     const i64 last = arrival.shape[1] - 1;
     for (i64 a = 0; a < arrival.shape[0]; ++a) {
         arrival(a, last) = 0.0;
@@ -86,14 +86,14 @@ double longest(const i64* chosen, i64 depth, const Patterns& patterns, const Str
     return slowest;
 }
 
-bool fits(const Ints& pattern, const std::vector<i64>& left) {
+inline bool fits(const Ints& pattern, const std::vector<i64>& left) {
     for (i64 a = 0; a < pattern.size(); ++a)
         if (pattern[a] > left[a]) return false;
     return true;
 }
 
 // The next pattern that fits at this depth, or -1, and how many were tried.
-std::tuple<i64, i64> next_pattern(i64 depth, const Patterns& patterns, const Cover& cover, PartialChoice& partial) {
+inline std::tuple<i64, i64> next_pattern(i64 depth, const Patterns& patterns, const Cover& cover, PartialChoice& partial) {
     i64 tried = 0;
     const i64 end = patterns.start[partial.covers[depth] + 1];
     while (depth < cover.max_supervisors && partial.position[depth] < end) {
@@ -107,19 +107,19 @@ std::tuple<i64, i64> next_pattern(i64 depth, const Patterns& patterns, const Cov
 }
 
 // The first operator of which instances are left, or -1.
-i64 next_operator(const Ints& order, const std::vector<i64>& left) {
+inline i64 next_operator(const Ints& order, const std::vector<i64>& left) {
     for (i64 a : order)
         if (left[a] > 0) return a;
     return -1;
 }
 
 // Adds a pattern to those chosen, or takes it out of them.
-void use(const Patterns& patterns, i64 p, i64 times, PartialChoice& partial) {
+inline void use(const Patterns& patterns, i64 p, i64 times, PartialChoice& partial) {
     for (i64 a = 0; a < patterns.pattern.shape[1]; ++a) partial.left[a] -= times * patterns.pattern(p, a);
     partial.used[patterns.owner[p]] += times;
 }
 
-bool enough_of_each(const Ints& class_min, const std::vector<i64>& used) {
+inline bool enough_of_each(const Ints& class_min, const std::vector<i64>& used) {
     for (i64 c = 0; c < class_min.size(); ++c)
         if (used[c] < class_min[c]) return false;
     return true;

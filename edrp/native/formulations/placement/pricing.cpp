@@ -78,7 +78,7 @@ void fill_bounds(const PatternSteps& steps, const BoundTable& table, const Float
 }
 
 // Worth of the streams let go between step k and those before, less what the bounds held for them.
-double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>& chosen) {
+inline double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>& chosen) {
     double value = 0.0;
     for (i64 j = 0; j < least(k, correction.shape[0]); ++j) {
         if (correction(k, j, 0) != 0.0) {
@@ -90,7 +90,7 @@ double corrected(i64 k, i64 n, const Floats3& correction, const std::vector<i64>
 }
 
 // Chooses n instances at step k.
-void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& path) {
+inline void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& path) {
     const i64 row = steps.first[k] + path.state[k] * steps.counts[k] + n;
     const double correction = corrected(k, n, steps.correction, path.chosen);
     path.total[k + 1] = path.total[k] + steps.saving[row] + worth[k] * double(n) + correction;
@@ -101,7 +101,7 @@ void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& 
 }
 
 // Upper bound on any pattern that continues with n instances at step k; minus infinity where they do not fit.
-double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& table, const Floats& worth, Path& path) {
+inline double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& table, const Floats& worth, Path& path) {
     if (n > steps.max_instances[k]) return -inf;
     i64 cell = 0;
     for (i64 m = 0; m < steps.demand.shape[1]; ++m) {

@@ -17,7 +17,7 @@ struct ClassMembers {
 };
 
 // Seconds from pattern p to pattern q, or where they have no node as near as any member of their class may be.
-double least_delay(const Ints& node, const ChosenPatterns& chosen, i64 p, i64 q) {
+inline double least_delay(const Ints& node, const ChosenPatterns& chosen, i64 p, i64 q) {
     if (p == q) return 0.0;
     const i64 u = node[p], v = node[q];
     if (u >= 0) return v >= 0 ? chosen.delay(u, v) : chosen.to_class(chosen.owner[q], u);
@@ -51,7 +51,9 @@ double longest_path(const Ints& node, const ChosenPatterns& chosen, const Floats
 }
 
 // Whether node u is free, and the first of the nodes with its delays.
-bool is_first_free(i64 u, const Ints& twin, const std::vector<bool>& used) { return !used[u] && (twin[u] < 0 || used[twin[u]]); }
+inline bool is_first_free(i64 u, const Ints& twin, const std::vector<bool>& used) {
+    return !used[u] && (twin[u] < 0 || used[twin[u]]);
+}
 
 // Searches depth-first over the patterns in use, each on the members of its class, nearest bound first.
 //

@@ -9,6 +9,7 @@ namespace {
 constexpr i64 MAX_REORDERED_REPLICAS = 12, TRADE_PASSES = 3;
 
 // Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits.
+// Arrays come by value, so that compilers know that no write changes their shapes.
 double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double limit, IntsOut ends, FloatsOut2 gain,
                        IntsOut2 choice, IntsOut queue) {
     const i64 tasks = work.size() - 1, replicas = seats.size();
