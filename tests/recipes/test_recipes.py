@@ -143,6 +143,22 @@ import edrp
 for _, problem in edrp.datasets.generate("edrp", 2, families=["chain"]):
     assert edrp.solve(problem).status == "optimal"
 """
+CALL_KERNEL = """
+from typing import NamedTuple
+import numpy as np
+from edrp import _native
+class Busy(NamedTuple):
+    replicas: np.ndarray
+    least_replicas: int
+nodes, on = _native.busy_nodes(Busy(np.array([[1, 0, 2], [0, 0, 1]]), 2))
+assert (nodes, on.tolist()) == (1, [1, 0, 3])
+try:
+    _native.busy_nodes(Busy(np.zeros((1, 2)), 2))
+except TypeError as error:
+    assert "replicas: an array of int64" in str(error)
+else:
+    raise AssertionError
+"""
 
 RECIPES = {
     "method": method(
@@ -232,6 +248,9 @@ RECIPES = {
         ],
         [(*PYTEST, CONTRACT, "tests/heuristics/enactment/test_policies.py", "-k", "eager")],
     ),
+    "kernel": Recipe(
+        {"kernel.cpp": "edrp/native/placement/busy_nodes.cpp"}, [], [("edrp/native/building.py",), ("-c", CALL_KERNEL)]
+    ),
     "family of instances": Recipe(
         {"family.py": "datasets/families/placement/chains.py"},
         [
@@ -263,11 +282,11 @@ def test_every_recipe_of_contributing_is_run():
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A copy of the checkout, as it is now, with the kernels that have been compiled for it."""
+    """A copy of the checkout, as it is now, with its kernels."""
     place = tmp_path_factory.mktemp("recipes") / "checkout"
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for source in [*(ROOT / name for name in listed), *ROOT.glob("[!.]*/**/__pycache__/*.nb?")]:
+    for source in [*(ROOT / name for name in listed), *ROOT.glob("edrp/_native*.so")]:
         if not (source.is_file() or source.is_symlink()):  # links to rooms are copied as links
             continue
         copy = place / source.relative_to(ROOT)
