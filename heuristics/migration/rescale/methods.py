@@ -178,11 +178,11 @@ class RepairRanges(RescaleRule):
     """The current deployment, with overloaded ranges split, neighbours on a node joined, and replicas moved off overfull nodes.
 
     Repairs are made for three target utilisations, next to deployments from scratch; the best one is the answer. That takes
-    milliseconds and needs no kernel.
+    milliseconds.
     """
 
     name = "repair-ranges"
-    summary = "splits overloaded ranges, joins idle ones and relieves full nodes of what runs; needs no kernel"
+    summary = "splits overloaded ranges, joins idle ones and relieves full nodes of what runs"
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
         """Return the best of the repaired deployments and those from scratch."""

@@ -14,7 +14,7 @@ READERS = [
     ["policy", "decide", "nothere", "--from", "[[0,8]]", "--nodes", "1"],
     ["simulate", "nothere.json"],
     ["trace", "prepare", "nothere.csv"],
-    ["demo", "--data", "nothere"],
+    ["demo", "--day", "--data", "nothere"],
     ["reproduce", "storm", "--data", "nothere"],
     ["reproduce", "control", "--data", "nothere"],
 ]

@@ -4,6 +4,7 @@ The checker of certificates stands alone on purpose and has its own.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -58,7 +59,8 @@ def test_each_tolerance_has_a_docstring_and_a_use():
                 uses |= {
                     name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) for name in _from_home(node)
                 }
-    assert names - uses == set()
+    kernels = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "edrp/native").rglob("*.[hc]pp"))
+    assert names - uses - set(re.findall(r"\w+", kernels)) == set()
 
 
 def _from_home(node: ast.ImportFrom) -> list[str]:

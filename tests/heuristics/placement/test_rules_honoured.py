@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp import _native
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
@@ -17,7 +18,7 @@ from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.placement.deployment_starts import given_starts, random_fit
 from edrp.heuristics.placement.filling import Filling
 from edrp.heuristics.placement.problem_arrays import evaluation_units
-from edrp.heuristics.placement.rule_rows import judge_rules, rule_rows
+from edrp.heuristics.placement.rule_rows import rule_rows
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -67,7 +68,7 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     compiled = compile_problem(tiny(seed))
     counts = np.random.default_rng(draw).integers(0, 3, compiled.candidate.shape)
     rows = rule_rows(compiled, 2.0)
-    broken, breach, price = judge_rules.function(rows, counts)
+    broken, breach, price = _native.judge_rules(rows, counts)
     rules = compiled.rules
     violated = rules.violations(counts)
     hard = np.isinf(rules.penalty) & (violated > rules.slack)

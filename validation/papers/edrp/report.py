@@ -250,7 +250,7 @@ STORM_RATES = (20.0, 300.0)
 """Tuples/s, the range that section 7.3 prints."""
 
 AT_ONCE = "greedy"
-"""Method that needs no kernels: its deployment is shown while they are compiled."""
+"""Method whose deployment is shown at once."""
 
 SHOWN_EVENTS = 8
 MINUTES_PER_HOUR = 60
