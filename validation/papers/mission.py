@@ -130,7 +130,13 @@ def _page(stations: list[Station], folder: Path, command: str) -> Page:
         for number, station in enumerate(stations, 1)
     ]
     summary = "Where operators run, how their state moves, which hosts are leased and which links their streams take."
-    return Page("What edrp decides", summary, (), [*sections, how_run(command, {})], datetime.now(UTC))
+    return Page(
+        "What edrp decides",
+        summary,
+        (),
+        [*sections, how_run(command, {"batch": f"{BATCH} instances, {BATCH_WORK:g} units of work each"})],
+        datetime.now(UTC),
+    )
 
 
 def _stations(folder: Path) -> Iterator[Station]:
