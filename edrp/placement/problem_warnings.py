@@ -14,8 +14,7 @@ from edrp.core.plausible_magnitudes import (
     long_times,
 )
 from edrp.core.wording import enumerated
-from edrp.placement.application import StreamGraph
-from edrp.placement.graph_walks import Successors, successors
+from edrp.placement.application import StreamGraph, Successors, successors
 from edrp.placement.metrics import Downtime
 
 OF_CHANGES = ("downtime", "moved_state")

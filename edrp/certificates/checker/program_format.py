@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .claims import claimed_bound, refuted
-from .deployment import Deployments
-from .deployment_program import deployment_program
+from .deployment import Deployments, deployment_program
 from .link_allocation import link_allocation_program
 from .migration import migration_program
 from .program import ExactProgram, check_tree
