@@ -29,15 +29,8 @@ from edrp.core.solution import Answer
 from edrp.heuristics.mapping.map_rules import Rules
 from edrp.heuristics.mapping.methods import Flood, FoundMap
 from edrp.heuristics.mapping.reallocation import reallocate
+from edrp.mapping import bimodal_scenario as documents
 from edrp.mapping import mapping_arrays
-from edrp.mapping.bimodal_scenario import (
-    AllocationChanges,
-    BimodalRun,
-    BimodalScenario,
-    TaskRecord,
-    admission_network,
-    lost_revenue,
-)
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
 from edrp.validation.simulation.mapping.public_network import expected_fractions
@@ -93,7 +86,7 @@ class Ended:
 class Running:
     """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number."""
 
-    def __init__(self, scenario: BimodalScenario, network: mapping_arrays.NetworkArrays, seed: int) -> None:
+    def __init__(self, scenario: documents.BimodalScenario, network: mapping_arrays.NetworkArrays, seed: int) -> None:
         self._scenario, self._seed = scenario, np.array([seed % 2**64], np.uint64)
         self._physics = Physics(
             interval=scenario.flow_interval,
@@ -269,7 +262,7 @@ class Admissions:
 
     def __init__(
         self,
-        scenario: BimodalScenario,
+        scenario: documents.BimodalScenario,
         cost: mapping_arrays.CostName,
         max_empty_hops: int,
         *,
@@ -277,7 +270,7 @@ class Admissions:
         message_delays: bool = True,
     ) -> None:
         self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
-        network = admission_network(scenario)
+        network = documents.admission_network(scenario)
         self.network = mapping_arrays.network_arrays(network)
         if not message_delays:
             self.network.delay[:] = self.network.access_delay[:] = 0.0
@@ -364,7 +357,7 @@ class Admissions:
 
 
 def simulate(
-    scenario: BimodalScenario,
+    scenario: documents.BimodalScenario,
     cost: mapping_arrays.CostName,
     seed: int,
     *,
@@ -373,7 +366,7 @@ def simulate(
     split_by_hops: bool = False,
     message_delays: bool = True,
     until: float = inf,
-) -> BimodalRun:
+) -> documents.BimodalRun:
     """Simulate one run, until the last task has ended.
 
     Parameters
@@ -413,10 +406,10 @@ def simulate(
 class _SimulatedRun:
     """State of a run under way."""
 
-    def __init__(self, scenario: BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
+    def __init__(self, scenario: documents.BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
         self._scenario, self._admissions = scenario, admissions
         self._running = Running(scenario, admissions.network, seed)
-        self._records: list[TaskRecord] = []
+        self._records: list[documents.TaskRecord] = []
         self._interval = scenario.reallocation_interval if reallocation else 0.0
         self._settled = True
         self._epoch = 0
@@ -445,13 +438,13 @@ class _SimulatedRun:
         admission = self._admissions.admit(task)
         decision = admission.map
         if decision is None or admission.hops is None:
-            refused = TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
+            refused = documents.TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
             self._records.append(refused)
             return
         self._running.add(task, admission.hops, self._now)
         self._settled = False
         self._records.append(
-            TaskRecord.model_construct(
+            documents.TaskRecord.model_construct(
                 accepted=True,
                 nodes=decision.nodes,
                 routes=decision.routes,
@@ -461,13 +454,13 @@ class _SimulatedRun:
             )
         )
 
-    def document(self) -> BimodalRun:
+    def document(self) -> documents.BimodalRun:
         """Return the records of the run, once it is over."""
         time, task, hop, route = zip(*self._changes, strict=True) if self._changes else ((),) * 4
-        return BimodalRun.model_construct(
+        return documents.BimodalRun.model_construct(
             tasks=tuple(self._records),
             routes=tuple(self._routes),
-            changes=AllocationChanges.model_construct(time=time, task=task, hop=hop, route=route),
+            changes=documents.AllocationChanges.model_construct(time=time, task=task, hop=hop, route=route),
         )
 
     def _next_epoch(self) -> float:
@@ -558,7 +551,7 @@ class MappingChoice(Method):
         self.name = cost + SUFFIX
         self.summary = f"simulates a run; of its maps a task takes {CHOICES[cost]}"
 
-    def run(self, problem: BimodalScenario, options: Options) -> Answer:
+    def run(self, problem: documents.BimodalScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is no solution."""
         parameters = self.read_parameters(options)
         hops, limit = parameters.max_empty_hops, problem.max_empty_hops
@@ -567,7 +560,7 @@ class MappingChoice(Method):
             raise InvalidInstanceError([fault], f"parameters of method {self.name}")
         run = simulate(problem, self._cost, options.seed, until=options.started + options.limit, **asdict(parameters))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
-        return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
+        return Answer("feasible", "finished", decision=run, objective=documents.lost_revenue(problem, run), size=size)
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)
