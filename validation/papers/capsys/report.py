@@ -277,7 +277,7 @@ def investigate(
         require_packages(jinja2="report")
     queries, plans = artifact.capsys_queries(data), artifact.capsys_plans(data)
     problem = artifact.inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
-    tell("compiling kernels")
+    tell("importing methods")
     _warm(queries, problem)
     measured: list[placements.QueryRow] = []
     for name, query in queries.items():
@@ -302,7 +302,7 @@ def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:
 
 
 def _warm(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
-    """Have all kernels compiled, so that seconds are those of solving."""
+    """Have all that the methods need imported, so that seconds are those of solving."""
     for name, query in list(queries.items())[:1]:
         list(placements.query_rows(name, query))
     list(placements.joint_rows(problem, None))
