@@ -33,7 +33,6 @@ from edrp.mapping import bimodal_scenario as documents
 from edrp.mapping import mapping_arrays
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.simulation.mapping.public_network import expected_fractions
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,
     SHORTFALL,
@@ -42,6 +41,7 @@ from edrp.validation.simulation.mapping.stream_kernel import (
     WINDOWS,
     Physics,
     Streams,
+    expected_fractions,
 )
 
 FIRST_ROWS = 32
