@@ -12,9 +12,8 @@ from itertools import count as numbers_from
 from operator import le
 from typing import Any
 
-from .claims import claimed_bound, refuted
 from .network import read_network
-from .reading import MAX_PARTS, NEVER, SLACK, TOLERANCE, Unknown, fraction, need
+from .reading import MAX_PARTS, NEVER, SLACK, TOLERANCE, Unknown, claimed_bound, fraction, need, refuted
 
 MapPlace = tuple[str, int, int, int]
 
