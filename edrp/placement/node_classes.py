@@ -73,19 +73,14 @@ def find_node_classes(problem: PlacementProblem) -> Ints | None:
     return few_classes(compile_problem(problem), MAX_CLASSES)
 
 
-def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
+def node_classes(compiled: Compiled) -> Ints:
     """Number the class of each node, shape (nodes,); classes are numbered by their first node.
 
     Nodes of a class have equal resources, capacities, speed-up, spawn time, availability and data-store links, the same
     operators may run on them, and their links to every other node and to each other are equal in delay, price and availability.
-    Rules say the same of both (`RuleSymmetry`).
-
-    Parameters
-    ----------
-    with_current
-        Whether nodes of a class also run the same replicas now.
+    Rules say the same of both (`RuleSymmetry`), and they run the same replicas now.
     """
-    number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
+    number = few_classes(compiled, len(compiled.nodes), with_current=True)
     assert number is not None
     return number
 
