@@ -20,7 +20,7 @@ from rich.table import Table
 
 import edrp
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
-from edrp.validation.oracles.placement.latency_aware_optima import described_problem
+from edrp.validation.papers.latency_aware.table_4 import described_problem
 
 METHOD = "column-generation"
 SIXTY = 31

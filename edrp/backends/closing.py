@@ -24,19 +24,13 @@ from edrp.backends.highs import solve_arrays
 from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
 from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
+from edrp.core import tolerances
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.late_imports import sparse
 from edrp.core.program import Arrays
 from edrp.core.solution import resolution, within_gap
-from edrp.core.tolerances import (
-    FEASIBILITY_TOLERANCE,
-    IMPLIED_BOUND_ROOM,
-    REFINED_REDUCED_COST,
-    SMALL_REDUCED_COST,
-    SUM_ROUNDING,
-)
 
 EPS = float(np.finfo(float).eps)
 
@@ -101,7 +95,7 @@ class Closing(ProofTree):
     """
 
     def __init__(self, arrays: Arrays, target: float | None, tolerance: Callable[[float], float]) -> None:
-        wide = widened(arrays, FEASIBILITY_TOLERANCE if target is None else SUM_ROUNDING)
+        wide = widened(arrays, tolerances.FEASIBILITY_TOLERANCE if target is None else tolerances.SUM_ROUNDING)
         super().__init__(with_implied_bounds(wide, target), target, 1.0 if target is None else tolerance(target))
         self.target = target
         self.point: Floats | None = None
@@ -175,9 +169,9 @@ class Closing(ProofTree):
         arrays = self.arrays
         cost = arrays.objective if costs else np.zeros_like(arrays.objective)
         side = np.where(y > 0, arrays.row_lower, arrays.row_upper)
-        y = np.where(np.isfinite(side) & (np.abs(y) > SMALL_REDUCED_COST * np.abs(y).max(initial=0.0)), y, 0.0)
+        y = np.where(np.isfinite(side) & (np.abs(y) > tolerances.SMALL_REDUCED_COST * np.abs(y).max(initial=0.0)), y, 0.0)
         rows = np.flatnonzero(y)
-        small = np.abs(cost - self._transposed @ y) <= SMALL_REDUCED_COST * (np.abs(cost) + self._sizes @ np.abs(y))
+        small = np.abs(cost - self._transposed @ y) <= tolerances.SMALL_REDUCED_COST * (np.abs(cost) + self._sizes @ np.abs(y))
         columns = np.flatnonzero(small)
         if rows.size * columns.size > MAX_DENSE:
             return -math.inf
@@ -192,7 +186,7 @@ class Closing(ProofTree):
         total = Fraction(arrays.constant) if costs else Fraction(0)
         ends = [(exact[row], arrays.row_lower[row], arrays.row_upper[row]) for row in rows]
         settled = [
-            Fraction(0) if near and abs(worth) < REFINED_REDUCED_COST else worth
+            Fraction(0) if near and abs(worth) < tolerances.REFINED_REDUCED_COST else worth
             for near, worth in zip(small, reduced, strict=True)
         ]
         ends += zip(settled, *box, strict=True)
@@ -221,7 +215,7 @@ def widened(arrays: Arrays, share: float) -> Arrays:
     size = np.where(arrays.integer & np.isfinite(ends).all(axis=0), ends.max(axis=0, initial=1.0), 1.0)
     terms = sparse.csr_array((np.abs(matrix.data) * size[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape)
     largest = terms.max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
-    if share >= FEASIBILITY_TOLERANCE:
+    if share >= tolerances.FEASIBILITY_TOLERANCE:
         largest = np.ones(matrix.shape[0])
     lower, upper = ((side, np.where(np.isfinite(side), np.abs(side), 0.0)) for side in (arrays.row_lower, arrays.row_upper))
     return replace(
@@ -254,7 +248,7 @@ def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
             usable = (free[row] - np.isinf(ends) == 0) & np.isfinite(side[row]) & (value != 0)
             limit = (sign * side[row] - (total[row] - parts))[usable] / (sign * value[usable])
             at, up = column[usable], sign * value[usable] > 0
-            room = IMPLIED_BOUND_ROOM * np.maximum(1.0, np.abs(limit))
+            room = tolerances.IMPLIED_BOUND_ROOM * np.maximum(1.0, np.abs(limit))
             for bounds, chosen, way in ((upper, up, 1.0), (lower, ~up, -1.0)):
                 best = np.full(bounds.size, way * np.inf)
                 pick = np.minimum if way > 0 else np.maximum
@@ -463,11 +457,11 @@ def has_improving_ray(arrays: Arrays) -> bool:
     ray = solve_arrays(directions, SolverOptions()).values
     if ray is None:
         return False
-    ray = np.where(np.abs(ray) <= FEASIBILITY_TOLERANCE, 0.0, ray)
+    ray = np.where(np.abs(ray) <= tolerances.FEASIBILITY_TOLERANCE, 0.0, ray)
     gain, moved = arrays.objective @ ray, arrays.matrix @ ray
-    rounding = SUM_ROUNDING * (abs(arrays.matrix) @ np.abs(ray))
+    rounding = tolerances.SUM_ROUNDING * (abs(arrays.matrix) @ np.abs(ray))
     kept = (moved >= row_lower - rounding) & (moved <= row_upper + rounding)
-    return bool(kept.all() and gain < -SUM_ROUNDING * (np.abs(arrays.objective) @ np.abs(ray)))
+    return bool(kept.all() and gain < -tolerances.SUM_ROUNDING * (np.abs(arrays.objective) @ np.abs(ray)))
 
 
 def point_in_box(arrays: Arrays, options: SolverOptions) -> ProgramResult:

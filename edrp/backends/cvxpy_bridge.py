@@ -8,19 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import (
-    COUNTERS,
-    Backend,
-    NodeBrake,
-    ProgramResult,
-    SolverOptions,
-    end_for_solver,
-    finite_or_none,
-    highs_settings,
-    in_fresh_thread,
-    only_presolved,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import now
 from edrp.core.program import Arrays
@@ -44,7 +32,7 @@ HIGHS_FEASIBLE = 2
 """HiGHS's word for a feasible primal solution."""
 
 
-class CvxpyBackend(Backend):
+class CvxpyBackend(base.Backend):
     """Backend that solves programs by CVXPY with HiGHS."""
 
     name = "cvxpy"
@@ -53,7 +41,7 @@ class CvxpyBackend(Backend):
     packages = ("cvxpy",)
     extra = "cvxpy"
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program; CVXPY tells a bound only when a limit stops it."""
         import cvxpy
 
@@ -64,29 +52,29 @@ class CvxpyBackend(Backend):
             "mip_abs_gap": 0.0,
             "threads": options.threads,
             "random_seed": options.seed,
-            **highs_settings(options),
+            **base.highs_settings(options),
         }
-        until = end_for_solver(options)
-        brake = NodeBrake(arrays.size, until - now())
+        until = base.end_for_solver(options)
+        brake = base.NodeBrake(arrays.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes
         with warnings.catch_warnings():
             # A time limit reaches the user as a status; CVXPY's warning about it adds nothing.
             warnings.simplefilter("ignore", UserWarning)
             try:
-                in_fresh_thread(lambda: _solve(model, settings))
+                base.in_fresh_thread(lambda: _solve(model, settings))
                 native = model.status
             except cvxpy.error.SolverError:
                 native = "solver_error"
         statistics = None if model.solver_stats is None else model.solver_stats.extra_stats
-        brake.release(*(getattr(statistics, name, None) for name in COUNTERS))
+        brake.release(*(getattr(statistics, name, None) for name in base.COUNTERS))
         status, stopped = OUTCOMES[native]
-        bound = finite_or_none(getattr(statistics, "mip_dual_bound", None))
+        bound = base.finite_or_none(getattr(statistics, "mip_dual_bound", None))
         # Stopped before its first incumbent, HiGHS hands over zeros.
         has_point = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE) == HIGHS_FEASIBLE
         values = None if columns.value is None or not has_point else np.asarray(columns.value, float)
-        first = ProgramResult.of(arrays, status, stopped, values, None if bound is None else bound + arrays.constant)
-        presolved = first.status in ("optimal", "infeasible") and statistics is not None and only_presolved(statistics)
+        first = base.ProgramResult.of(arrays, status, stopped, values, None if bound is None else bound + arrays.constant)
+        presolved = first.status in ("optimal", "infeasible") and statistics is not None and base.only_presolved(statistics)
         return second_look(arrays, options, until, replace(first, searched=options.tiny or not presolved))
 
 
@@ -95,7 +83,7 @@ def _solve(model: Any, settings: dict[str, Any]) -> None:
     import cvxpy
 
     data, chain, inverse = model.get_problem_data(cvxpy.HIGHS)
-    if (seconds := seconds_for_solver()) is not None:
+    if (seconds := base.seconds_for_solver()) is not None:
         settings = settings | {"time_limit": seconds}
     model.unpack_results(chain.solve_via_data(model, data, solver_opts=settings), chain, inverse)
 

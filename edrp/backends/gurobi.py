@@ -9,18 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import (
-    FAILED,
-    Backend,
-    ProgramResult,
-    SolverOptions,
-    end_for_solver,
-    finite_or_none,
-    in_fresh_thread,
-    need_root,
-    paced,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.core.budget import now, spend
 from edrp.core.errors import BackendUnavailableError, UnsupportedProblemError, numbered
 from edrp.core.program import Arrays
@@ -49,7 +38,7 @@ FREE_SIZE = 2000
 """Columns and rows of the largest programs that Gurobi solves without a licence of one's own."""
 
 
-class GurobiBackend(Backend):
+class GurobiBackend(base.Backend):
     """Backend that solves programs by Gurobi, those of up to `FREE_SIZE` columns and rows without a licence."""
 
     name = "gurobi"
@@ -58,7 +47,7 @@ class GurobiBackend(Backend):
     packages = ("gurobipy",)
     extra = "gurobi"
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned.
 
         Raises
@@ -72,22 +61,22 @@ class GurobiBackend(Backend):
         """
         import gurobipy
 
-        until = end_for_solver(options)
-        need_root(ROOT_WORK * arrays.size, until - now())
+        until = base.end_for_solver(options)
+        base.need_root(ROOT_WORK * arrays.size, until - now())
         with _refusals(arrays):
             # Neither is closed: a run that is left to itself still uses them.
             environment = gurobipy.Env(params=_settings(options, until - now()))
             model = gurobipy.Model(env=environment)
             columns = _hand_over(model, arrays, options)
-            in_fresh_thread(lambda: model.optimize(_report(options)), model.terminate)
+            base.in_fresh_thread(lambda: model.optimize(_report(options)), model.terminate)
         spend(model.Work)
-        status, stopped = OUTCOMES.get(model.Status, FAILED)
+        status, stopped = OUTCOMES.get(model.Status, base.FAILED)
         values = np.array(columns.X, float) if model.SolCount else None
-        bound = finite_or_none(model.ObjBound) if model.IsMIP else None
-        return ProgramResult.of(arrays, status, stopped, values, bound)
+        bound = base.finite_or_none(model.ObjBound) if model.IsMIP else None
+        return base.ProgramResult.of(arrays, status, stopped, values, bound)
 
 
-def _settings(options: SolverOptions, units: float) -> dict[str, Any]:
+def _settings(options: base.SolverOptions, units: float) -> dict[str, Any]:
     """Parameters of Gurobi for a run."""
     settings: dict[str, Any] = {
         "OutputFlag": 0,
@@ -101,12 +90,12 @@ def _settings(options: SolverOptions, units: float) -> dict[str, Any]:
     settings |= {"Presolve": 0} if options.tiny else {"IntFeasTol": FEASIBILITY_TOLERANCE}
     if units < math.inf:
         settings["WorkLimit"] = units
-    if (seconds := seconds_for_solver()) is not None:
+    if (seconds := base.seconds_for_solver()) is not None:
         settings["TimeLimit"] = seconds
     return settings
 
 
-def _hand_over(model: Any, arrays: Arrays, options: SolverOptions) -> Any:
+def _hand_over(model: Any, arrays: Arrays, options: base.SolverOptions) -> Any:
     """Give Gurobi a program, all arrays at once, and return its columns; rows with two sides become two rows."""
     types = np.where(arrays.integer, "I", "C")
     columns = model.addMVar(arrays.lower.shape, arrays.lower, arrays.upper, arrays.objective, types)
@@ -122,11 +111,11 @@ def _hand_over(model: Any, arrays: Arrays, options: SolverOptions) -> Any:
     return columns
 
 
-def _report(options: SolverOptions) -> Any:
+def _report(options: base.SolverOptions) -> Any:
     """Function that Gurobi calls with what it has found; None where nobody asks."""
     from gurobipy import GRB
 
-    tell = paced(options.progress)
+    tell = base.paced(options.progress)
     if tell is None:
         return None
 

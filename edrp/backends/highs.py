@@ -10,23 +10,7 @@ from typing import Any, Final
 import highspy
 import numpy as np
 
-from edrp.backends.base import (
-    SOLVER_PATIENCE,
-    Backend,
-    ProgramResult,
-    SolverOptions,
-    above,
-    bounds_prove,
-    end_for_solver,
-    finite_or_none,
-    hardness,
-    highs_settings,
-    in_fresh_thread,
-    need_root,
-    only_presolved,
-    paced,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.backends.integer_equations import contradict_integers
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
@@ -75,7 +59,7 @@ MAX_ITERATIONS = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
 
-class HighsBackend(Backend):
+class HighsBackend(base.Backend):
     """Backend that solves programs by HiGHS, the default."""
 
     name = "highs"
@@ -84,7 +68,7 @@ class HighsBackend(Backend):
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
     packages = ("highspy",)
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
         return solve_arrays(arrays, options)
 
@@ -130,15 +114,15 @@ class ReportedPoint:
         """Take over what an improving solution brings."""
         data = event.data_out
         self.values = np.array(data.mip_solution, float)
-        self.objective, self.bound = finite_or_none(data.objective_function_value), finite_or_none(data.mip_dual_bound)
+        self.objective, self.bound = base.finite_or_none(data.objective_function_value), base.finite_or_none(data.mip_dual_bound)
 
-    def result(self) -> ProgramResult:
+    def result(self) -> base.ProgramResult:
         """The result that is held."""
         status: Status = "none" if self.values is None else "feasible"
-        return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, (LEFT,))
+        return base.ProgramResult(status, "time_limit", self.values, self.objective, self.bound, (LEFT,))
 
 
-def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: float | None = None) -> ProgramResult:
+def solve_arrays(arrays: Arrays, options: base.SolverOptions | None = None, until: float | None = None) -> base.ProgramResult:
     """Solve a program given as arrays; with no integer column as a linear program, to a vertex.
 
     Its work is limited by the options and by the run that this is a part of, or, where it is given, by `until` alone.
@@ -148,14 +132,14 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
     OutOfTimeError
         When nothing is left, or presolve would take more.
     """
-    options = options or SolverOptions()
-    until = end_for_solver(options) if until is None else until
+    options = options or base.SolverOptions()
+    until = base.end_for_solver(options) if until is None else until
     if now() + PASSED_WORK * arrays.size > until:
         raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
-def second_look(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
+def second_look(arrays: Arrays, options: base.SolverOptions, until: float, first: base.ProgramResult) -> base.ProgramResult:
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). Small programs
@@ -163,7 +147,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     equations in integers, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before the search has
     ended, a point that was called optimal is an incumbent.
     """
-    if first.objective is not None and bounds_prove(arrays, first.objective):
+    if first.objective is not None and base.bounds_prove(arrays, first.objective):
         return first
     if first.searched:
         return first if arrays.matrix.nnz > MAX_REPEATED else _repeated(arrays, options, until, first)
@@ -174,7 +158,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
-        need_root(PASSED_WORK * arrays.size, until - now())
+        base.need_root(PASSED_WORK * arrays.size, until - now())
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
@@ -183,7 +167,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     return _of_two(arrays, first, again, unproven)
 
 
-def _repeated(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
+def _repeated(arrays: Arrays, options: base.SolverOptions, until: float, first: base.ProgramResult) -> base.ProgramResult:
     """A result of a search after presolve, or that of one without, which ends within a share of a unit and finds it wrong."""
     presolved = options.presolve and not options.tiny and bool(arrays.integer.any())
     if not presolved or first.status not in ("optimal", "infeasible"):
@@ -192,12 +176,12 @@ def _repeated(arrays: Arrays, options: SolverOptions, until: float, first: Progr
         again = _solved(arrays, replace(options, start=None, presolve=False), min(until, now() + REPEATED_WORK))
         if first.objective is None:
             return again if again.values is not None and _refutes(arrays, again.values) else first
-        if again.status == "optimal" and again.objective is not None and above(again.objective) < first.objective:
+        if again.status == "optimal" and again.objective is not None and base.above(again.objective) < first.objective:
             return again
     return first
 
 
-def _loses(again: ProgramResult, first: ProgramResult) -> bool:
+def _loses(again: base.ProgramResult, first: base.ProgramResult) -> bool:
     """Whether a second search ended without anything as good as the point that is known.
 
     A row that holds with equality at the optimum, such as the limit that an earlier stage has set, may let a point through in
@@ -205,10 +189,12 @@ def _loses(again: ProgramResult, first: ProgramResult) -> bool:
     """
     if first.objective is None or again.status not in ("optimal", "infeasible"):
         return False
-    return again.objective is None or again.objective > above(first.objective)
+    return again.objective is None or again.objective > base.above(first.objective)
 
 
-def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult) -> ProgramResult:
+def _of_two(
+    arrays: Arrays, first: base.ProgramResult, again: base.ProgramResult, unproven: base.ProgramResult
+) -> base.ProgramResult:
     """The first result after a second search: confirmed, replaced, or, also where it loses the point, without proof."""
     if first.objective is None:
         allowed = again.values is None or _refutes(arrays, again.values)
@@ -231,16 +217,16 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
     return bool(broken <= EXACT_FEASIBILITY * max(1.0, np.abs(used).max(initial=0.0)))
 
 
-def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
+def _relaxation_proves(arrays: Arrays, options: base.SolverOptions, until: float, first: base.ProgramResult) -> bool:
     """Whether the linear relaxation confirms infeasibility, or has no better value than the objective."""
     relaxation = replace(arrays, integer=np.zeros_like(arrays.integer))
     relaxed = _solved(relaxation, replace(options, start=None), until)
     if first.objective is None or relaxed.objective is None:
         return relaxed.status == first.status == "infeasible"
-    return relaxed.status == "optimal" and first.objective <= above(relaxed.objective)
+    return relaxed.status == "optimal" and first.objective <= base.above(relaxed.objective)
 
 
-def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
+def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
     at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
@@ -249,15 +235,15 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver = _SilentHighs()
     _configure(solver, options)
     if not hand_over(solver, arrays):
-        return ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
+        return base.ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
     if options.start is not None:
         _set_start(solver, arrays, options.start)
     solver.HandleUserInterrupt = True
-    tell = paced(options.progress)
+    tell = base.paced(options.progress)
     if tell is not None:
         solver.cbMipInterrupt += lambda event: tell(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
     incumbent, brake = ReportedPoint(), Brake(arrays, until)
-    if seconds_for_solver() is not None:
+    if base.seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
         outcome = brake.run(solver, at_once)
@@ -289,16 +275,18 @@ class Brake:
 
     def run(self, solver: Any, at_once: bool) -> Any:
         """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
-        if (seconds := seconds_for_solver()) is not None:  # the values of an answer that was found in time are still computed
-            solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else SOLVER_PATIENCE))
+        if (
+            seconds := base.seconds_for_solver()
+        ) is not None:  # the values of an answer that was found in time are still computed
+            solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else base.SOLVER_PATIENCE))
         spend(PASSED_WORK * self.size)
-        remaining, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
+        remaining, step = self._until - now(), CHECK_WORK * base.hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
             self._checks, self._most = 0, 1.0 + remaining / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
         elif remaining < math.inf:
             solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
-        outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
+        outcome = solver.run() if at_once else base.in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check
         else:
@@ -308,12 +296,12 @@ class Brake:
 
     def _check(self, event: Any) -> None:
         self._checks += 1
-        if self._checks >= self._most and finite_or_none(event.data_out.mip_dual_bound) is not None:
+        if self._checks >= self._most and base.finite_or_none(event.data_out.mip_dual_bound) is not None:
             self.pulled = True
             event.interrupt()
 
 
-def _configure(solver: Any, options: SolverOptions) -> None:
+def _configure(solver: Any, options: base.SolverOptions) -> None:
     settings: dict[str, Any] = {
         "output_flag": False,
         "threads": options.threads,
@@ -322,7 +310,7 @@ def _configure(solver: Any, options: SolverOptions) -> None:
         "mip_abs_gap": 0.0,
         # Costs more than half of the time on placement programs and finds nothing that the other heuristics miss.
         "mip_heuristic_run_root_reduced_cost": False,
-        **highs_settings(options),
+        **base.highs_settings(options),
     }
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
@@ -360,24 +348,24 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     solver.setSolution(with_value.size, with_value.astype(np.int32), values)
 
 
-def _result(solver: Any, arrays: Arrays, outcome: Any) -> ProgramResult:
+def _result(solver: Any, arrays: Arrays, outcome: Any) -> base.ProgramResult:
     native = solver.getModelStatus()
     stopped = STOPPED[native]
     if outcome == highspy.HighsStatus.kError:
         stopped = "error"
     info = solver.getInfo()
     mixed = bool(arrays.integer.any())
-    searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not only_presolved(info)
+    searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not base.only_presolved(info)
     if native == _Status.kInfeasible:
-        return ProgramResult("infeasible", stopped, searched=searched)
+        return base.ProgramResult("infeasible", stopped, searched=searched)
     if native in (_Status.kUnbounded, _Status.kUnboundedOrInfeasible):
-        return ProgramResult("unbounded", stopped)
-    bound = finite_or_none(info.mip_dual_bound) if mixed else None
+        return base.ProgramResult("unbounded", stopped)
+    bound = base.finite_or_none(info.mip_dual_bound) if mixed else None
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return ProgramResult("none", stopped, bound=bound)
+        return base.ProgramResult("none", stopped, bound=bound)
     values = np.array(solver.getSolution().col_value, float)
     objective = float(arrays.objective @ values + arrays.constant)
-    searched = searched and objective <= above(float(solver.getObjectiveValue()))  # the value of another point is no proof
+    searched = searched and objective <= base.above(float(solver.getObjectiveValue()))  # the value of another point is no proof
     if native in (_Status.kOptimal, _Status.kModelEmpty):
-        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, searched=searched)
-    return ProgramResult("feasible", stopped, values, objective, bound)
+        return base.ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, searched=searched)
+    return base.ProgramResult("feasible", stopped, values, objective, bound)

@@ -8,19 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import (
-    COUNTERS,
-    Backend,
-    NodeBrake,
-    ProgramResult,
-    SolverOptions,
-    end_for_solver,
-    finite_or_none,
-    highs_settings,
-    in_fresh_thread,
-    only_presolved,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import look, now
 from edrp.core.program import Arrays
@@ -54,7 +42,7 @@ HELD: Final[dict[str, Status]] = {
 """Status, by Pyomo's solution status."""
 
 
-class PyomoBackend(Backend):
+class PyomoBackend(base.Backend):
     """Backend that solves programs by Pyomo with HiGHS."""
 
     name = "pyomo"
@@ -63,13 +51,13 @@ class PyomoBackend(Backend):
     packages = ("pyomo", "packaging")  # which Pyomo needs once gurobipy is imported, and does not require
     extra = "pyomo"
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program."""
-        until = end_for_solver(options)
+        until = base.end_for_solver(options)
         return second_look(arrays, options, until, _solved(arrays, options))
 
 
-def _solved(arrays: Arrays, options: SolverOptions) -> ProgramResult:
+def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     """Solve a program once, and return its result."""
     import pyomo.environ  # registers the solvers
     from pyomo.common.log import LoggingIntercept
@@ -77,14 +65,14 @@ def _solved(arrays: Arrays, options: SolverOptions) -> ProgramResult:
 
     assert pyomo.environ
     if _contradiction(arrays):
-        return ProgramResult("infeasible", "finished")
+        return base.ProgramResult("infeasible", "finished")
     keep_silent()
     solver = SolverFactory("highs")
     settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
     settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
     # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
-    own = settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-    brake = NodeBrake(arrays.size, end_for_solver(options) - now())
+    own = settings["solver_options"] = base.highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
+    brake = base.NodeBrake(arrays.size, base.end_for_solver(options) - now())
     if brake.nodes is not None:
         own["mip_max_nodes"] = brake.nodes
 
@@ -95,12 +83,12 @@ def _solved(arrays: Arrays, options: SolverOptions) -> ProgramResult:
         solver.set_instance(model)
         settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
         look("the program")
-        return model, solver.solve(model, time_limit=seconds_for_solver(), **settings)
+        return model, solver.solve(model, time_limit=base.seconds_for_solver(), **settings)
 
     # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
-    model, answer = in_fresh_thread(work, patience=inf)
+    model, answer = base.in_fresh_thread(work, patience=inf)
     info = solver._solver_model.getInfo()
-    braked = brake.release(*(getattr(info, name, None) for name in COUNTERS))
+    braked = brake.release(*(getattr(info, name, None) for name in base.COUNTERS))
     ending, status = answer.termination_condition.name, HELD[answer.solution_status.name]
     stopped = STOPPED[ending]
     if braked and stopped == "iteration_limit":
@@ -111,8 +99,8 @@ def _solved(arrays: Arrays, options: SolverOptions) -> ProgramResult:
     elif status != "none":
         answer.solution_loader.load_vars()
         values = np.array([model.x[index].value for index in model.x], float)
-    searched = status in ("none", "feasible") or options.tiny or not only_presolved(info)
-    result = ProgramResult.of(arrays, status, stopped, values, finite_or_none(answer.objective_bound))
+    searched = status in ("none", "feasible") or options.tiny or not base.only_presolved(info)
+    result = base.ProgramResult.of(arrays, status, stopped, values, base.finite_or_none(answer.objective_bound))
     return replace(result, searched=searched)
 
 
@@ -129,8 +117,8 @@ def _model(arrays: Arrays) -> Any:
 
     model = pyomo.ConcreteModel()
     count = arrays.objective.size
-    lower = [finite_or_none(value) for value in arrays.lower]
-    upper = [finite_or_none(value) for value in arrays.upper]
+    lower = [base.finite_or_none(value) for value in arrays.lower]
+    upper = [base.finite_or_none(value) for value in arrays.upper]
     domains = [pyomo.Integers if integral else pyomo.Reals for integral in arrays.integer]
 
     def bounds(_: Any, j: int) -> tuple[float | None, float | None]:
@@ -147,7 +135,7 @@ def _model(arrays: Arrays) -> Any:
         row_value = LinearExpression(
             linear_coefs=arrays.matrix.data[part].tolist(), linear_vars=[columns[index] for index in arrays.matrix.indices[part]]
         )
-        row_min, row_max = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
+        row_min, row_max = base.finite_or_none(arrays.row_lower[row]), base.finite_or_none(arrays.row_upper[row])
         if row_min is not None and row_min == row_max:
             model.rows.add(row_value == row_min)
         elif row_min is not None or row_max is not None:

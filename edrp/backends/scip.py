@@ -6,19 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import (
-    FAILED,
-    INFINITE,
-    Backend,
-    ProgramResult,
-    SolverOptions,
-    end_for_solver,
-    finite_or_none,
-    in_fresh_thread,
-    need_root,
-    paced,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
 from edrp.core.program import Arrays
@@ -41,7 +29,7 @@ ROOT_WORK, LP_WORK, ITERATION_WORK = 9e-6, 1e-6, 8e-9
 the simplex method; within a factor of 2.5 of the seconds of programs of 80 to 75,000 entries of all kinds."""
 
 
-class ScipBackend(Backend):
+class ScipBackend(base.Backend):
     """Backend that solves programs by SCIP."""
 
     name = "scip"
@@ -51,7 +39,7 @@ class ScipBackend(Backend):
     packages = ("pyscipopt",)
     extra = "scip"
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned.
 
         Raises
@@ -59,24 +47,24 @@ class ScipBackend(Backend):
         OutOfTimeError
             When presolve and the root alone would take more than is left.
         """
-        until = end_for_solver(options)
+        until = base.end_for_solver(options)
         meter = _meter(arrays, options, until - now())
         model, columns = _model(arrays)
         model.setParams(_settings(options))
         if options.start is not None:
             _set_start(model, columns, np.where(arrays.integer, np.round(options.start), options.start))
         model.includeEventhdlr(meter, "meter", "counts work")
-        in_fresh_thread(model.optimizeNogil, model.interruptSolve)
+        base.in_fresh_thread(model.optimizeNogil, model.interruptSolve)
         spend(meter.work)
-        status, stopped = OUTCOMES.get(model.getStatus(), FAILED)
+        status, stopped = OUTCOMES.get(model.getStatus(), base.FAILED)
         if meter.pulled and stopped == "interrupted":
             stopped = "time_limit"
         best = model.getBestSol() if model.getNSols() else None
         values = None if best is None else np.array([best[column] for column in columns], float)
-        return ProgramResult.of(arrays, status, stopped, values, finite_or_none(model.getDualbound()))
+        return base.ProgramResult.of(arrays, status, stopped, values, base.finite_or_none(model.getDualbound()))
 
 
-def _settings(options: SolverOptions) -> dict[str, Any]:
+def _settings(options: base.SolverOptions) -> dict[str, Any]:
     """Parameters of SCIP for a run."""
     settings: dict[str, Any] = {
         "misc/catchctrlc": False,  # Ctrl-C is for Python, which then interrupts SCIP
@@ -93,7 +81,7 @@ def _settings(options: SolverOptions) -> dict[str, Any]:
         settings["presolving/maxrounds"] = 0
     else:
         settings["numerics/feastol"] = FEASIBILITY_TOLERANCE
-    if (seconds := seconds_for_solver()) is not None:
+    if (seconds := base.seconds_for_solver()) is not None:
         settings["limits/time"] = seconds
     return settings
 
@@ -105,7 +93,8 @@ def _model(arrays: Arrays) -> tuple[Any, list[Any]]:
     model = Model()
     model.hideOutput()
     lower, upper, row_lower, row_upper = (
-        np.clip(side, -INFINITE, INFINITE).tolist() for side in (arrays.lower, arrays.upper, arrays.row_lower, arrays.row_upper)
+        np.clip(side, -base.INFINITE, base.INFINITE).tolist()
+        for side in (arrays.lower, arrays.upper, arrays.row_lower, arrays.row_upper)
     )
     types = np.where(arrays.integer, "I", "C").tolist()
     columns = [model.addVar("x", *column) for column in zip(types, lower, upper, arrays.objective.tolist(), strict=True)]
@@ -127,7 +116,7 @@ def _set_start(model: Any, columns: list[Any], values: Floats) -> None:
     model.addSol(start)
 
 
-def _meter(arrays: Arrays, options: SolverOptions, units: float) -> Any:
+def _meter(arrays: Arrays, options: base.SolverOptions, units: float) -> Any:
     """Handler of SCIP's events that counts its work, stops it where the limit is reached, and reports.
 
     It looks after every linear program and node, which depend on the program alone; presolve and heuristics are not stopped.
@@ -135,8 +124,8 @@ def _meter(arrays: Arrays, options: SolverOptions, units: float) -> Any:
     from pyscipopt import SCIP_EVENTTYPE, Eventhdlr
 
     size = arrays.size
-    need_root(ROOT_WORK * size, units)
-    tell = paced(options.progress)
+    base.need_root(ROOT_WORK * size, units)
+    tell = base.paced(options.progress)
 
     class Meter(Eventhdlr):  # type: ignore[misc]
         work, pulled = ROOT_WORK * size, False

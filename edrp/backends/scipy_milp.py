@@ -8,18 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import (
-    NODE_WORK,
-    Backend,
-    NodeBrake,
-    ProgramResult,
-    SolverOptions,
-    bounds_prove,
-    end_for_solver,
-    finite_or_none,
-    in_fresh_thread,
-    seconds_for_solver,
-)
+from edrp.backends import base
 from edrp.backends.conditioning import raised
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
@@ -38,7 +27,7 @@ LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
 "unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
-SCIPY_NODE_WORK = 4 * NODE_WORK
+SCIPY_NODE_WORK = 4 * base.NODE_WORK
 """Units of work of a node per hardness: SciPy tells no iterations, of which nodes of placements take many."""
 
 MAX_COEFFICIENT = 1e4
@@ -48,7 +37,7 @@ MIN_COST = 1e-5
 """Smallest one, if possible: HiGHS's own tolerance of costs, which SciPy cannot change, is 1e-7."""
 
 
-class ScipyBackend(Backend):
+class ScipyBackend(base.Backend):
     """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
@@ -56,17 +45,17 @@ class ScipyBackend(Backend):
     features = frozenset({"work_limit", "gap", "threads"})
     packages = ("scipy",)
 
-    def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+    def solve(self, arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
         scale = _scale(arrays.objective)
         answer = _milp(arrays, options, scale, presolve=not options.tiny)
         if _suspicious(arrays, answer, scale):
             answer = _again(arrays, options, scale, answer)
         status, stopped = OUTCOMES[answer.status]
-        bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
+        bound = base.finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
             bound = bound / scale + arrays.constant
-        return ProgramResult.of(arrays, status, stopped, answer.x, bound)
+        return base.ProgramResult.of(arrays, status, stopped, answer.x, bound)
 
 
 def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **program: Any) -> Any:
@@ -76,20 +65,20 @@ def run_milp(objective: Floats, settings: dict[str, Any], threads: int = 1, **pr
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Unrecognized options", RuntimeWarning)
         options: Any = {**settings, "threads": threads}
-        return in_fresh_thread(lambda: milp(objective, options=options, **program))
+        return base.in_fresh_thread(lambda: milp(objective, options=options, **program))
 
 
-def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:
+def _milp(arrays: Arrays, options: base.SolverOptions, scale: float, presolve: bool) -> Any:
     from scipy.optimize import Bounds, LinearConstraint
 
     settings: dict[str, Any] = {"mip_rel_gap": options.gap, "presolve": presolve}
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     program = {"integrality": arrays.integer.astype(int), "bounds": bounds, "constraints": rows}
-    brake = NodeBrake(arrays.size, end_for_solver(options) - now(), SCIPY_NODE_WORK)
+    brake = base.NodeBrake(arrays.size, base.end_for_solver(options) - now(), SCIPY_NODE_WORK)
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
-    if (seconds := seconds_for_solver()) is not None:
+    if (seconds := base.seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = run_milp(scale * arrays.objective, settings, options.threads, **program)
     if brake.release(getattr(answer, "mip_node_count", None), iterations=0) and answer.status == OTHER:
@@ -106,10 +95,10 @@ def _suspicious(arrays: Arrays, answer: Any, scale: float) -> bool:
     """
     if answer.status != 0 or answer.mip_node_count != 0:
         return False
-    return not bounds_prove(arrays, float(answer.fun) / scale + arrays.constant)
+    return not base.bounds_prove(arrays, float(answer.fun) / scale + arrays.constant)
 
 
-def _again(arrays: Arrays, options: SolverOptions, scale: float, first: Any) -> Any:
+def _again(arrays: Arrays, options: base.SolverOptions, scale: float, first: Any) -> Any:
     """The better of the first answer and one without presolve, with the bound of the latter; without that it is not proven."""
     try:
         second = _milp(arrays, options, scale, presolve=False)

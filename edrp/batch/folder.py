@@ -19,16 +19,8 @@ from edrp.batch.rows import SCHEMA_VERSION
 from edrp.batch.source import Fingerprint
 from edrp.batch.stored import MANIFEST, StoredRows, part_name, read_manifest, read_part, sound_parts, write_part
 from edrp.batch.tasks import Keys, Tasks
+from edrp.core import files
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.files import (
-    DamagedFileError,
-    naming_errors,
-    open_own,
-    sealed,
-    set_aside,
-    warn_user,
-    write_whole,
-)
 from edrp.core.folders import refuse_folder
 
 LOCK = ".lock"
@@ -81,7 +73,7 @@ class ResultFolder:
         self.path = Path(path).absolute()
         self.batch = f"{instances.count}-{instances.digest:016x}"
         refuse_folder(self.path)
-        with naming_errors(self.path):
+        with files.naming_errors(self.path):
             self._claim(instances)
 
     def _claim(self, instances: Fingerprint) -> None:
@@ -90,8 +82,8 @@ class ResultFolder:
         if os.path.lexists(manifest):
             try:
                 manifest_found = read_manifest(self.path)
-            except DamagedFileError as error:
-                warn_user(f"{error}; it is set aside as {set_aside(manifest)}")
+            except files.DamagedFileError as error:
+                files.warn_user(f"{error}; it is set aside as {files.set_aside(manifest)}")
             else:
                 if manifest_found != mine:
                     other = f"holds results of {manifest_found['instances']} other instances"
@@ -103,7 +95,7 @@ class ResultFolder:
             if any(self.path.iterdir()):
                 why = f"holds other files and no {MANIFEST}; choose a new or an empty folder"
                 raise InvalidInstanceError([Fault("out", place, why)])
-        write_whole(manifest, sealed(mine) + "\n")
+        files.write_whole(manifest, files.sealed(mine) + "\n")
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -114,7 +106,7 @@ class ResultFolder:
         EdrpError
             When another batch writes here now.
         """
-        lock = open_own(self.path / LOCK, os.O_RDWR)
+        lock = files.open_own(self.path / LOCK, os.O_RDWR)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +126,7 @@ class ResultFolder:
         Held
             Keys of all rows; those that failed are worth a second try.
         """
-        with naming_errors(self.path):
+        with files.naming_errors(self.path):
             for leftover in self.path.glob(".*.partial"):
                 leftover.unlink()
         held = Held(Keys(), Keys())

@@ -15,17 +15,8 @@ import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA, Row
 from edrp.batch.stored import FAILED, part_name, part_paths, read_part, write_part
+from edrp.core import files
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.core.files import (
-    DamagedFileError,
-    open_own,
-    read_regular,
-    read_sealed_line,
-    sealed_line,
-    set_aside,
-    warn_user,
-    write_whole,
-)
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000
@@ -54,7 +45,7 @@ class Journal:
         self._folder, self._name, self._batch = folder, name, batch
         self._path = folder / JOURNAL.format(name)
         self._begin()
-        self._file = open_own(self._path, os.O_WRONLY | os.O_APPEND)
+        self._file = files.open_own(self._path, os.O_WRONLY | os.O_APPEND)
 
     def _begin(self) -> None:
         """See what a writer of the same name has left."""
@@ -62,7 +53,7 @@ class Journal:
         for part in part_paths(self._folder, self._name):
             try:
                 self.keys |= set(read_part(part, ["key"], self._batch)["key"].to_pylist())
-            except DamagedFileError:  # said when the folder is recovered
+            except files.DamagedFileError:  # said when the folder is recovered
                 continue
         if not os.path.lexists(self._path):
             return
@@ -70,7 +61,7 @@ class Journal:
         self.keys |= set(content.rows)
         if content.damage:
             _report(self._path, content)
-            write_whole(self._path, b"".join(_line(row, self._batch) for row in content.rows.values()))
+            files.write_whole(self._path, b"".join(_line(row, self._batch) for row in content.rows.values()))
 
     def __enter__(self) -> Journal:
         return self
@@ -199,7 +190,7 @@ class _Held(NamedTuple):
 
 def _read(path: Path, batch: str) -> _Held:
     try:
-        *lines, end = read_regular(path).split(b"\n")
+        *lines, end = files.read_regular(path).split(b"\n")
     except InvalidInstanceError as error:
         return _Held({}, error.faults[0].why)
     rows, damaged = {}, 0
@@ -218,16 +209,16 @@ def _read(path: Path, batch: str) -> _Held:
 def _report(path: Path, content: _Held) -> None:
     """Set a damaged journal aside and say so."""
     kept_text = f"; {len(content.rows)} sound rows of it are kept, the others are solved again"
-    warn_user(f"{path}: {content.damage}; it is set aside as {set_aside(path)}{kept_text}")
+    files.warn_user(f"{path}: {content.damage}; it is set aside as {files.set_aside(path)}{kept_text}")
 
 
 def _line(row: Row, batch: str) -> bytes:
     """A row as a line, which ends in a checksum of the rest and of the batch that it belongs to."""
-    return sealed_line(row, batch, _written)
+    return files.sealed_line(row, batch, _written)
 
 
 def _row(line: bytes, batch: str) -> Row:
-    row = read_sealed_line(line, batch)
+    row = files.read_sealed_line(line, batch)
     return {**row, "finished_at": datetime.fromisoformat(row["finished_at"])}
 
 

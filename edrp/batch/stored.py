@@ -12,17 +12,8 @@ import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
 from edrp.batch.tasks import Keys
+from edrp.core import files
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import (
-    DamagedFileError,
-    content_digest,
-    read_regular,
-    read_sealed,
-    read_unsealed,
-    set_aside,
-    warn_user,
-    write_whole,
-)
 
 PART = "part-{}.parquet"
 FAILED, BATCH = b"edrp.failed", b"edrp.batch"
@@ -42,8 +33,8 @@ def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(stamp), sink, compression="zstd")
     content = sink.getvalue().to_pybytes()
-    path = folder / PART.format(f"{name}-{content_digest(content)}")
-    write_whole(path, content)
+    path = folder / PART.format(f"{name}-{files.content_digest(content)}")
+    files.write_whole(path, content)
     return path
 
 
@@ -66,20 +57,20 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
         When the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
     """
     try:
-        content = read_regular(path)
-        if content_digest(content) != path.stem.rpartition("-")[2]:
-            raise DamagedFileError(str(path), "is damaged: its checksum is another")
+        content = files.read_regular(path)
+        if files.content_digest(content) != path.stem.rpartition("-")[2]:
+            raise files.DamagedFileError(str(path), "is damaged: its checksum is another")
         source = memory_of_arrow(content)
         table = pq.read_table(pa.BufferReader(source), columns=columns and list(columns), schema=RESULT_SCHEMA)
         stamp = pq.read_metadata(pa.BufferReader(source)).metadata or {}
-    except DamagedFileError:
+    except files.DamagedFileError:
         raise
     except InvalidInstanceError as error:
-        raise DamagedFileError(str(path), error.faults[0].why) from None
+        raise files.DamagedFileError(str(path), error.faults[0].why) from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise DamagedFileError(str(path), f"holds no rows of results: {str(error).splitlines()[0]}") from None
+        raise files.DamagedFileError(str(path), f"holds no rows of results: {str(error).splitlines()[0]}") from None
     if batch is not None and stamp.get(BATCH) != batch.encode():
-        raise DamagedFileError(str(path), "belongs to other instances")
+        raise files.DamagedFileError(str(path), "belongs to other instances")
     return table
 
 
@@ -99,8 +90,8 @@ def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> Iterator[tu
     for path in part_paths(folder):
         try:
             table = read_part(path, columns, batch)
-        except DamagedFileError as error:
-            warn_user(f"{error}; it is set aside as {set_aside(path)}, and its rows are solved again")
+        except files.DamagedFileError as error:
+            files.warn_user(f"{error}; it is set aside as {files.set_aside(path)}, and its rows are solved again")
         else:
             yield path, table
 
@@ -177,9 +168,9 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     if not os.path.lexists(manifest):
         raise InvalidInstanceError([Fault("folder", str(path), f"is no folder of results: it has no readable {MANIFEST}")])
     try:
-        return read_sealed(manifest)
-    except DamagedFileError:
-        version = (read_unsealed(manifest) or {}).get("results", SCHEMA_VERSION)
+        return files.read_sealed(manifest)
+    except files.DamagedFileError:
+        version = (files.read_unsealed(manifest) or {}).get("results", SCHEMA_VERSION)
         if version == SCHEMA_VERSION:
             raise
     why = f"holds results of schema version {version}, this is {SCHEMA_VERSION}; choose another folder"
@@ -217,18 +208,18 @@ def _sound_tables(path: str | Path, columns: Any) -> Iterator[pa.Table]:
     try:
         manifest = read_manifest(path)
         batch = f"{manifest['instances']}-{manifest['digest']}"
-    except DamagedFileError as error:
-        warn_user(f"{error}; the same batch again mends it")
+    except files.DamagedFileError as error:
+        files.warn_user(f"{error}; the same batch again mends it")
     names = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name == "key"]
     seen, repeated = Keys(), 0
     for part in part_paths(Path(path)):
         try:
             table = read_part(part, names, batch).replace_schema_metadata(RESULT_SCHEMA.metadata)
-        except DamagedFileError as error:
-            warn_user(f"{error}; its rows are left out, and the same batch again solves them")
+        except files.DamagedFileError as error:
+            files.warn_user(f"{error}; its rows are left out, and the same batch again solves them")
             continue
         fresh = seen.add(table["key"].to_pylist())
         repeated += fresh.count(False)
         yield table if all(fresh) else table.filter(pa.array(fresh))
     if repeated:
-        warn_user(f"{path}: {repeated} rows are there twice and left out once; the same batch again mends it")
+        files.warn_user(f"{path}: {repeated} rows are there twice and left out once; the same batch again mends it")

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edrp.batch import read_rows
+from edrp.cli import options
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
-from edrp.cli.options import (
-    ForceFolder,
-    argument,
-    command_text,
-    finite_option,
-    option,
-    out_option,
-    seconds_option,
-    warn_of_missing,
-)
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.files import refuse_missing
@@ -34,21 +25,21 @@ if TYPE_CHECKING:
 SHOWN_ALARMS = 20
 NAMES = ", ".join(suite.name for suite in SUITES)
 
-Out = Annotated[Path, out_option("Output folder for rows, tables and report; the same command continues a stopped run.")]
-More = Annotated[list[Path] | None, argument("Further instances, as for --instances.", metavar="[FILE|FOLDER]…")]
-SuiteTimeLimit = Annotated[float | None, seconds_option("Time limit for each instance; default: the suite's.")]
+Out = Annotated[Path, options.out_option("Output folder for rows, tables and report; the same command continues a stopped run.")]
+More = Annotated[list[Path] | None, options.argument("Further instances, as for --instances.", metavar="[FILE|FOLDER]…")]
+SuiteTimeLimit = Annotated[float | None, options.seconds_option("Time limit for each instance; default: the suite's.")]
 Seeds = Annotated[
-    int | None, option("Number of seeds for each method and instance; default: that of the suite.", "--seeds", min=1)
+    int | None, options.option("Number of seeds for each method and instance; default: that of the suite.", "--seeds", min=1)
 ]
 
 
 def compare_methods(
     out: Out,
     more: More = None,
-    suite: Annotated[str | None, option(f"Suite of instances: {NAMES}, or one of another package.", "--suite")] = None,
+    suite: Annotated[str | None, options.option(f"Suite of instances: {NAMES}, or one of another package.", "--suite")] = None,
     instances: Annotated[
         list[Path] | None,
-        option(
+        options.option(
             "Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
             "--instances",
             metavar="FILE|FOLDER …",
@@ -56,18 +47,21 @@ def compare_methods(
     ] = None,
     method: Annotated[
         list[str] | None,
-        option("Method, or name:key=value,… with parameters; may be repeated; default: those of the suite.", "--method", "-m"),
+        options.option(
+            "Method, or name:key=value,… with parameters; may be repeated; default: those of the suite.", "--method", "-m"
+        ),
     ] = None,
     spark: Master = None,
     jobs: Jobs = None,
-    data: Annotated[Path | None, option("Folder of input data, for suites that need it.", "--data")] = None,
+    data: Annotated[Path | None, options.option("Folder of input data, for suites that need it.", "--data")] = None,
     time_limit: SuiteTimeLimit = None,
     work_limit: Annotated[
-        float | None, finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit")
+        float | None,
+        options.finite_option("Units of work for each instance instead of a time limit; answers repeat.", "--work-limit"),
     ] = None,
     seeds: Seeds = None,
-    force: ForceFolder = False,
-    certify: Annotated[bool, option("Certify proofs and report the share that was checked.", "--certify")] = False,
+    force: options.ForceFolder = False,
+    certify: Annotated[bool, options.option("Certify proofs and report the share that was checked.", "--certify")] = False,
 ) -> None:
     """Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.
 
@@ -75,20 +69,20 @@ def compare_methods(
     """
     check_place(spark, jobs)
     require_packages(pandas="report")
-    warn_of_missing(jinja2="report", plotly="report")
+    options.warn_of_missing(jinja2="report", plotly="report")
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)
     if data is not None:
         refuse_missing(data)
     refuse_folder(out, WRITTEN, force=force)
-    options: dict[str, Any] = {
+    flags: dict[str, Any] = {
         "--suite": [suite],
         "--instances": paths,
         "--method": method or [],
         "--spark": [spark],
         "--jobs": [jobs],
     }
-    options |= {"--data": [data], "--time-limit": [time_limit], "--work-limit": [work_limit], "--seeds": [seeds], "--out": [out]}
+    flags |= {"--data": [data], "--time-limit": [time_limit], "--work-limit": [work_limit], "--seeds": [seeds], "--out": [out]}
     with place_of_work(spark, jobs) as where, batch_progress(f"benchmark {chosen.name}") as report, saying_what_is_kept(out):
         found = run_benchmark(
             chosen,
@@ -100,7 +94,7 @@ def compare_methods(
             work_limit=work_limit,
             force=force,
             certify=certify,
-            command=command_text("benchmark", options) + " --certify" * certify,
+            command=options.command_text("benchmark", flags) + " --certify" * certify,
             progress=report,
             **where,
         )

@@ -7,22 +7,10 @@ from typing import Annotated
 
 import typer
 
+from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
 from edrp.cli.display.solution import STYLES, verdict
-from edrp.cli.options import (
-    ExplainedWork,
-    Force,
-    Method,
-    SolutionFile,
-    Strict,
-    TimeLimit,
-    argument,
-    option,
-    out_option,
-    read_or_solve,
-    read_problem,
-)
 from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -34,17 +22,17 @@ from edrp.report.tables import Table
 
 
 def explain_file(
-    file: Annotated[Path, argument("Instance file.")],
-    solution_file: SolutionFile = None,
-    method: Method = "auto",
-    time_limit: TimeLimit = None,
-    work_limit: ExplainedWork = None,
-    strict: Strict = False,
+    file: Annotated[Path, options.argument("Instance file.")],
+    solution_file: options.SolutionFile = None,
+    method: options.Method = "auto",
+    time_limit: options.TimeLimit = None,
+    work_limit: options.ExplainedWork = None,
+    strict: options.Strict = False,
 ) -> None:
     """Explain a solution: what each term of the objective costs, which limits bind, what is second best, and what rules cost."""
-    problem = read_problem(file, strict)
+    problem = options.read_problem(file, strict)
     explain = get_kind(problem.kind).explain or explanation_parts
-    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
+    solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
     with progress(f"explaining {file}"):
         parts = list(explain(problem, solution, work_limit))
     say(output(), str(file), "bold")
@@ -55,20 +43,20 @@ def explain_file(
 
 
 def explore_file(
-    file: Annotated[Path, argument("Instance file.")],
-    solution_file: SolutionFile = None,
-    out: Annotated[Path, out_option("Output file for the page.")] = Path("explore.html"),
-    method: Method = "auto",
-    time_limit: TimeLimit = None,
-    work_limit: ExplainedWork = None,
-    force: Force = False,
-    strict: Strict = False,
+    file: Annotated[Path, options.argument("Instance file.")],
+    solution_file: options.SolutionFile = None,
+    out: Annotated[Path, options.out_option("Output file for the page.")] = Path("explore.html"),
+    method: options.Method = "auto",
+    time_limit: options.TimeLimit = None,
+    work_limit: options.ExplainedWork = None,
+    force: options.Force = False,
+    strict: options.Strict = False,
 ) -> None:
     """Write a page for the browser that shows a problem and its solution; it needs no network."""
     refuse_target(out, replace=force)
     refuse_inputs(out, (file, solution_file))
-    problem = read_problem(file, strict)
-    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
+    problem = options.read_problem(file, strict)
+    solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit, work_limit=work_limit)
     with progress(f"drawing {file}"):
         explore(problem, solution, out, title=file.name, replace=force, work_limit=work_limit)
     say(output(), f"written to {out}")
@@ -76,16 +64,16 @@ def explore_file(
 
 
 def print_front(
-    file: Annotated[Path, argument("Instance file of kind edrp.")],
-    first: Annotated[str, argument('First metric, such as "cost".')],
-    second: Annotated[str, argument('Second metric, such as "peak_load".')],
-    points: Annotated[int | None, option("Approximate number of points; default: all.", min=2)] = None,
-    method: Method = "auto",
-    time_limit: TimeLimit = None,
-    strict: Strict = False,
+    file: Annotated[Path, options.argument("Instance file of kind edrp.")],
+    first: Annotated[str, options.argument('First metric, such as "cost".')],
+    second: Annotated[str, options.argument('Second metric, such as "peak_load".')],
+    points: Annotated[int | None, options.option("Approximate number of points; default: all.", min=2)] = None,
+    method: options.Method = "auto",
+    time_limit: options.TimeLimit = None,
+    strict: options.Strict = False,
 ) -> None:
     """Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof."""
-    problem = read_problem(file, strict)
+    problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
     with progress(f"solving {file} point by point"):

@@ -24,19 +24,9 @@ from edrp.engines.applying import Note
 from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.errors import EngineError, StoppedError
 from edrp.engines.flink.client import is_loopback, read_address
+from edrp.engines.flink.migrating import driver
 from edrp.engines.flink.migrating.control_log import ControlLog, Mode, control_path, read_log_file
 from edrp.engines.flink.migrating.discovery import LiveJob, LiveReader, with_work_between
-from edrp.engines.flink.migrating.driver import (
-    Outcome,
-    Transfer,
-    carry_out,
-    go_on,
-    plan_to_take_back,
-    refuse_large_tasks,
-    refuse_unsafe,
-    take_back,
-    unfinished_plan,
-)
 from edrp.engines.flink.migrating.moves import Steps, forecasts, reversed_steps, task_moves
 from edrp.engines.flink.migrating.plan_files import PlannedSteps, read_plan
 from edrp.engines.flink.migrating.planning import LoadPlan, PlanMethod, PlanWish, plan_from_loads
@@ -63,7 +53,7 @@ class _Order:
     plan: PlannedSteps | None
     wish: PlanWish | None
     operator: str | None
-    transfer: Transfer
+    transfer: driver.Transfer
     place: str
     seconds: float
     out: Path | None
@@ -132,7 +122,7 @@ def migrate_flink(
         plan=None if plan is None else read_plan(plan),
         wish=wish,
         operator=operator,
-        transfer=Transfer(pace, mode),
+        transfer=driver.Transfer(pace, mode),
         place=str(plan) if plan is not None else f"--method {method}",
         seconds=seconds,
         out=out,
@@ -143,7 +133,7 @@ def migrate_flink(
     try:
         with stopping_on_signals(clock):
             live = reader.discover()
-            refuse_unsafe(live, rest)
+            driver.refuse_unsafe(live, rest)
             say(output(), job_line(live))
             path = control_path(live.control, control)
             if apply:
@@ -160,12 +150,12 @@ def _show(reader: LiveReader, job: LiveJob, path: Path, order: _Order) -> None:
     log = read_log_file(path)
     pace = order.transfer.pace
     if order.origin is None:
-        plan = plan_to_take_back(log, job, str(path))
+        plan = driver.plan_to_take_back(log, job, str(path))
         pace = plan.pace
         steps = reversed_steps(plan.steps, {name: live.table for name, live in job.operators.items()})
         say(output(), f"Plan {plan.key} would be aborted, {plan.sender}; back would move what has moved, by now:")
     else:
-        under_way = unfinished_plan(log, job, order.origin, str(path))
+        under_way = driver.unfinished_plan(log, job, order.origin, str(path))
         if under_way is not None:
             say(output(), f"This plan is under way as {under_way.key}, {under_way.sender}; --apply follows it to its end")
             return
@@ -177,18 +167,18 @@ def _show(reader: LiveReader, job: LiveJob, path: Path, order: _Order) -> None:
 def _apply(reader: LiveReader, job: LiveJob, path: Path, order: _Order, journal: Path | None) -> None:
     """Send a plan, go on with one or take one back, and follow it."""
     with ControlLog(path) as control, _noting(reader, journal) as note:
-        outcome: Outcome
+        outcome: driver.Outcome
         if order.origin is None:
-            outcome = take_back(reader, control, job, note)
+            outcome = driver.take_back(reader, control, job, note)
         else:
-            under_way = unfinished_plan(control.log, job, order.origin, str(path))
+            under_way = driver.unfinished_plan(control.log, job, order.origin, str(path))
             if under_way is not None:
-                outcome = go_on(reader, control, job, under_way, note)
+                outcome = driver.go_on(reader, control, job, under_way, note)
             else:
                 job, steps = _steps(reader, job, order)
                 pace = order.transfer.pace
                 show(output(), step_parts(steps, forecasts(steps, job, pace), job, pace))
-                outcome = carry_out(reader, control, job, steps, order.origin, order.transfer, note)
+                outcome = driver.carry_out(reader, control, job, steps, order.origin, order.transfer, note)
         say(output(), outcome_line(outcome))
 
 
@@ -205,7 +195,7 @@ def _steps(reader: LiveReader, job: LiveJob, order: _Order) -> tuple[LiveJob, St
         plan = made.steps
     assert plan is not None
     steps = task_moves(plan, job, order.operator, order.place)
-    refuse_large_tasks(steps, job, order.transfer.pace)
+    driver.refuse_large_tasks(steps, job, order.transfer.pace)
     return job, steps
 
 

@@ -8,29 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from edrp.cli import options
 from edrp.cli.app import outcome_code
-from edrp.cli.display.plan import (
-    change_plan_document,
-    change_plan_parts,
-    migration_plan_document,
-    migration_plan_parts,
-    rescale_plan_document,
-    rescale_plan_parts,
-)
+from edrp.cli.display import plan as display
 from edrp.cli.display.solution import clash_parts, verdict
-from edrp.cli.options import (
-    BoundedTime,
-    Force,
-    Method,
-    SolutionFile,
-    Strict,
-    argument,
-    finite_option,
-    option,
-    out_option,
-    read_or_solve,
-    read_problem,
-)
 from edrp.cli.terminal import output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -50,21 +31,23 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[Path, argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
-    solution_file: SolutionFile = None,
-    uplink: Annotated[float | None, finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")] = None,
-    downlink: Annotated[float | None, finite_option("Download rate of a node in bytes/s; default: as --uplink.")] = None,
-    max_move_ins: Annotated[
-        int | None, option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
+    file: Annotated[Path, options.argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
+    solution_file: options.SolutionFile = None,
+    uplink: Annotated[
+        float | None, options.finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")
     ] = None,
-    method: Method = "auto",
-    time_limit: BoundedTime = 60.0,
-    out: Annotated[Path | None, out_option("Output file for the plan as JSON.")] = None,
-    force: Force = False,
-    strict: Strict = False,
+    downlink: Annotated[float | None, options.finite_option("Download rate of a node in bytes/s; default: as --uplink.")] = None,
+    max_move_ins: Annotated[
+        int | None, options.option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
+    ] = None,
+    method: options.Method = "auto",
+    time_limit: options.BoundedTime = 60.0,
+    out: Annotated[Path | None, options.out_option("Output file for the plan as JSON.")] = None,
+    force: options.Force = False,
+    strict: options.Strict = False,
 ) -> None:
     """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
-    problem = read_problem(file, strict)
+    problem = options.read_problem(file, strict)
     if not isinstance(problem, PLANNED):
         why = "must be edrp-sequence, migration, migration-policy or rescale"
         raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
@@ -72,17 +55,17 @@ def plan_file(
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
     _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
-    solution = read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
+    solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])
         raise typer.Exit(outcome_code(solution))
     if isinstance(problem, EdrpSequence):
         changes = plan_changes(problem, solution.decision)
-        document, parts = change_plan_document(changes), change_plan_parts(changes)
+        document, parts = display.change_plan_document(changes), display.change_plan_parts(changes)
     elif isinstance(problem, RescaleProblem):
         rescale = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
-        document, parts = rescale_plan_document(rescale), rescale_plan_parts(rescale)
+        document, parts = display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
     else:
         plan = plan_migration(
             problem.intervals,
@@ -93,7 +76,7 @@ def plan_file(
             downlink=downlink,
             max_move_ins=max_move_ins,
         )
-        document, parts = migration_plan_document(plan), migration_plan_parts(plan)
+        document, parts = display.migration_plan_document(plan), display.migration_plan_parts(plan)
     if out is not None:
         write_json(out, document, replace=force)  # before a pipe that nobody reads ends the command
     say(output(), str(file), "bold")

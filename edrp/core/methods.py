@@ -14,16 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from edrp.core import budget
+from edrp.core import budget, errors
 from edrp.core.arguments import check_arguments, described
-from edrp.core.errors import (
-    EdrpError,
-    Fault,
-    InvalidArgumentError,
-    InvalidInstanceError,
-    OutOfTimeError,
-    UnsupportedProblemError,
-)
 from edrp.core.plugins import added, is_ours, own, refuse_taken
 from edrp.core.solution import Answer
 from edrp.core.tolerances import OPTIMALITY_GAP
@@ -71,14 +63,16 @@ def read_parameters(kind: type[Parameters], values: Mapping[str, Any], method: s
     """
     described: Any = kind
     known = [field.name for field in fields(described)]
-    faults = [Fault(name, shown(value), _unknown(name, known, options)) for name, value in values.items() if name not in known]
+    faults = [
+        errors.Fault(name, shown(value), _unknown(name, known, options)) for name, value in values.items() if name not in known
+    ]
     read: Parameters | None = None
     try:
         read = _adapter(described).validate_python({name: value for name, value in values.items() if name in known})
     except ValidationError as error:
         faults += _faults(error, kind)
     if read is None or faults:
-        raise InvalidInstanceError(faults, f"parameters of method {method}")
+        raise errors.InvalidInstanceError(faults, f"parameters of method {method}")
     return read
 
 
@@ -87,10 +81,10 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _faults(error: ValidationError, kind: type[Any]) -> list[Fault]:
+def _faults(error: ValidationError, kind: type[Any]) -> list[errors.Fault]:
     first = error.errors(include_url=False)[0]
     if first["type"] == "value_error":  # of `__post_init__`, which runs only where every value is fine by itself
-        return [Fault("parameters", "", str(first["ctx"]["error"]))]
+        return [errors.Fault("parameters", "", str(first["ctx"]["error"]))]
     return list_faults(error, kind)
 
 
@@ -246,7 +240,7 @@ class Method(ABC):
             When the problem is refused.
         """
         if refusal := self.refusal(problem):
-            raise UnsupportedProblemError(refusal, alternative(problem, self.name))
+            raise errors.UnsupportedProblemError(refusal, alternative(problem, self.name))
         return self
 
     def read_parameters(self, options: Options) -> Any:
@@ -335,10 +329,10 @@ def register(method: Method, *, replace: bool = False) -> Method:
     if not isinstance(method, Method) or not isinstance(name, str):
         made = f": {method.__name__}()" if isinstance(method, type) else ""
         why = f"is {described(method)}; give an instance of a subclass of edrp.Method that has a name{made}"
-        raise InvalidArgumentError([Fault("method", "", why)], "edrp.register")
+        raise errors.InvalidArgumentError([errors.Fault("method", "", why)], "edrp.register")
     if isinstance(method.takes, str) or not isinstance(method.takes, Container):
         why = f"is {described(method.takes)}; give a set of parts of problems, which `edrp methods --kind` lists, or EVERYTHING"
-        raise InvalidArgumentError([Fault("takes", "", why)], "edrp.register")
+        raise errors.InvalidArgumentError([errors.Fault("takes", "", why)], "edrp.register")
     if name in _registry():
         ours = any(name in names for names in own("edrp.methods").values())
         refuse_taken("edrp.register(method)", f"a method called {name!r}", ours=ours, replace=replace)
@@ -366,7 +360,7 @@ def methods(kind: str | None = None) -> dict[str, Method]:
     taking = {name: method for name, method in known.items() if kind in method.kinds}
     if not taking:
         kinds = sorted({name for method in known.values() for name in method.kinds})
-        raise EdrpError(f"no method takes problems of kind {kind!r}{suggestion(kind, kinds)}")
+        raise errors.EdrpError(f"no method takes problems of kind {kind!r}{suggestion(kind, kinds)}")
     return taking
 
 
@@ -394,8 +388,8 @@ def get_method(name: str, kind: str | None = None) -> Method:
     if method is not None and (kind is None or kind in method.kinds):
         return method
     if method is None:
-        raise EdrpError(f"no method {name!r}{suggestion(name, methods(kind))}")
-    raise EdrpError(f"method {name!r} takes no problems of kind {kind!r}; there are {', '.join(methods(kind))}")
+        raise errors.EdrpError(f"no method {name!r}{suggestion(name, methods(kind))}")
+    raise errors.EdrpError(f"method {name!r} takes no problems of kind {kind!r}; there are {', '.join(methods(kind))}")
 
 
 def alternative(problem: Any, refusing: str, among: Sequence[str] | None = None) -> str:
@@ -456,5 +450,5 @@ def run_within(method: Method, problem: Any, options: Options) -> Answer:
     try:
         with budget.deadline(options.started + options.limit):
             return method.run(problem, options)
-    except OutOfTimeError as error:
+    except errors.OutOfTimeError as error:
         return Answer("none", "time_limit", notes=(str(error),))

@@ -10,19 +10,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from edrp.core import document
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.document import (
-    Document,
-    Faults,
-    Name,
-    NonNegative,
-    Positive,
-    Probability,
-    Resources,
-    checks,
-    named_resources,
-    unit,
-)
 from edrp.core.limits import compared, exceeds
 from edrp.core.problem import Margin
 from edrp.core.tolerances import LIMIT_SLACK
@@ -44,26 +33,27 @@ class ContainerOperator(OperatorBase):
     0.3
     """
 
-    candidates: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
+    candidates: Annotated[tuple[document.Name, ...], Field(min_length=1)] | None = Field(
         None, description="host types that may run the operator; null for all"
     )
-    processing_duration: Positive = Field(
-        description="service level objective: mean time that an item takes when it need not wait, messaging included", **unit("s")
+    processing_duration: document.Positive = Field(
+        description="service level objective: mean time that an item takes when it need not wait, messaging included",
+        **document.unit("s"),
     )
-    occupancy: Probability = Field(
+    occupancy: document.Probability = Field(
         1.0,
         description="share of the processing duration in which the item occupies its instance; the rest is messaging",
-        **unit("1"),
+        **document.unit("1"),
     )
     min_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = Field(
-        1, description="minimum number of instances", **unit("1")
+        1, description="minimum number of instances", **document.unit("1")
     )
     max_instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] | None = Field(
-        None, description="maximum number of instances; null for as many as find room, up to 100,000", **unit("1")
+        None, description="maximum number of instances; null for as many as find room, up to 100,000", **document.unit("1")
     )
 
-    @checks("operator")
-    def _check_instances(self, faults: Faults) -> None:
+    @document.checks("operator")
+    def _check_instances(self, faults: document.Faults) -> None:
         if self.max_instances is not None and self.min_instances > self.max_instances:
             faults.add(("min_instances",), self.min_instances, f"must be at most max_instances, which is {self.max_instances}")
 
@@ -102,7 +92,7 @@ class ContainerApplication(AcyclicGraph):
     operators: Annotated[tuple[ContainerOperator, ...], Field(min_length=1)] = Field(description="in any order")
 
 
-class HostType(Document):
+class HostType(document.Document):
     """A kind of host that can be leased, paid by billing time units (BTU): every started one in full.
 
     Examples
@@ -111,19 +101,21 @@ class HostType(Document):
     (30.0, 60.0)
     """
 
-    name: Name = Field(description="unique among the host types")
-    resources: Resources = Field(description="of one host: a number, or amounts by name", **unit("as the operators' needs"))
-    price: NonNegative = Field(description="of one billing time unit", **unit("money"))
-    billing_time: Positive = Field(description="billing time unit (BTU)", **unit("s"))
-    start_up: tuple[NonNegative, NonNegative] = Field(
-        (30.0, 60.0), description="minimum and maximum time from lease to readiness", **unit("s")
+    name: document.Name = Field(description="unique among the host types")
+    resources: document.Resources = Field(
+        description="of one host: a number, or amounts by name", **document.unit("as the operators' needs")
+    )
+    price: document.NonNegative = Field(description="of one billing time unit", **document.unit("money"))
+    billing_time: document.Positive = Field(description="billing time unit (BTU)", **document.unit("s"))
+    start_up: tuple[document.NonNegative, document.NonNegative] = Field(
+        (30.0, 60.0), description="minimum and maximum time from lease to readiness", **document.unit("s")
     )
     limit: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="maximum number of hosts of the type at a time; null for any number", **unit("1")
+        None, description="maximum number of hosts of the type at a time; null for any number", **document.unit("1")
     )
 
-    @checks("host type")
-    def _check_times(self, faults: Faults) -> None:
+    @document.checks("host type")
+    def _check_times(self, faults: document.Faults) -> None:
         if self.start_up[0] > self.start_up[1]:
             faults.add(("start_up",), list(self.start_up), "must be the least time, then the most")
         if self.billing_time < self.start_up[1]:
@@ -133,16 +125,18 @@ class HostType(Document):
     @property
     def capacity(self) -> dict[str, float]:
         """Resources by name."""
-        return dict(named_resources(self.resources))
+        return dict(document.named_resources(self.resources))
 
 
-class Host(Document):
+class Host(document.Document):
     """One leased host and the instances on it."""
 
-    name: Name = Field(description="unique among the hosts")
-    type: Name = Field(description="host type")
-    instances: dict[Name, Annotated[int, Field(ge=0)]] = Field({}, description="number of instances by operator", **unit("1"))
-    images: tuple[Name, ...] = Field((), description="operators whose container image is on the host")
+    name: document.Name = Field(description="unique among the hosts")
+    type: document.Name = Field(description="host type")
+    instances: dict[document.Name, Annotated[int, Field(ge=0)]] = Field(
+        {}, description="number of instances by operator", **document.unit("1")
+    )
+    images: tuple[document.Name, ...] = Field((), description="operators whose container image is on the host")
 
 
 def fits(operator: ContainerOperator, host_type: HostType) -> bool:
@@ -150,18 +144,18 @@ def fits(operator: ContainerOperator, host_type: HostType) -> bool:
     if operator.candidates is not None and host_type.name not in operator.candidates:
         return False
     capacity = host_type.capacity
-    needs = named_resources(operator.resources).items()
+    needs = document.named_resources(operator.resources).items()
     return all(not exceeds(amount, capacity.get(name, 0.0)) for name, amount in needs)
 
 
 def largest_share(operator: ContainerOperator, host_type: HostType) -> float:
     """Largest share of a resource of an empty host that an instance takes."""
     capacity = host_type.capacity
-    needs = named_resources(operator.resources).items()
+    needs = document.named_resources(operator.resources).items()
     return max((amount / capacity[name] for name, amount in needs if capacity.get(name)), default=0.0)
 
 
-def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: Faults) -> None:
+def check_hosting(application: ContainerApplication, host_types: tuple[HostType, ...], faults: document.Faults) -> None:
     """Add the faults of host types that share a name, candidates that do not exist, and operators that no host type can run."""
     names = [host_type.name for host_type in host_types]
     faults.add_repeated_names("host_types", names)
@@ -177,7 +171,7 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
             faults.add((*path, "resources"), operator.resources, why)
 
 
-def check_queues(queues: Mapping[str, float], application: ContainerApplication, faults: Faults) -> None:
+def check_queues(queues: Mapping[str, float], application: ContainerApplication, faults: document.Faults) -> None:
     """Add the faults of queues of operators that do not exist."""
     for name in queues:
         if name not in application.by_name:
@@ -185,7 +179,7 @@ def check_queues(queues: Mapping[str, float], application: ContainerApplication,
 
 
 def check_hosts(
-    hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, field: str
+    hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: document.Faults, field: str
 ) -> None:
     """Add the faults of hosts that share a name and of unknown types and operators."""
     operators = application.by_name
@@ -201,7 +195,7 @@ def check_hosts(
                 faults.add_unknown((field, index, "images", position), operator, "operator of the application", operators)
 
 
-def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: Faults) -> None:
+def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: document.Faults) -> None:
     """Add the faults of operators that need more instances than can be named, at a multiple of the external rates."""
     for index, operator in enumerate(application.operators):
         rate = load * application.load(operator.name)
@@ -215,7 +209,7 @@ def used_resources(instances: Mapping[str, int], application: ContainerApplicati
     """Resources that instances hold together, by name."""
     used: dict[str, float] = {}
     for name, count in instances.items():
-        for resource, amount in named_resources(application.by_name[name].resources).items():
+        for resource, amount in document.named_resources(application.by_name[name].resources).items():
             used[resource] = used.get(resource, 0.0) + count * amount
     return used
 
@@ -278,7 +272,7 @@ class Sizes:
     ) -> Sizes:
         """Make the arrays from documents, and groups of operators of which no two may share a host."""
         operators, types = tuple(operators), tuple(types)
-        described = [named_resources(operator.resources) for operator in operators]
+        described = [document.named_resources(operator.resources) for operator in operators]
         names = tuple(dict.fromkeys(name for amounts in (*(t.capacity for t in types), *described) for name in amounts))
         needs = np.array([[amounts.get(name, 0.0) for name in names] for amounts in described]).reshape(
             len(operators), len(names)

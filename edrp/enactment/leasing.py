@@ -18,15 +18,7 @@ from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
-from edrp.enactment.containers import (
-    ContainerApplication,
-    HostType,
-    check_counts,
-    check_hosting,
-    check_queues,
-    host_margins,
-    overfull,
-)
+from edrp.enactment import containers
 from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes, never_late
 from edrp.placement.problem_warnings import unreached_operators
 
@@ -95,8 +87,10 @@ class LeasingProblem(Problem):
     decision_type: ClassVar[Any] = tuple[PlannedHost, ...]
 
     kind: Literal["leasing"] = Field("leasing", description="says what the document is")
-    application: ContainerApplication = Field(description="application; external rates are those of forecast 1")
-    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
+    application: containers.ContainerApplication = Field(description="application; external rates are those of forecast 1")
+    host_types: Annotated[tuple[containers.HostType, ...], Field(min_length=1)] = Field(
+        description="types of hosts that can be leased"
+    )
     period: Positive = Field(description="length of a period", **unit("s"))
     forecast: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=MAX_PERIODS)] = Field(
         description="load in each period, as a multiple of the external rates", **unit("1")
@@ -119,8 +113,8 @@ class LeasingProblem(Problem):
 
     @checks()
     def _check(self, faults: Faults) -> None:
-        check_hosting(self.application, self.host_types, faults)
-        check_counts(self.application, max(self.forecast), self.utilisation, faults)
+        containers.check_hosting(self.application, self.host_types, faults)
+        containers.check_counts(self.application, max(self.forecast), self.utilisation, faults)
         for index, host_type in enumerate(self.host_types):
             periods = host_type.billing_time / self.period
             if round(periods) < 1 or abs(periods - round(periods)) > SAME_VALUE * periods:
@@ -131,10 +125,10 @@ class LeasingProblem(Problem):
         for index, host in enumerate(self.leased):
             if host.type not in self.types:
                 faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
-        check_queues(self.queues, self.application, faults)
+        containers.check_queues(self.queues, self.application, faults)
 
     @property
-    def types(self) -> dict[str, HostType]:
+    def types(self) -> dict[str, containers.HostType]:
         """Host types by name."""
         return {host_type.name: host_type for host_type in self.host_types}
 
@@ -230,7 +224,7 @@ class LeasingProblem(Problem):
         for host in self.read_decision(decision):
             for period, instances in enumerate(host.instances):
                 place = f"{host.name} in period {period}"
-                yield from host_margins(place, instances, self.types[host.type], self.application)
+                yield from containers.host_margins(place, instances, self.types[host.type], self.application)
 
     def _all(self, decision: tuple[PlannedHost, ...]) -> Iterator[PlannedHost]:
         """The hosts of a decision, and those that are paid but not mentioned."""
@@ -256,7 +250,7 @@ class LeasingProblem(Problem):
             for period, instances in enumerate(host.instances):
                 if any(instances.values()) and period not in paid:
                     yield f"host {host.name}: carries instances in period {period}, which is not paid"
-                for why in overfull(instances, self.types[host.type], self.application):
+                for why in containers.overfull(instances, self.types[host.type], self.application):
                     yield f"host {host.name} in period {period}: {why}"
 
     def _broken_counts(self, counts: list[Counter[str]], leased: list[Counter[str]]) -> Iterator[str]:

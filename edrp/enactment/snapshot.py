@@ -20,20 +20,7 @@ from edrp.core.rules import HardRule, check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
-from edrp.enactment.containers import (
-    ContainerApplication,
-    ContainerOperator,
-    Host,
-    HostType,
-    Sizes,
-    check_counts,
-    check_hosting,
-    check_hosts,
-    check_queues,
-    host_margins,
-    overfull,
-    used_resources,
-)
+from edrp.enactment import containers
 from edrp.placement.problem_warnings import unreached_operators
 
 
@@ -43,7 +30,7 @@ class HostRule(HardRule):
     Examples
     --------
     >>> rule = HostRule(rule="apart", name="tenants", operators=["ocr", "mail"])
-    >>> rule.sentence, rule.shared_hosts([Host(name="a", type="small", instances={"ocr": 2, "mail": 1})])
+    >>> rule.sentence, rule.shared_hosts([containers.Host(name="a", type="small", instances={"ocr": 2, "mail": 1})])
     ('ocr and mail may not share a host', 1)
     """
 
@@ -55,7 +42,7 @@ class HostRule(HardRule):
         """Demand of the rule in words."""
         return f"{enumerated(self.operators)} may not share a host"
 
-    def shared_hosts(self, hosts: Iterable[Host]) -> int:
+    def shared_hosts(self, hosts: Iterable[containers.Host]) -> int:
         """Number of hosts with instances of more than one of the operators."""
         return sum(sum(host.instances.get(name, 0) > 0 for name in self.operators) > 1 for host in hosts)
 
@@ -74,10 +61,10 @@ class EnactmentSolution(Solution):
     metric_units: ClassVar[Mapping[str, str]] = {"host_cost": "money", "violations": "items"}
 
     kind: Literal["enactment-solution"] = Field("enactment-solution", description="says what the document is")
-    hosts: tuple[Host, ...] | None = Field(description="leased hosts with their instances")
+    hosts: tuple[containers.Host, ...] | None = Field(description="leased hosts with their instances")
 
     @property
-    def decision(self) -> tuple[Host, ...] | None:
+    def decision(self) -> tuple[containers.Host, ...] | None:
         """The hosts."""
         return self.hosts
 
@@ -102,17 +89,19 @@ class EnactmentProblem(Problem):
     ... )
     >>> problem.minimum_instances
     {'filter': 3}
-    >>> evaluation = problem.evaluate((Host(name="a", type="small", instances={"filter": 2}),
-    ...                                Host(name="b", type="small", instances={"filter": 1})))
+    >>> evaluation = problem.evaluate((containers.Host(name="a", type="small", instances={"filter": 2}),
+    ...                                containers.Host(name="b", type="small", instances={"filter": 1})))
     >>> evaluation.objective, evaluation.metrics["free_memory"]
     (2.875, 0.25)
     """
 
-    decision_type: ClassVar[Any] = tuple[Host, ...]
+    decision_type: ClassVar[Any] = tuple[containers.Host, ...]
 
     kind: Literal["enactment"] = Field("enactment", description="says what the document is")
-    application: ContainerApplication = Field(description="application; external rates are those of the moment")
-    host_types: Annotated[tuple[HostType, ...], Field(min_length=1)] = Field(description="types of hosts that can be leased")
+    application: containers.ContainerApplication = Field(description="application; external rates are those of the moment")
+    host_types: Annotated[tuple[containers.HostType, ...], Field(min_length=1)] = Field(
+        description="types of hosts that can be leased"
+    )
     queues: dict[Name, NonNegative] = Field({}, description="items that wait, by operator", **unit("1"))
     horizon: Positive = Field(60.0, description="time within which queued items must be served", **unit("s"))
     utilisation: Probability | None = Field(
@@ -122,21 +111,21 @@ class EnactmentProblem(Problem):
     )
     penalty: NonNegative = Field(1e-4, description="P, for each item that is late", **unit("money"))
     weights: EnactmentWeights = Field(EnactmentWeights(), description="of the terms of the objective")
-    current: tuple[Host, ...] = Field(
+    current: tuple[containers.Host, ...] = Field(
         (), description="running hosts, from which methods may start; they play no part in the objective"
     )
     rules: tuple[HostRule, ...] = Field((), description="operators that may not share a host")
 
     @checks()
     def _check(self, faults: Faults) -> None:
-        check_hosting(self.application, self.host_types, faults)
-        check_counts(self.application, 1.0, self.utilisation, faults)
-        check_hosts(self.current, self.application, self.types, faults, "current")
-        check_queues(self.queues, self.application, faults)
+        containers.check_hosting(self.application, self.host_types, faults)
+        containers.check_counts(self.application, 1.0, self.utilisation, faults)
+        containers.check_hosts(self.current, self.application, self.types, faults, "current")
+        containers.check_queues(self.queues, self.application, faults)
         check_named(self.rules, "operators", self.application.by_name, "operator of the application", faults)
 
     @property
-    def types(self) -> dict[str, HostType]:
+    def types(self) -> dict[str, containers.HostType]:
         """Host types by name."""
         return {host_type.name: host_type for host_type in self.host_types}
 
@@ -156,15 +145,15 @@ class EnactmentProblem(Problem):
 
     def expected_violations(self, operator: str, instances: float) -> float:
         """Items that a number of instances leaves unserved at the end of the horizon."""
-        described: ContainerOperator = self.application.by_name[operator]
+        described: containers.ContainerOperator = self.application.by_name[operator]
         arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
         unserved = arriving - instances * self.horizon / described.occupied
         return unserved if unserved > LIMIT_SLACK * arriving else 0.0
 
-    def _check_decision(self, decision: tuple[Host, ...], place: str, faults: Faults) -> None:
-        check_hosts(decision, self.application, self.types, faults, place)
+    def _check_decision(self, decision: tuple[containers.Host, ...], place: str, faults: Faults) -> None:
+        containers.check_hosts(decision, self.application, self.types, faults, place)
 
-    def evaluate(self, decision: Sequence[Host | Mapping[str, Any]]) -> Evaluation:
+    def evaluate(self, decision: Sequence[containers.Host | Mapping[str, Any]]) -> Evaluation:
         """Evaluate hosts and their instances (cost-efficient enactment, eq. 1).
 
         Returns
@@ -178,7 +167,7 @@ class EnactmentProblem(Problem):
         InvalidInstanceError
             When hosts share a name, or host types or operators are unknown.
         """
-        hosts: tuple[Host, ...] = self.read_decision(decision)
+        hosts: tuple[containers.Host, ...] = self.read_decision(decision)
         counts: Counter[str] = Counter()
         for host in hosts:
             counts.update(host.instances)
@@ -206,21 +195,21 @@ class EnactmentProblem(Problem):
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the resources of each host that are used."""
         for host in self.read_decision(decision):
-            yield from host_margins(host.name, host.instances, self.types[host.type], self.application)
+            yield from containers.host_margins(host.name, host.instances, self.types[host.type], self.application)
 
-    def _free_shares(self, hosts: tuple[Host, ...]) -> dict[str, float]:
+    def _free_shares(self, hosts: tuple[containers.Host, ...]) -> dict[str, float]:
         names = dict.fromkeys(name for host_type in self.host_types for name in host_type.capacity)
         capacity, used = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         for host in hosts:
             for name, amount in self.types[host.type].capacity.items():
                 capacity[name] += amount
-            for name, amount in used_resources(host.instances, self.application).items():
+            for name, amount in containers.used_resources(host.instances, self.application).items():
                 used[name] = used.get(name, 0.0) + amount
         return {name: 1 - used[name] / capacity[name] if capacity[name] else 0.0 for name in names}
 
-    def _broken(self, hosts: tuple[Host, ...], counts: Counter[str]) -> Iterator[str]:
+    def _broken(self, hosts: tuple[containers.Host, ...], counts: Counter[str]) -> Iterator[str]:
         for host in hosts:
-            for why in overfull(host.instances, self.types[host.type], self.application):
+            for why in containers.overfull(host.instances, self.types[host.type], self.application):
                 yield f"host {host.name}: {why}"
         for name, fewest in self.minimum_instances.items():
             yield from count_faults(self.application.by_name[name], counts[name], fewest)
@@ -231,7 +220,7 @@ class EnactmentProblem(Problem):
         for rule in self.rules:
             yield from rule.broken(rule.shared_hosts(hosts))
 
-    def solution(self, decision: tuple[Host, ...] | None, fields: dict[str, Any]) -> EnactmentSolution:
+    def solution(self, decision: tuple[containers.Host, ...] | None, fields: dict[str, Any]) -> EnactmentSolution:
         """The hosts."""
         return EnactmentSolution.model_construct(**fields, hosts=decision)
 
@@ -266,7 +255,7 @@ class EnactmentArrays:
     arriving, served : shape (O,): items within the horizon, queue included, and items that one instance serves in it.
     """
 
-    sizes: Sizes
+    sizes: containers.Sizes
     price: Floats
     filling: float
     late: float
@@ -276,7 +265,7 @@ class EnactmentArrays:
     served: Floats
 
     @classmethod
-    def of(cls, problem: EnactmentProblem, sizes: Sizes) -> EnactmentArrays:
+    def of(cls, problem: EnactmentProblem, sizes: containers.Sizes) -> EnactmentArrays:
         """The problem as arrays, with the sizes of its operators and host types."""
         operators, weights = problem.application.operators, problem.weights
         return cls(
@@ -314,10 +303,10 @@ def never_late(problem: Any) -> str:
     return "no items wait in `queues`, and as `utilisation` is not null all others are served"
 
 
-def fewest_instances(operator: ContainerOperator, load: float, utilisation: float | None) -> int:
+def fewest_instances(operator: containers.ContainerOperator, load: float, utilisation: float | None) -> int:
     """Fewest instances that serve a load (items/s) when each may be occupied for a share `utilisation` of its time.
 
-    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5, occupancy=0.2)
+    >>> ocr = containers.ContainerOperator(name="ocr", processing_duration=1.5, occupancy=0.2)
     >>> fewest_instances(ocr, 10.0, 1.0), fewest_instances(ocr, 10.0, 0.8), fewest_instances(ocr, 10.0, None)
     (3, 4, 1)
     """
@@ -326,7 +315,7 @@ def fewest_instances(operator: ContainerOperator, load: float, utilisation: floa
     return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation * (1 - LIMIT_SLACK)))
 
 
-def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
+def count_faults(operator: containers.ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
     """Yield why a number of instances is not allowed, in words."""
     if instances < fewest:
         yield f"instances of {operator.name}: {instances}, but its load needs {fewest}"
@@ -335,11 +324,11 @@ def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> It
 
 
 def hosting_clashes(
-    application: ContainerApplication, host_types: tuple[HostType, ...], instances: dict[str, int]
+    application: containers.ContainerApplication, host_types: tuple[containers.HostType, ...], instances: dict[str, int]
 ) -> tuple[str, ...]:
     """The limits that leave no room for these numbers of instances, in words.
 
-    >>> application = ContainerApplication(operators=[{"name": "f", "processing_duration": 1.0, "max_instances": 2}])
+    >>> application = containers.ContainerApplication(operators=[{"name": "f", "processing_duration": 1.0, "max_instances": 2}])
     >>> hosting_clashes(application, (), {"f": 3})
     ('max_instances of f is 2, but its load needs 3 instances',)
     """
@@ -366,14 +355,14 @@ def hosting_clashes(
     return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
 
 
-def _takers(application: ContainerApplication, instances: dict[str, int], resource: str) -> list[str]:
+def _takers(application: containers.ContainerApplication, instances: dict[str, int], resource: str) -> list[str]:
     """The operators that need a resource, with the number of their instances, those that take the most first."""
     takes = {o.name: instances[o.name] * named_resources(o.resources).get(resource, 0.0) for o in application.operators}
     ranked = sorted(filter(takes.__getitem__, takes), key=lambda name: -takes[name])
     return [f"{numbered(instances[name], 'instance')} of {name}" for name in ranked]
 
 
-def _offered_in_all(host_type: HostType, resource: str) -> float:
+def _offered_in_all(host_type: containers.HostType, resource: str) -> float:
     if not host_type.capacity.get(resource):
         return 0.0
     return math.inf if host_type.limit is None else host_type.limit * host_type.capacity[resource]

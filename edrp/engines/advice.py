@@ -7,22 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from edrp.core.solve import solve
+from edrp.engines import model as job_model
 from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
-from edrp.engines.model import (
-    busy_estimate,
-    busy_share,
-    cautious_replicas,
-    placement_problem,
-    renamed,
-    replica_ceiling,
-    rescale_problem,
-    shortages,
-    slot_clashes,
-    with_added_nodes,
-)
 from edrp.migration.rescale.documents import KeyedDeployment, possible_replicas
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.placement.deployment import Deployment
@@ -130,7 +119,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     """
     goals = goals or Goals()
     if goals.added_nodes:
-        fit = replace(fit, observation=with_added_nodes(fit.observation, goals.added_nodes))
+        fit = replace(fit, observation=job_model.with_added_nodes(fit.observation, goals.added_nodes))
     model = _solved(fit, goals, network)
     base, keyed, solution, short = model.base, model.keyed, model.solution, model.short
     problem = base if keyed is None else keyed
@@ -176,11 +165,11 @@ class _Model:
 
 def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
     """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
-    short = shortages(fit, goals)
+    short = job_model.shortages(fit, goals)
     model = first = _solve(fit, goals, network, short, ())
     held_operators: list[str] = []
     while model.solution.status == "infeasible":
-        clashes = slot_clashes(fit.observation, model.base, model.solution.clashes)
+        clashes = job_model.slot_clashes(fit.observation, model.base, model.solution.clashes)
         slots = next((clash for clash in clashes if clash.startswith("slots")), None)
         growth = {
             operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
@@ -198,8 +187,10 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
 
 
 def _solve(fit: JobFit, goals: Goals, network: Network | None, short: Mapping[str, str], held_operators: Sequence[str]) -> _Model:
-    base = placement_problem(fit, goals, network, held_operators)
-    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    base = job_model.placement_problem(fit, goals, network, held_operators)
+    keyed = (
+        job_model.rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    )
     solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     return _Model(base, keyed, solution, short)
 
@@ -215,13 +206,13 @@ def _verdict(fit: JobFit, chosen: Deployment | None, current: Deployment, *, fea
 
 def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals) -> Iterator[str]:
     for operator, observed in zip(fit.operators, fit.observation.operators, strict=True):
-        asked, most = goals.operators.get(operator.name), replica_ceiling(operator, observed, fit, goals)
+        asked, most = goals.operators.get(operator.name), job_model.replica_ceiling(operator, observed, fit, goals)
         if asked is not None and asked.min_replicas > most:
             yield f"{operator.name} cannot have the {asked.min_replicas} replicas of min_replicas: engine and slots allow {most}"
-        fewest = cautious_replicas(operator, goals)
+        fewest = job_model.cautious_replicas(operator, goals)
         if operator.service is None or fewest == 1 or plan.degree(operator.name) != fewest:
             continue
-        if busy_share(operator, fewest - 1, goals.rate_factor, operator.service.value) > goals.busy_limit:
+        if job_model.busy_share(operator, fewest - 1, goals.rate_factor, operator.service.value) > goals.busy_limit:
             continue
         if operator.unbounded:
             yield f"{operator.name} keeps its replicas, since more may be offered to the job than is known"
@@ -240,7 +231,7 @@ def _plans(
         yield from (decision, relabelled(decision, problem, current))
         return
     assert isinstance(decision, KeyedDeployment)
-    yield from (decision, renamed(decision, exchanged_nodes(decision.places, problem, current)))
+    yield from (decision, job_model.renamed(decision, exchanged_nodes(decision.places, problem, current)))
 
 
 def _places(plan: Deployment | KeyedDeployment) -> Deployment:
@@ -261,7 +252,7 @@ def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goa
     for operator in fit.operators:
         busy = None
         if operator.service is not None:
-            busy = busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
+            busy = job_model.busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
         if busy is not None and busy > goals.busy_limit:
             reported.add(operator.name)
             stays = f", and stays too busy: {short[operator.name]}" if operator.name in short else ""
@@ -297,7 +288,7 @@ def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals)
             nodes=current[name],
             proposed_nodes=plan[name],
             busy=fitted.busy,
-            predicted_busy=None if fitted.service is None else busy_estimate(fitted, replicas, goals.rate_factor),
+            predicted_busy=None if fitted.service is None else job_model.busy_estimate(fitted, replicas, goals.rate_factor),
             judged=not fitted.source or observed.chained > 1,
             at_least=fitted.unbounded,
         )

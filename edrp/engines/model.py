@@ -18,15 +18,7 @@ from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
 from edrp.engines.observation import NodeObservation, Observation, OperatorObservation
-from edrp.migration.rescale.documents import (
-    KeyedApplication,
-    KeyedDeployment,
-    KeyedOperator,
-    KeyedTasks,
-    KeyRange,
-    Replica,
-    RescaleNetwork,
-)
+from edrp.migration.rescale import documents
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
@@ -416,11 +408,11 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
             fewest = operator.min_replicas
             if operator.latency is not None:  # ranges tell by themselves how many are enough
                 fewest = min(replica_floor(fitted, goals), fewest)
-            tasks = KeyedTasks(work=groups.work, state_size=groups.state_size)
+            tasks = documents.KeyedTasks(work=groups.work, state_size=groups.state_size)
             fields |= {"tasks": tasks, "state_size": 0.0, "min_replicas": fewest}
-        operators.append(KeyedOperator(**fields))
+        operators.append(documents.KeyedOperator(**fields))
     return RescaleProblem(
-        application=KeyedApplication(operators=operators, streams=problem.application.streams),
+        application=documents.KeyedApplication(operators=operators, streams=problem.application.streams),
         network=_rescale_network(problem.network, fit),
         rules=problem.rules,
         synchronisation_time=problem.synchronisation_time,
@@ -433,34 +425,34 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
     )
 
 
-def renamed(deployment: KeyedDeployment, names: Mapping[str, str]) -> KeyedDeployment:
+def renamed(deployment: documents.KeyedDeployment, names: Mapping[str, str]) -> documents.KeyedDeployment:
     """The deployment with other names of nodes.
 
-    >>> renamed(KeyedDeployment({"read": ["a"], "count": [{"node": "a", "tasks": [0, 4]}]}), {"a": "b"})["read"]
+    >>> renamed(documents.KeyedDeployment({"read": ["a"], "count": [{"node": "a", "tasks": [0, 4]}]}), {"a": "b"})["read"]
     ('b',)
     """
-    return KeyedDeployment({name: [_on(replica, names) for replica in deployment[name]] for name in deployment})
+    return documents.KeyedDeployment({name: [_on(replica, names) for replica in deployment[name]] for name in deployment})
 
 
-def _on(replica: Replica, names: Mapping[str, str]) -> Replica:
-    return names[replica] if isinstance(replica, str) else KeyRange(node=names[replica.node], tasks=replica.tasks)
+def _on(replica: documents.Replica, names: Mapping[str, str]) -> documents.Replica:
+    return names[replica] if isinstance(replica, str) else documents.KeyRange(node=names[replica.node], tasks=replica.tasks)
 
 
-def _running(fit: JobFit) -> KeyedDeployment:
+def _running(fit: JobFit) -> documents.KeyedDeployment:
     """Return the deployment that runs now: the i-th replica holds the i-th range of key groups."""
-    replicas: dict[str, list[Replica]] = {}
+    replicas: dict[str, list[documents.Replica]] = {}
     for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
         count = observed.parallelism
         replicas[observed.name] = list(observed.nodes)
         if fitted.groups is not None:
             group_ranges = (held_groups(replica, count, observed.max_parallelism) for replica in range(count))
             replicas[observed.name] = [
-                KeyRange(node=node, tasks=tasks) for node, tasks in zip(observed.nodes, group_ranges, strict=True)
+                documents.KeyRange(node=node, tasks=tasks) for node, tasks in zip(observed.nodes, group_ranges, strict=True)
             ]
-    return KeyedDeployment(replicas)
+    return documents.KeyedDeployment(replicas)
 
 
-def _rescale_network(network: Network, fit: JobFit) -> RescaleNetwork:
+def _rescale_network(network: Network, fit: JobFit) -> documents.RescaleNetwork:
     """The network with the rate at which nodes read state."""
     load_of_node: dict[str, float] = {}
     for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
@@ -469,7 +461,7 @@ def _rescale_network(network: Network, fit: JobFit) -> RescaleNetwork:
     max_load = max(load_of_node.values(), default=0.0)
     rate = max_load / fit.restore.value if max_load and fit.restore.value else None
     fields = network.model_dump()
-    return RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})
+    return documents.RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})
 
 
 def with_added_nodes(observation: Observation, count: int) -> Observation:

@@ -12,17 +12,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution, paid_spans
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution, end_time
-from edrp.explanations.sequence import (
-    COMPARISON_WORK,
-    Rival,
-    SequenceExplanation,
-    better_sentence,
-    change_table,
-    deciding_sentences,
-    explain_sequence,
-    rival_table,
-    worth,
-)
+from edrp.explanations import sequence
 from edrp.explorer.page import metric_table, table_view
 from edrp.explorer.placement import unplaced_view
 from edrp.explorer.scene import Scene, Stay
@@ -183,7 +173,7 @@ RUNNING, CHANGING, STATIC, FREE = 0, 3, 7, 2
 """Colours of costs."""
 
 
-def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work_limit: float = COMPARISON_WORK) -> View:
+def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work_limit: float = sequence.COMPARISON_WORK) -> View:
     """The view of kind `edrp-sequence`."""
     day = _Day(problem, solution)
     if solution.periods is None:
@@ -191,7 +181,7 @@ def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work
         return replace(view, panels=[*view.panels, day.load()], timeline=day.timeline)
     explanation, lines = None, []
     try:
-        explanation = explain_sequence(problem, solution, work_limit=work_limit)
+        explanation = sequence.explain_sequence(problem, solution, work_limit=work_limit)
     except ProblemTooLargeError as error:
         lines = [f"{error}."]
     scene = day.scene()
@@ -205,20 +195,20 @@ def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work
     if explanation is not None:
         panels += _tables(explanation)
         lines = list(_sentences(explanation))
-    changes = {} if explanation is None else {change.period: worth(change) for change in explanation.changes}
+    changes = {} if explanation is None else {change.period: sequence.worth(change) for change in explanation.changes}
     return View(panels, {**scene.details, **day.details(changes)}, day.timeline, lines, [metric_table(solution)])
 
 
-def _tables(explanation: SequenceExplanation) -> Iterator[Table]:
-    yield replace(rival_table(explanation), caption="Other ways to decide")
+def _tables(explanation: sequence.SequenceExplanation) -> Iterator[Table]:
+    yield replace(sequence.rival_table(explanation), caption="Other ways to decide")
     if explanation.changes:
-        yield change_table(explanation)
+        yield sequence.change_table(explanation)
 
 
-def _sentences(explanation: SequenceExplanation) -> Iterator[str]:
-    if better := better_sentence(explanation):
+def _sentences(explanation: sequence.SequenceExplanation) -> Iterator[str]:
+    if better := sequence.better_sentence(explanation):
         yield better
-    yield from deciding_sentences(explanation)
+    yield from sequence.deciding_sentences(explanation)
 
 
 class _Day:
@@ -305,7 +295,7 @@ class _Day:
         lines = [Line(name, step_points(self.begins, values), number_of[name]) for name, values in list(fed.items())[:MAX_LINES]]
         return Series("Load", lines, self.end, "tuples/s", "s")
 
-    def costs(self, rivals: Sequence[Rival]) -> Series:
+    def costs(self, rivals: Sequence[sequence.Rival]) -> Series:
         """Cost per hour of periods and, on top of it, of changes; of the rivals without their changes."""
         hours = [period.duration / 3600 for period in self.problem.periods]
         running = [outcome.cost / hour for outcome, hour in zip(self.outcomes, hours, strict=True)]

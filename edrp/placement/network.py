@@ -11,21 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
+from edrp.core import document
 from edrp.core.budget import refuse_beyond_memory
-from edrp.core.document import (
-    Document,
-    Faults,
-    LinkedNodes,
-    LinkEnds,
-    Name,
-    NamedNode,
-    NonNegative,
-    Positive,
-    Probability,
-    Resources,
-    checks,
-    unit,
-)
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.placement.routes import Router, shortest_delays
 
@@ -36,55 +23,59 @@ BYTES_PER_LINK = 1200
 """Measured: a `Link` with its entry in the table by ends."""
 
 
-class Node(NamedNode):
+class Node(document.NamedNode):
     """A node, on which replicas run."""
 
-    resources: Resources | None = Field(
-        None, description="what replicas may use together: a number, or amounts by name; null for no limit", **unit("1")
+    resources: document.Resources | None = Field(
+        None, description="what replicas may use together: a number, or amounts by name; null for no limit", **document.unit("1")
     )
-    capacity: dict[Name, Positive] = Field(
+    capacity: dict[document.Name, document.Positive] = Field(
         {},
         description="what the node has of shared resources, by name, such as cores, bytes/s of a disk or a network card; "
         "replicas that ask for more slow each other down",
-        **unit("units/s"),
+        **document.unit("units/s"),
     )
-    speedup: Positive = Field(1.0, description="how much faster than the reference node", **unit("1"))
-    spawn_time: NonNegative = Field(0.0, description="time to start new replicas", **unit("s"))
-    availability: Probability = Field(1.0, description="share of time in service", **unit("1"))
-    zone: Name | None = Field(None, description="availability zone, rack or site")
-    labels: dict[Name, Name] = Field(
+    speedup: document.Positive = Field(1.0, description="how much faster than the reference node", **document.unit("1"))
+    spawn_time: document.NonNegative = Field(0.0, description="time to start new replicas", **document.unit("s"))
+    availability: document.Probability = Field(1.0, description="share of time in service", **document.unit("1"))
+    zone: document.Name | None = Field(None, description="availability zone, rack or site")
+    labels: dict[document.Name, document.Name] = Field(
         {}, description="what rules may refer to, by key, such as a tenant, a region or a kind of disk"
     )
-    store_delay: NonNegative | None = Field(None, description="one-way delay to the data store; null: the store's", **unit("s"))
-    store_bandwidth: Positive | None = Field(
-        None, description="rate to and from the data store; null: the store's", **unit("bytes/s")
+    store_delay: document.NonNegative | None = Field(
+        None, description="one-way delay to the data store; null: the store's", **document.unit("s")
+    )
+    store_bandwidth: document.Positive | None = Field(
+        None, description="rate to and from the data store; null: the store's", **document.unit("bytes/s")
     )
 
 
-class LinkClass(Document):
+class LinkClass(document.Document):
     """The properties of a link without its ends: one description for many pairs of nodes."""
 
-    delay: NonNegative = Field(description="one-way delay", **unit("s"))
-    bandwidth: Positive | None = Field(None, description="transfer rate; null for no limit", **unit("bytes/s"))
-    cost: NonNegative = Field(0.0, description="price of traffic", **unit("money/h per tuple/s"))
-    availability: Probability = Field(1.0, description="share of time in service", **unit("1"))
+    delay: document.NonNegative = Field(description="one-way delay", **document.unit("s"))
+    bandwidth: document.Positive | None = Field(None, description="transfer rate; null for no limit", **document.unit("bytes/s"))
+    cost: document.NonNegative = Field(0.0, description="price of traffic", **document.unit("money/h per tuple/s"))
+    availability: document.Probability = Field(1.0, description="share of time in service", **document.unit("1"))
 
 
-class Link(LinkClass, LinkEnds):  # in this order the ends are the first fields
+class Link(LinkClass, document.LinkEnds):  # in this order the ends are the first fields
     """Connection from one node to another: a logical one, whatever its path, or a physical one of a routed network."""
 
 
-class Store(Document):
+class Store(document.Document):
     """The data store that holds operator code and, during a reconfiguration, operator state (EDRP, section 3.3)."""
 
-    delay: NonNegative = Field(0.0, description="one-way delay between a node and the store", **unit("s"))
-    bandwidth: Positive | None = Field(None, description="rate to and from a node; null: no limit", **unit("bytes/s"))
-    local_bandwidth: Positive | None = Field(
-        None, description="rate to and from a node's own disk (Storm's swapping area); null: no limit", **unit("bytes/s")
+    delay: document.NonNegative = Field(0.0, description="one-way delay between a node and the store", **document.unit("s"))
+    bandwidth: document.Positive | None = Field(
+        None, description="rate to and from a node; null: no limit", **document.unit("bytes/s")
+    )
+    local_bandwidth: document.Positive | None = Field(
+        None, description="rate to and from a node's own disk (Storm's swapping area); null: no limit", **document.unit("bytes/s")
     )
 
 
-class Network(LinkedNodes):
+class Network(document.LinkedNodes):
     """Nodes, logical links and the data store.
 
     With `symmetric` (the default) every link serves both directions. Links of a node to itself need
@@ -135,8 +126,8 @@ class Network(LinkedNodes):
         None, description="link of every other pair of nodes that `links` does not list; null for none"
     )
 
-    @checks("network")
-    def _check(self, faults: Faults) -> None:
+    @document.checks("network")
+    def _check(self, faults: document.Faults) -> None:
         if self.within_zone is not None and all(node.zone is None for node in self.nodes):
             faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
         for name in ("within_zone", "between_zones"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,52 @@ from edrp.core.problem import derived
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
-from edrp.placement.rules.symmetry import RuleSymmetry
+from edrp.placement.rules.arrays import RuleArrays
+
+
+class RuleSymmetry:
+    """Compares what rules demand before and after an exchange of two nodes; their cells are operators × nodes."""
+
+    def __init__(self, rules: RuleArrays, nodes: int) -> None:
+        self.rules, self.nodes = rules, nodes
+        self.row, self.cell = rules.reach.nonzero()
+
+    @property
+    def properties(self) -> Floats:
+        """Numbers that exchangeable nodes share, shape (nodes, operators): sums of what rows hold of them, by their bits."""
+        sums = np.zeros(self.rules.reach.shape[1], np.uint64)
+        np.add.at(sums, self.cell, self.rules.reach.data.view(np.uint64))
+        return sums.reshape(sums.size // self.nodes, self.nodes).T.astype(float)
+
+    def exchangeable(self, u: int, v: int) -> bool:
+        """Whether an exchange of two nodes turns the groups of rows into one another."""
+        same, swap = np.arange(self.nodes), np.arange(self.nodes)
+        swap[[u, v]] = v, u
+        groups = np.unique(self.rules.group[self.row[np.isin(self.cell % self.nodes, (u, v))]]).tolist()
+        return Counter(self._demand(group, same) for group in groups) == Counter(self._demand(group, swap) for group in groups)
+
+    def _demand(self, group: int, swap: Ints) -> tuple[Any, ...]:
+        """Demand of a group of rows, with other nodes in place of each."""
+        rows = range(*np.searchsorted(self.rules.group, (group, group + 1)).tolist())
+        return self.rules.penalty[group], self.rules.slack[group], *sorted(self._row(row, swap) for row in rows)
+
+    def _row(self, row: int, swap: Ints) -> tuple[Any, ...]:
+        """Bounds of a row, its cells in order with their coefficients, and the same of the sets of cells that it joins."""
+        matrix, members = self.rules.matrix, self.rules.members
+        part = slice(*matrix.indptr[row : row + 2])
+        column, coefficient = matrix.indices[part], matrix.data[part]
+        single = column < 2 * members.shape[1]
+        cells = self._exchanged(column[single], swap)
+        order = np.argsort(cells)
+        joins = (slice(*members.indptr[join : join + 2]) for join in column[~single] - 2 * members.shape[1])
+        joined = (np.sort(self._exchanged(members.indices[join], swap)).tobytes() for join in joins)
+        parts = sorted(zip(joined, coefficient[~single].tolist(), strict=True))
+        return self.rules.lower[row], self.rules.upper[row], cells[order].tobytes(), coefficient[single][order].tobytes(), *parts
+
+    def _exchanged(self, cells: Any, swap: Ints) -> Ints:
+        node = cells % self.nodes
+        return np.asarray(cells - node + swap[node])
+
 
 MAX_CLASSES = 3
 """Classes up to which methods work with sets of them instead of nodes."""
@@ -27,19 +73,14 @@ def find_node_classes(problem: PlacementProblem) -> Ints | None:
     return few_classes(compile_problem(problem), MAX_CLASSES)
 
 
-def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
+def node_classes(compiled: Compiled) -> Ints:
     """Number the class of each node, shape (nodes,); classes are numbered by their first node.
 
     Nodes of a class have equal resources, capacities, speed-up, spawn time, availability and data-store links, the same
     operators may run on them, and their links to every other node and to each other are equal in delay, price and availability.
-    Rules say the same of both (`edrp.placement.rules.symmetry`).
-
-    Parameters
-    ----------
-    with_current
-        Whether nodes of a class also run the same replicas now.
+    Rules say the same of both (`RuleSymmetry`), and they run the same replicas now.
     """
-    number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
+    number = few_classes(compiled, len(compiled.nodes), with_current=True)
     assert number is not None
     return number
 

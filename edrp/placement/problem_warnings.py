@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from edrp.core import plausible_magnitudes
 from edrp.core.errors import Fault
-from edrp.core.plausible_magnitudes import (
-    MAX_USUAL_DELAY,
-    MAX_USUAL_DOWNTIME,
-    MAX_USUAL_PREPARATION,
-    MAX_USUAL_RESPONSE_TIME,
-    long_times,
-)
 from edrp.core.wording import enumerated
-from edrp.placement.application import StreamGraph
-from edrp.placement.graph_walks import Successors, successors
+from edrp.placement.application import StreamGraph, Successors, successors
 from edrp.placement.metrics import Downtime
 
 OF_CHANGES = ("downtime", "moved_state")
@@ -61,15 +54,15 @@ def odd_times(problem: Any) -> Iterator[Fault]:
     delays["network.links[{}].delay"] = [link.delay for link in network.links]
     delays["network.nodes[{}].store_delay"] = [node.store_delay for node in network.nodes]
     for place, seconds in delays.items():
-        yield from long_times(place, seconds, MAX_USUAL_DELAY, "delays")
+        yield from plausible_magnitudes.long_times(place, seconds, plausible_magnitudes.MAX_USUAL_DELAY, "delays")
     times = [
-        ("network.nodes[{}].spawn_time", [node.spawn_time for node in network.nodes], MAX_USUAL_PREPARATION),
-        ("synchronisation_time", [getattr(problem, "synchronisation_time", None)], MAX_USUAL_PREPARATION),
-        ("limits.response_time", [getattr(limits, "response_time", None)], MAX_USUAL_RESPONSE_TIME),
-        ("limits.downtime", [getattr(limits, "downtime", None)], MAX_USUAL_DOWNTIME),
+        ("network.nodes[{}].spawn_time", [node.spawn_time for node in network.nodes], plausible_magnitudes.MAX_USUAL_PREPARATION),
+        ("synchronisation_time", [getattr(problem, "synchronisation_time", None)], plausible_magnitudes.MAX_USUAL_PREPARATION),
+        ("limits.response_time", [getattr(limits, "response_time", None)], plausible_magnitudes.MAX_USUAL_RESPONSE_TIME),
+        ("limits.downtime", [getattr(limits, "downtime", None)], plausible_magnitudes.MAX_USUAL_DOWNTIME),
     ]
     for place, seconds, usual in times:
-        yield from long_times(place, seconds, usual, "times")
+        yield from plausible_magnitudes.long_times(place, seconds, usual, "times")
 
 
 def unreached_operators(application: StreamGraph, waiting: Iterable[str] = ()) -> Iterator[Fault]:

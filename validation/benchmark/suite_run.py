@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -11,18 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edrp.batch import read_rows, solve_batch
-from edrp.batch.rows import solve_task
-from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
+from edrp.batch.tasks import Choice, read_choices, read_seeds
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
-from edrp.core.methods import methods
-from edrp.core.plugins import is_ours
 from edrp.core.problem import Problem
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.datasets.families.registry import generate, own_families
 from edrp.report.page import require_packages
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
-from edrp.validation.benchmark.suites import Suite, stated_kind
+from edrp.validation.benchmark.suites import Suite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,8 +142,6 @@ def solve_suite(
     if suite.needs_data and data is None:
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))
-    if folder is None or not folder.exists():
-        warm_up(choices, {stated_kind(one) if isinstance(one, str) else one.kind for one in instances.values()})
     where = {"spark": tried["spark"]} if "spark" in tried else {"n_jobs": tried.get("n_jobs")}
     names = [choice.method for choice in choices]
     solved = solve_batch(instances, names, out=folder, seed=seeds, progress=progress, **limits, **where)
@@ -207,19 +201,6 @@ def write_benchmark(
     advice = tuple(sentence for comparison in comparisons for sentence in comparison.recommendations)
     summaries = {comparison.kind: comparison.summary for comparison in comparisons}
     return Benchmark(out / REPORT if drawn else None, runs, summaries, alarms, advice)
-
-
-def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
-    """Run our own methods once on a small instance of each kind, so that no time limit goes into importing modules."""
-    families = own_families()
-    for kind in sorted(set(kinds) & set(families)):
-        family = next(family for family in families[kind].values() if not family.packages)
-        ((name, problem),) = generate(kind, 1, 0, families=[family.name], size=family.least_size + 3)
-        instance = Instance(name, problem.model_dump_json())
-        for choice in choices:
-            method = methods()[choice.name]
-            if kind in method.kinds and is_ours(method.origin):
-                solve_task(Task(instance, Choice(choice.method, choice.name, {}), 0))
 
 
 def missing_for_page() -> str:

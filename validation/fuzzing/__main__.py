@@ -10,14 +10,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from edrp.validation.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
+from edrp.validation.fuzzing.agreement import compare, differences
+from edrp.validation.fuzzing.campaign import ALL_FAMILIES, Campaign, Summary, known_finds, run_campaign
 from edrp.validation.fuzzing.families import FAMILIES, SIZES
 from edrp.validation.fuzzing.features import FEATURES
-from edrp.validation.fuzzing.oracle import Find, judge
-from edrp.validation.fuzzing.pairs import ALL_FAMILIES
-from edrp.validation.fuzzing.programs import compare
-from edrp.validation.fuzzing.repeatable import differences
-from edrp.validation.fuzzing.ways import WAYS
+from edrp.validation.fuzzing.oracle import WAYS, Find, judge
 from edrp.validation.oracles.bit_flips import flip_bits
 from edrp.validation.oracles.corruption import corrupt_all_formats
 

@@ -32,9 +32,9 @@ Header
 Files
     `reading` reads documents and numbers, `verdicts` judges a certificate, `fields` and `relations` say what instances are, and
     `rules` by what deployments violate rules.
-    Each format has a file of its name (`program_format`, `ssm`, `pmc`, `eliminate`, `column_generation`, `label_setting`), and
-    each kind of problem one that evaluates its decisions. No file imports anything but its neighbours and the standard
-    library.
+    Each format has a file of its name (`program_format`, `ssm`, `pmc`, `eliminate`, `column_generation`; `label-setting` is in
+    `maps`), and each kind of problem one that evaluates its decisions. No file imports anything but its neighbours and the
+    standard library.
 """
 
 from .column_generation import Patterns, Window

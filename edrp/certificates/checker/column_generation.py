@@ -13,10 +13,9 @@ from itertools import product
 from operator import gt, le, mul, sub
 from typing import Any
 
-from .claims import claimed_bound, counted_leaves, refuted, tree_nodes
 from .latency_aware import Instances
 from .program import PLACES, SHIFT
-from .reading import MAX_PARTS, MAX_STATES, NEVER, TOLERANCE, fraction, need
+from .reading import MAX_PARTS, MAX_STATES, NEVER, TOLERANCE, claimed_bound, counted_leaves, fraction, need, refuted, tree_nodes
 
 Pattern = tuple[int, ...]  # how many instances of each operator are on one node
 

@@ -11,11 +11,10 @@ from itertools import combinations_with_replacement as multisets
 from operator import add, le
 from typing import Any
 
-from .claims import claimed_bound, refuted
 from .deployment import IN_FLIGHT, Deployments, latency_at
 from .network import by_resource
 from .program import PLACES, SHIFT
-from .reading import MAX_PARTS, MAX_STATES, NEVER, SLACK, TOLERANCE, Refused, fraction, need
+from .reading import MAX_PARTS, MAX_STATES, NEVER, SLACK, TOLERANCE, Refused, claimed_bound, fraction, need, refuted
 
 SUMMED = ("response_time", "cost")
 Choice = tuple[tuple[int, int], ...]  # nodes by number, with the replicas on each

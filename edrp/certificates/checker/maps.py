@@ -1,4 +1,4 @@
-"""Documents of kind "mapping": maps of a task, their value, and the search for the cheapest."""
+"""Documents of kind "mapping": maps of a task, their value, the search for the cheapest, and the format `label-setting`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from operator import le
 from typing import Any
 
 from .network import read_network
-from .reading import SLACK, Unknown, fraction, need
+from .reading import MAX_PARTS, NEVER, SLACK, TOLERANCE, Unknown, claimed_bound, fraction, need, refuted
 
 MapPlace = tuple[str, int, int, int]
 
@@ -166,3 +166,19 @@ def evaluate_map(problem: dict[str, Any], decision: Any) -> Fraction:
         used, most = {server[name] for name in rule["components"]}, len(rule["components"])
         need(len(used) == (most if rule["rule"] == "apart" else 1), f"rule {rule['name']!r} is broken")
     return Fraction(cost, maps.unit)
+
+
+def check_label_setting(problem: dict[str, Any], _: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """`label-setting`: the resources that must be tracked for no cheaper map to be left.
+
+    One line lists resources: ["capacity", server], ["bandwidth", source, target], ["uplink", server], ["downlink", server]. The
+    checker searches for the cheapest map that overloads none of them, whatever it does to others, by labels: the cost of a
+    beginning of a map, and what it uses of them. It proves the bound where nothing below it is left.
+    """
+    maps, tracked = Maps(problem), [tuple(resource) for resource in next(lines, [])]
+    need(set(tracked) <= maps.free.keys(), "there is no such resource")
+    bound = claimed_bound(header)
+    target = NEVER if bound is None else math.ceil((bound - TOLERANCE) * maps.unit)
+    looked, path = maps.search(tracked, target, MAX_PARTS)
+    need(path is None, "there may be a better map")
+    return f"no map is {refuted(bound)} ({looked} labels)"

@@ -11,7 +11,7 @@ from typing import Any
 
 from .migration import evaluate_migration
 from .reading import MAX_PARTITIONS, SAME, TOLERANCE, Refused, fraction, need
-from .task_line import Layer, TaskLine
+from .ssm import Layer, TaskLine
 
 
 def _partitions(line: TaskLine, nodes: int) -> list[tuple[int, ...]]:

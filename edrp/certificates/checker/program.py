@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from .claims import counted_leaves, tree_nodes
-from .reading import TOLERANCE, fraction, need
+from .reading import TOLERANCE, counted_leaves, fraction, need, tree_nodes
 
 SHIFT, PLACES, MAX_COLUMNS = 60, 40, 500_000
 """Numbers of a program are rounded to multiples of 2^-SHIFT, on the safe side; multipliers are multiples of 2^-PLACES."""

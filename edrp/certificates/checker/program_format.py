@@ -6,13 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .claims import claimed_bound, refuted
-from .deployment import Deployments
-from .deployment_program import deployment_program
+from .deployment import Deployments, deployment_program
 from .link_allocation import link_allocation_program
 from .migration import migration_program
 from .program import ExactProgram, check_tree
-from .reading import Unknown, fraction, instance_hash, need
+from .reading import Unknown, claimed_bound, fraction, instance_hash, need, refuted
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], ExactProgram]] = {
     "edrp": deployment_program,

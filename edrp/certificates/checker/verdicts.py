@@ -12,10 +12,9 @@ from .containers import evaluate_enactment, evaluate_leasing
 from .deployment import evaluate_deployment
 from .eliminate import check_eliminate
 from .fields import DECISIONS, FIELDS, check_fields
-from .label_setting import check_label_setting
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import evaluate_link_allocation
-from .maps import evaluate_map
+from .maps import check_label_setting, evaluate_map
 from .migration import evaluate_migration
 from .pmc import check_pmc
 from .program_format import Stated, check_program

@@ -13,19 +13,11 @@ from edrp.cli.display.solution import clash_parts
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation, Margin, Problem
 from edrp.core.wording import enumerated
+from edrp.explanations import sequence
 from edrp.explanations.explain import explain
 from edrp.explanations.objective import ObjectiveExplanation, rule_table
 from edrp.explanations.placement import CostPart, Explanation, Share
 from edrp.explanations.rescale import Remedy, RescaleExplanation, replica_text
-from edrp.explanations.sequence import (
-    SequenceExplanation,
-    better_sentence,
-    change_table,
-    deciding_sentences,
-    period_table,
-    rival_table,
-    worth,
-)
 from edrp.formulations.second_best import SecondBest
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.metrics.base import PathPart
@@ -36,7 +28,7 @@ from edrp.report.tables import Table
 
 Part = Table | Text | str
 
-Explained = Explanation | ObjectiveExplanation | RescaleExplanation | SequenceExplanation
+Explained = Explanation | ObjectiveExplanation | RescaleExplanation | sequence.SequenceExplanation
 
 MAX_NODE_LOADS, MAX_MARGINS = 10, 20
 """Loads of nodes, and limits of other kinds, that are shown."""
@@ -56,7 +48,7 @@ def explanation_parts(problem: Problem, solution: Any, work_limit: float | None)
 
 def explained_parts(explanation: Explained, *, running: bool) -> Iterator[Part]:
     """The parts of an explanation besides the decision; actions of a placement only where something runs already."""
-    if isinstance(explanation, SequenceExplanation):
+    if isinstance(explanation, sequence.SequenceExplanation):
         return _sequence_parts(explanation)
     if isinstance(explanation, RescaleExplanation):
         return _rescale_parts(explanation)
@@ -271,26 +263,26 @@ def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple
     return (remedy.what, f"{remedy.evaluation.objective:.6g}", gain, *metrics, "proven" if remedy.proven else "best found")
 
 
-def _sequence_parts(explanation: SequenceExplanation) -> Iterator[Part]:
+def _sequence_parts(explanation: sequence.SequenceExplanation) -> Iterator[Part]:
     """The objective next to its rivals, what decides, every change with its cost and worth, and a better course if there is."""
     evaluation = explanation.evaluation
     if evaluation is None:
         yield from clash_parts(explanation, "No deployments to explain.")
         return
     yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken[:SHOWN_COURSES])
-    yield _shown(rival_table(explanation))
+    yield _shown(sequence.rival_table(explanation))
     yield from (f"{rival.method}: {rival.note}" for rival in explanation.rivals if rival.note)
     if explanation.closed is not None and explanation.closed > 0:
         rivals = " and ".join(rival.method for rival in explanation.rivals)
         yield f"Of the room between the better one of {rivals} and the bound, {100 * explanation.closed:.3g} % is closed."
-    yield from deciding_sentences(explanation)
-    yield _shown(period_table(explanation.periods))
+    yield from sequence.deciding_sentences(explanation)
+    yield _shown(sequence.period_table(explanation.periods))
     if explanation.changes:
-        yield _shown(change_table(explanation))
-        yield from (f"• period {change.period}: {worth(change)}" for change in explanation.changes[:SHOWN_COURSES])
+        yield _shown(sequence.change_table(explanation))
+        yield from (f"• period {change.period}: {sequence.worth(change)}" for change in explanation.changes[:SHOWN_COURSES])
     else:
         yield "Nothing changes in any period."
-    if better := better_sentence(explanation):
+    if better := sequence.better_sentence(explanation):
         yield Text(better, "bold red")
 
 

@@ -11,25 +11,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from edrp.engines import observation as observed
 from edrp.engines.capture import Capture
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.source_metrics import backlog_samples, head_shares
-from edrp.engines.observation import (
-    CheckpointObservation,
-    NodeObservation,
-    Observation,
-    OperatorObservation,
-    OperatorWindow,
-    Partitioning,
-    RescaleObservation,
-    StreamObservation,
-    SubtaskWindow,
-    mean_rate,
-)
 
 MILLISECONDS = 1e-3
 
-PARTITIONINGS: dict[str, Partitioning] = {
+PARTITIONINGS: dict[str, observed.Partitioning] = {
     **dict.fromkeys(("REBALANCE", "RESCALE", "SHUFFLE"), "rebalance"),
     "HASH": "hash",
     "FORWARD": "forward",
@@ -62,7 +51,7 @@ MIN_WINDOW = 4.0
 """Seconds that a task's clock must have run in a window: Flink's times are refreshed about once a second."""
 
 
-def read_observation(capture: Capture) -> Observation:
+def read_observation(capture: Capture) -> observed.Observation:
     """Read a capture.
 
     Raises
@@ -94,7 +83,7 @@ class _CaptureReader:
         self._plan = (self._job.get("plan") or capture.last(f"{self._root}/plan")["plan"])["nodes"]
         self._finished = {vertex["id"] for vertex in self._job["vertices"] if self._has_finished(vertex)}
 
-    def observation(self) -> Observation:
+    def observation(self) -> observed.Observation:
         config = self._capture.last("/config") or self._capture.last("/overview") or {}
         limits = self._capture.last(f"{self._root}/rescales/config") or {}
         delay = limits.get("maximumDelayForTriggeringRescaleInMillis")
@@ -107,7 +96,7 @@ class _CaptureReader:
         forks = [name for name, text in described if ":- " in text or " -> (" in name]  # several operators behind one
         shares = {self._names[key]: share for key, share in head_shares(self._capture, self._job, self._plan).items()}
         counted = list(count_once([self._operator(vertex) for vertex in running], streams, forks, shares))
-        return Observation(
+        return observed.Observation(
             engine="flink",
             version=version,
             job=str(self._job["name"]),
@@ -180,7 +169,7 @@ class _CaptureReader:
         requirement = (self._requirements or {}).get(key)
         return (requirement["parallelism"]["lowerBound"], requirement["parallelism"]["upperBound"]) if requirement else None
 
-    def _operator(self, vertex: Any) -> OperatorObservation:
+    def _operator(self, vertex: Any) -> observed.OperatorObservation:
         key, name = vertex["id"], self._names[vertex["id"]]
         rounds = self._capture.all(f"{self._root}/vertices/{key}")
         if not rounds:
@@ -199,7 +188,7 @@ class _CaptureReader:
             why = f"replica {waiting[0]} of operator {name!r} was {subtasks[waiting[0]]['status']} at the end; capture again"
             raise EngineError(self._capture.source, why)
         names, chained = _chained(next((node for node in self._plan if node["id"] == key), {}), str(vertex["name"]))
-        return OperatorObservation(
+        return observed.OperatorObservation(
             name=name,
             key=key,
             nodes=tuple(str(subtask["taskmanager-id"]) for subtask in subtasks),
@@ -224,44 +213,44 @@ class _CaptureReader:
         subtasks = sorted(details[-1].answer["subtasks"], key=lambda subtask: subtask["index"])
         return tuple(int(subtask.get("state_size", 0)) for subtask in subtasks)
 
-    def _streams(self) -> Iterator[StreamObservation]:
-        edges: Counter[tuple[str, str, Partitioning]] = Counter()
+    def _streams(self) -> Iterator[observed.StreamObservation]:
+        edges: Counter[tuple[str, str, observed.Partitioning]] = Counter()
         for node in self._plan:
             for origin in node.get("inputs", ()):
                 if not self._finished & {origin["id"], node["id"]}:
                     how = PARTITIONINGS.get(origin.get("ship_strategy", ""), "custom")
                     edges[self._names[origin["id"]], self._names[node["id"]], how] += 1
         for ends, count in edges.items():
-            yield StreamObservation(*ends, count)
+            yield observed.StreamObservation(*ends, count)
 
-    def _nodes(self) -> Iterator[NodeObservation]:
+    def _nodes(self) -> Iterator[observed.NodeObservation]:
         answer = self._capture.last("/taskmanagers")
         for manager in answer["taskmanagers"]:
             named = manager.get("totalResource", {}).get("extendedResources", {})
             amounts = {str(name): float(amount) for name, amount in named.items()}
-            yield NodeObservation(str(manager["id"]), int(manager["slotsNumber"]), int(manager["freeSlots"]), amounts)
+            yield observed.NodeObservation(str(manager["id"]), int(manager["slotsNumber"]), int(manager["freeSlots"]), amounts)
 
-    def _checkpoints(self) -> CheckpointObservation:
+    def _checkpoints(self) -> observed.CheckpointObservation:
         answer = self._capture.last(f"{self._root}/checkpoints") or {}
         interval = (self._capture.last(f"{self._root}/checkpoints/config") or {}).get("interval")
         complete = [row for row in answer.get("history", ()) if row["status"] == "COMPLETED" and not row["is_savepoint"]]
         latest = (answer.get("latest") or {}).get("completed") or {}
         completed_at = latest.get("latest_ack_timestamp")
-        return CheckpointObservation(
+        return observed.CheckpointObservation(
             interval=None if interval is None or interval >= 1 << 53 else interval * MILLISECONDS,
             durations=tuple(row["end_to_end_duration"] * MILLISECONDS for row in complete),
             state_size=int(latest.get("state_size", 0)),
             completed_at=None if completed_at is None else completed_at * MILLISECONDS,
         )
 
-    def _rescales(self) -> Iterator[RescaleObservation]:
+    def _rescales(self) -> Iterator[observed.RescaleObservation]:
         """Completed changes that the engine remembers, newest first; the first start of a job is none."""
         for row in self._capture.last(f"{self._root}/rescales/history") or ():
             if row["terminalState"] != "COMPLETED" or row["triggerCause"] == "INITIAL_SCHEDULE":
                 continue
             row = self._capture.last(f"{self._root}/rescales/details/{row['rescaleUuid']}") or row
             changes = row.get("vertices", {})
-            yield RescaleObservation(
+            yield observed.RescaleObservation(
                 seconds=(row["endTimestampInMillis"] - row["startTimestampInMillis"]) * MILLISECONDS,
                 stopped=_stopped_seconds(row.get("schedulerStates", ())),
                 before={key: change["preRescaleParallelism"] or 0 for key, change in changes.items()},
@@ -311,11 +300,11 @@ def _stopped_seconds(states: Any) -> float | None:
 
 
 def count_once(
-    operators: Sequence[OperatorObservation],
-    streams: Sequence[StreamObservation],
+    operators: Sequence[observed.OperatorObservation],
+    streams: Sequence[observed.StreamObservation],
     forks: Collection[str],
     shares: Mapping[str, float],
-) -> Iterator[tuple[OperatorObservation, tuple[str, ...]]]:
+) -> Iterator[tuple[observed.OperatorObservation, tuple[str, ...]]]:
     """Each operator with what it sends counted once, and a remark where that is estimated.
 
     Every operator of a chain that sends to others counts a tuple once, whatever the number of its edges, and `write-records` is
@@ -334,10 +323,10 @@ def count_once(
         inputs = [stream for stream in streams if stream.target == target.name]
         if len(inputs) == 1:
             copies = inputs[0].edges * (target.parallelism if inputs[0].partitioning == "broadcast" else 1)
-            carried[inputs[0]] = mean_rate(target.windows, out=False) / copies
+            carried[inputs[0]] = observed.mean_rate(target.windows, out=False) / copies
     for operator in operators:
         outputs = [stream for stream in streams if stream.source == operator.name]
-        share, counted = shares.get(operator.name, 1.0), mean_rate(operator.windows, out=True)
+        share, counted = shares.get(operator.name, 1.0), observed.mean_rate(operator.windows, out=True)
         remarks: tuple[str, ...] = ()
         if operator.name in forks and operator.name not in shares and sum(stream.edges for stream in outputs) > 1 and counted:
             rates = [carried[stream] for stream in outputs if stream in carried] or [counted / len(outputs)]
@@ -347,7 +336,7 @@ def count_once(
         yield (operator if share == 1.0 else _scaled(operator, share)), remarks
 
 
-def _scaled(operator: OperatorObservation, share: float) -> OperatorObservation:
+def _scaled(operator: observed.OperatorObservation, share: float) -> observed.OperatorObservation:
     """The operator with so large a share of the tuples that were counted as sent."""
     windows = (
         replace(window, subtasks=tuple(replace(one, records_out=round(share * one.records_out)) for one in window.subtasks))
@@ -356,7 +345,7 @@ def _scaled(operator: OperatorObservation, share: float) -> OperatorObservation:
     return replace(operator, windows=tuple(windows))
 
 
-def operator_windows(rounds: Sequence[Any]) -> tuple[OperatorWindow, ...]:
+def operator_windows(rounds: Sequence[Any]) -> tuple[observed.OperatorWindow, ...]:
     """Windows between rounds of `/jobs/:id/vertices/:vid`, in the order of time; empty where metrics are missing throughout."""
     return counter_windows(read for answer in rounds if (read := _read_round(answer)) is not None)
 
@@ -445,13 +434,13 @@ class CounterRound(NamedTuple):
     samples: tuple[CounterSample, ...]
 
 
-def counter_windows(rounds: Iterable[CounterRound]) -> tuple[OperatorWindow, ...]:
+def counter_windows(rounds: Iterable[CounterRound]) -> tuple[observed.OperatorWindow, ...]:
     """Windows between rounds, in the order of time.
 
     A window never spans a start of any subtask. Where rounds are too few for one, counters since the start make one, unless
     these are all 0.
     """
-    windows: list[OperatorWindow] = []
+    windows: list[observed.OperatorWindow] = []
     base: CounterRound | None = None
     newest: CounterRound | None = None
     for later in rounds:
@@ -484,17 +473,17 @@ def _clock_between(base: CounterRound, later: CounterRound) -> float:
     return min(clocks)
 
 
-def _difference(base: CounterRound, later: CounterRound) -> OperatorWindow:
+def _difference(base: CounterRound, later: CounterRound) -> observed.OperatorWindow:
     subtasks = []
     for a, b in zip(base.samples, later.samples, strict=True):
         records_in, records_out, bytes_in, bytes_out = (y - x for x, y in zip(a.counters, b.counters, strict=True))
         busy = None if a.busy is None or b.busy is None else max(0.0, b.busy - a.busy)
         idle, backpressured = max(0.0, b.idle - a.idle), max(0.0, b.backpressured - a.backpressured)
-        subtasks.append(SubtaskWindow(b.node, records_in, records_out, bytes_in, bytes_out, busy, idle, backpressured))
-    return OperatorWindow(later.now - base.now, tuple(subtasks))
+        subtasks.append(observed.SubtaskWindow(b.node, records_in, records_out, bytes_in, bytes_out, busy, idle, backpressured))
+    return observed.OperatorWindow(later.now - base.now, tuple(subtasks))
 
 
-def _since_start(last: CounterRound) -> OperatorWindow:
+def _since_start(last: CounterRound) -> observed.OperatorWindow:
     """A window from the start of the subtasks, whose counters began at 0."""
-    subtasks = tuple(SubtaskWindow(s.node, *s.counters, s.busy, s.idle, s.backpressured) for s in last.samples)
-    return OperatorWindow(max(0.0, last.now - max(sample.started for sample in last.samples)), subtasks, True)
+    subtasks = tuple(observed.SubtaskWindow(s.node, *s.counters, s.busy, s.idle, s.backpressured) for s in last.samples)
+    return observed.OperatorWindow(max(0.0, last.now - max(sample.started for sample in last.samples)), subtasks, True)

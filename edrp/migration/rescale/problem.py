@@ -14,25 +14,7 @@ from edrp.core.errors import Fault, numbered
 from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
-from edrp.migration.rescale.documents import (
-    NOW,
-    KeyedApplication,
-    KeyedDeployment,
-    KeyedOperator,
-    KeyMove,
-    LoadScenario,
-    ReplicaLoad,
-    RescaleNetwork,
-    even_boundaries,
-    moves_to,
-    multiplied,
-    note_replica_faults,
-    note_scenario_faults,
-    possible_replicas,
-    range_fits,
-    range_text,
-    replica_loads,
-)
+from edrp.migration.rescale import documents
 from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import Metric
@@ -43,14 +25,14 @@ from edrp.placement.shortage import homeless_operators, shortages
 
 def operator_clashes(problem: Any) -> tuple[str, ...]:
     """Return the reasons why no number of replicas keeps an operator stable and within the tolerance or fits on its nodes."""
-    replicas = {operator.name: possible_replicas(problem, operator) for operator in problem.application.operators}
+    replicas = {operator.name: documents.possible_replicas(problem, operator) for operator in problem.application.operators}
     overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
     if alone := (*overloaded, *homeless_operators(problem)):
         return alone
     return tuple(shortage.text for shortage in shortages(problem, {name: counts[0] for name, counts in replicas.items()}))
 
 
-def _overload(problem: Any, operator: KeyedOperator) -> str:
+def _overload(problem: Any, operator: documents.KeyedOperator) -> str:
     max_replicas, load = operator.most_replicas, problem.application.load(operator.name)
     replicas = f"{max_replicas} replicas at most" if max_replicas > 1 else "a single replica"
     below = f" below utilisation {problem.utilisation:g}" if problem.utilisation < 1 else ""
@@ -58,7 +40,9 @@ def _overload(problem: Any, operator: KeyedOperator) -> str:
     if operator.tasks is None or max_replicas == 1:
         return f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{below}"
     tolerated = "" if problem.tolerance is None else f" and within tolerance {problem.tolerance:g}"
-    alone = [task for task in range(operator.tasks.count) if not range_fits(problem, operator, task, task + 1, max_replicas)]
+    alone = [
+        task for task in range(operator.tasks.count) if not documents.range_fits(problem, operator, task, task + 1, max_replicas)
+    ]
     if alone:
         heaviest = max(alone, key=operator.tasks.work.__getitem__)
         rate = load * operator.tasks.share(heaviest, heaviest + 1)
@@ -121,13 +105,13 @@ class RescaleProblem(StreamPlacement):
     0.25
     """
 
-    decision_type: ClassVar[Any] = KeyedDeployment
+    decision_type: ClassVar[Any] = documents.KeyedDeployment
 
     possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS
 
     kind: Literal["rescale"] = Field("rescale", description="says what the document is")
-    application: KeyedApplication = Field(description="what is to be placed")
-    network: RescaleNetwork = Field(description="where it can be placed")
+    application: documents.KeyedApplication = Field(description="what is to be placed")
+    network: documents.RescaleNetwork = Field(description="where it can be placed")
     synchronisation_time: NonNegative = Field(0.0, description="time of any change", **unit("s"))
     ranges: Literal["free", "even"] = Field(
         "free", description="whether replicas may hold any range of tasks, or ranges of equal numbers as Flink's key groups"
@@ -146,14 +130,14 @@ class RescaleProblem(StreamPlacement):
     utilisation: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0, description="share of what it serves that a replica's load must stay below", **unit("1")
     )
-    scenarios: tuple[LoadScenario, ...] = Field(
+    scenarios: tuple[documents.LoadScenario, ...] = Field(
         (),
         description="loads until the next decision: every replica must be stable in each, and the response time is the expected "
         "one; none for the load of the application alone. Other metrics are those of the load of the application",
     )
     weights: RescaleWeights = Field(RescaleWeights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
     limits: RescaleLimits = Field(RescaleLimits(), description="on the metrics; one is needed for each metric with a weight")
-    current: KeyedDeployment | None = Field(
+    current: documents.KeyedDeployment | None = Field(
         None, description="replicas with nodes and ranges now; null for an initial placement, which moves nothing"
     )
 
@@ -163,9 +147,9 @@ class RescaleProblem(StreamPlacement):
         return "pause-and-resume"
 
     @property
-    def load_scenarios(self) -> tuple[LoadScenario, ...]:
+    def load_scenarios(self) -> tuple[documents.LoadScenario, ...]:
         """The scenarios; where none are given, the load of the application."""
-        return self.scenarios or NOW
+        return self.scenarios or documents.NOW
 
     @cached_property
     def scenario_problems(self) -> tuple[RescaleProblem, ...]:
@@ -173,7 +157,8 @@ class RescaleProblem(StreamPlacement):
         if not self.scenarios:
             return (self,)
         return tuple(
-            self.replace(application=multiplied(self.application, scenario.factor), scenarios=()) for scenario in self.scenarios
+            self.replace(application=documents.multiplied(self.application, scenario.factor), scenarios=())
+            for scenario in self.scenarios
         )
 
     @property
@@ -206,7 +191,7 @@ class RescaleProblem(StreamPlacement):
         return {**super().parts, **({SCENARIOS: SCENARIOS} if self.scenarios else {})}
 
     def _check_kind(self, faults: Faults) -> None:
-        note_scenario_faults(self.scenarios, faults)
+        documents.note_scenario_faults(self.scenarios, faults)
         names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
         total = math.fsum(self.weights.of(name) for name in RESCALE_METRICS)
         if abs(total - 1.0) > UNIT_SUM_SLACK:
@@ -227,24 +212,24 @@ class RescaleProblem(StreamPlacement):
     def _check_present(self, faults: Faults) -> None:
         if self.current is None:
             return
-        note_replica_faults(self.application, self.network.by_name, self.current, ("current",), faults)
+        documents.note_replica_faults(self.application, self.network.by_name, self.current, ("current",), faults)
         for operator in self.application.operators:
             if operator.name in self.current:
                 note_other_places(operator, self.current.nodes(operator.name), self.network.by_name, faults)
 
-    def _check_decision(self, decision: KeyedDeployment, place: str, faults: Faults) -> None:
-        note_replica_faults(self.application, self.network.by_name, decision, (place,), faults)
+    def _check_decision(self, decision: documents.KeyedDeployment, place: str, faults: Faults) -> None:
+        documents.note_replica_faults(self.application, self.network.by_name, decision, (place,), faults)
 
     def _broken_placement(self, deployment: Any) -> list[str]:
         broken = super()._broken_placement(deployment)
         for operator in self.application.operators:
-            loads = replica_loads(self.application, deployment, operator.name)
+            loads = documents.replica_loads(self.application, deployment, operator.name)
             broken += self._overloaded(operator, loads)
             if operator.tasks is not None:
                 broken += self._broken_ranges(operator, loads)
         return broken
 
-    def _overloaded(self, operator: KeyedOperator, loads: list[ReplicaLoad]) -> list[str]:
+    def _overloaded(self, operator: documents.KeyedOperator, loads: list[documents.ReplicaLoad]) -> list[str]:
         """Replicas that are not stable below the utilisation."""
         if operator.latency is None:
             return []
@@ -254,40 +239,41 @@ class RescaleProblem(StreamPlacement):
         if unstable and operator.tasks is None:
             return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
         return [
-            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for {range_text(load)}"
+            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for {documents.range_text(load)}"
             for load in unstable
         ]
 
-    def is_stable(self, operator: KeyedOperator, rate: float, replicas: int) -> bool:
+    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int) -> bool:
         """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
         model = operator.latency
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
         return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)
 
-    def _broken_ranges(self, operator: KeyedOperator, loads: list[ReplicaLoad]) -> list[str]:
+    def _broken_ranges(self, operator: documents.KeyedOperator, loads: list[documents.ReplicaLoad]) -> list[str]:
         """Ranges above the tolerance, and such that are not even where they have to be."""
         assert operator.tasks is not None
         broken, replicas = [], len(loads)
         if self.tolerance is not None:
             max_share = (1 + self.tolerance) / replicas
             broken += [
-                f"tolerance: {range_text(load)} of {operator.name}, {load.share:.6g} of the work against {max_share:.6g}"
+                f"tolerance: {documents.range_text(load)} of {operator.name}, "
+                f"{load.share:.6g} of the work against {max_share:.6g}"
                 for load in loads
                 if load.share > max_share * (1 + LIMIT_SLACK)
             ]
         if self.ranges == "even":
-            boundaries = even_boundaries(operator.tasks.count, replicas)
+            boundaries = documents.even_boundaries(operator.tasks.count, replicas)
             if [load.tasks[1] for load in loads if load.tasks] != boundaries[1:]:
                 broken.append(f"ranges: those of {operator.name} are not even; they must end at {boundaries[1:]}")
         return broken
 
-    def solution(self, decision: KeyedDeployment | None, fields: dict[str, Any]) -> RescaleSolution:
+    def solution(self, decision: documents.KeyedDeployment | None, fields: dict[str, Any]) -> RescaleSolution:
         """The deployment, the actions that lead to it from the current one, and the tasks that move."""
         actions: tuple[Action, ...] = ()
-        moves: tuple[KeyMove, ...] = ()
+        moves: tuple[documents.KeyMove, ...] = ()
         if decision is not None and self.current is not None:
             actions = self.current.places.actions_to(decision.places)
-            moves = moves_to(self.application, self.current, decision)
+            moves = documents.moves_to(self.application, self.current, decision)
         return RescaleSolution.model_construct(**fields, deployment=decision, actions=actions, moves=moves)
 
     def _warnings(self) -> Iterator[Fault]:
@@ -310,11 +296,13 @@ class RescaleSolution(Solution):
 
     kind: Literal["rescale-solution"] = Field("rescale-solution", description="says what the document is")
     objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", **unit("1"))
-    deployment: KeyedDeployment | None = Field(description="replicas of each operator with nodes and ranges of tasks")
+    deployment: documents.KeyedDeployment | None = Field(description="replicas of each operator with nodes and ranges of tasks")
     actions: tuple[Action, ...] = Field(description="changes of the nodes of replicas from the current deployment")
-    moves: tuple[KeyMove, ...] = Field(description="tasks that go from node to node, in the order of operators and tasks")
+    moves: tuple[documents.KeyMove, ...] = Field(
+        description="tasks that go from node to node, in the order of operators and tasks"
+    )
 
     @property
-    def decision(self) -> KeyedDeployment | None:
+    def decision(self) -> documents.KeyedDeployment | None:
         """The deployment."""
         return self.deployment

@@ -17,9 +17,7 @@ NORMALISED: dict[str, EdrpMetric] = {
 }
 """Metrics of problems of kind `edrp` that searches have kernels for; they need a limit to have a weight (EDRP, eq. 12)."""
 
-EDRP_METRICS: dict[str, EdrpMetric | OwnMetric] = {
-    **NORMALISED,
-}
+EDRP_METRICS: dict[str, EdrpMetric | OwnMetric] = {**NORMALISED}
 """Metrics of problems of kind `edrp` by the name under which weights and limits refer to them; those without kernels are
 classes as users write them, each entered as `OwnMetric`, and become rows."""
 

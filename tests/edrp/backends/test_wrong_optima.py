@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.backends import OWN_BACKENDS, Backend, backends, scipy_milp
+from edrp.backends import OWN_BACKENDS, Backend, backends, base
 from edrp.backends.base import LET_THROUGH, ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look
@@ -129,7 +129,7 @@ def test_a_start_far_from_the_optimum_does_not_lead_past_it():
 
 def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optimal(monkeypatch):
     problem = edrp.load(CASES[0].parent / "restarts" / "rescale_884.json")
-    searched = scipy_milp.in_fresh_thread
+    searched = base.in_fresh_thread
     calls = []
 
     def once(*arguments, **named):
@@ -138,7 +138,7 @@ def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optim
             raise OutOfTimeError("no time is left")
         return searched(*arguments, **named)
 
-    monkeypatch.setattr(scipy_milp, "in_fresh_thread", once)
+    monkeypatch.setattr(base, "in_fresh_thread", once)
     solution = edrp.solve(problem, "scipy")
     assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
     assert solution.objective > OPTIMA["restarts/rescale_884"] + 1e-4

@@ -128,7 +128,7 @@ def test_what_arrow_reads_is_no_memory_of_python(solved, monkeypatch):
         return content
 
     monkeypatch.setattr("edrp.batch.stored.pa.BufferReader", told)
-    monkeypatch.setattr("edrp.batch.stored.read_regular", seen)
+    monkeypatch.setattr("edrp.batch.stored.files.read_regular", seen)
     assert read_rows(folder).num_rows == 6
     assert read
     assert set(read).isdisjoint(address for _, address in python)

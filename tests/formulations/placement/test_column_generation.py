@@ -18,7 +18,7 @@ from edrp.formulations.placement.column_generation.tree import BranchAndPrice, R
 from edrp.formulations.placement.column_generation.windows import Window, certificate
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
+from edrp.validation.papers.latency_aware.table_4 import latency_aware_optima
 
 METHOD = methods()["column-generation"]
 

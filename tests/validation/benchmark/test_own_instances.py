@@ -16,7 +16,7 @@ from edrp.datasets.families.registry import generate
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
 from edrp.validation.benchmark.recheck import find_alarms
 from edrp.validation.benchmark.recommendations import compare_kind
-from edrp.validation.benchmark.sections import kind_section
+from edrp.validation.benchmark.report import kind_section
 from edrp.validation.benchmark.sentences import common_sentence
 from edrp.validation.benchmark.suites import KIND_METHODS, SUITES, own_suite
 from edrp.validation.benchmark.tables import method_labels, quality_table, whole_table

@@ -6,7 +6,7 @@ import pytest
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.validation.benchmark.measures import compare_runs, summarise
 from edrp.validation.benchmark.recommendations import compare_kind, recommend
-from edrp.validation.benchmark.sections import kind_section
+from edrp.validation.benchmark.report import kind_section
 
 ANSWERED = {"kind": "edrp", "run_seed": 0, "outcome": "solved", "build_seconds": 0.0, "wall_seconds": 1.0}
 

@@ -11,10 +11,10 @@ import edrp
 from edrp.core.instances import loads
 from edrp.core.kinds import get_kind
 from edrp.validation.fuzzing.__main__ import app
+from edrp.validation.fuzzing.campaign import PROGRAMS, alone, pair_case
 from edrp.validation.fuzzing.families import FAMILIES
 from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.fuzzing.oracle import Case, _left_open, _misjudged, judge
-from edrp.validation.fuzzing.pairs import PROGRAMS, alone, pair_case
 
 LINK = {"source": "a", "target": "b", "bandwidth": 4, "cost": 1}
 SERVERS = [{"name": "a", "capacity": 0, "uplink": 3}, {"name": "b", "capacity": 5}]

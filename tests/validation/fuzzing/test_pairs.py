@@ -8,11 +8,9 @@ import pytest
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
 from edrp.core.solution import Answer
-from edrp.validation.fuzzing.campaign import Campaign, run_chunk
+from edrp.validation.fuzzing.campaign import Campaign, alone, pair_case, pairs, run_chunk
 from edrp.validation.fuzzing.features import FEATURES
-from edrp.validation.fuzzing.oracle import Case, Find, judge
-from edrp.validation.fuzzing.pairs import alone, pair_case, pairs
-from edrp.validation.fuzzing.ways import WAYS
+from edrp.validation.fuzzing.oracle import WAYS, Case, Find, judge
 
 STARTS_PROCESSES = ("n_jobs", "Spark")
 SAMPLE = range(0, 596, 61)
@@ -107,7 +105,7 @@ def test_a_campaign_of_pairs_writes_what_it_finds_as_others_do(monkeypatch, tmp_
     campaign = Campaign(tmp_path, work_limit=0.5, pairs=True)
     campaign.finds.mkdir()
     monkeypatch.setattr(type(methods()["greedy"]), "run", lambda self, problem, options: 1 / 0)
-    monkeypatch.setattr("edrp.validation.fuzzing.pairs._methods", lambda kind, parts, random: ("greedy",))
+    monkeypatch.setattr("edrp.validation.fuzzing.campaign._methods", lambda kind, parts, random: ("greedy",))
     result = run_chunk(campaign, 0, 1)
     assert result["pairs"]
     assert result["cases"] == 1

@@ -11,20 +11,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Literal
 
+from edrp import enactment
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
-from edrp.enactment import (
-    Action,
-    EnactmentState,
-    HostState,
-    Lease,
-    Migrate,
-    OperatorState,
-    Place,
-    Policy,
-    Release,
-    Remove,
-    TentativeState,
-)
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import (
     LEVELS,
@@ -106,11 +94,11 @@ class ReferenceHost:
             self.end = self._clock.now
             self._clock.note("release", self.name)
 
-    def state(self) -> HostState:
+    def state(self) -> enactment.HostState:
         """The state of the host that the policy sees."""
         names = [instance.operator for instance in self.instances]
         leaving = [instance.operator for instance in self.instances if instance.successor is not None]
-        return HostState(
+        return enactment.HostState(
             name=self.name,
             type=self.type,
             ready=self.ready <= self._clock.now,
@@ -266,12 +254,12 @@ class ReferenceQueue:
                 self.late_since = None
         self.recorded, self.begun_in_interval = 0.0, 0
 
-    def observe(self) -> OperatorState:
+    def observe(self) -> enactment.OperatorState:
         """The state of the operator that the policy sees."""
         now = self.clock.now
         present_instances = [instance for instance in self.instances if instance.ended is None]
         running = sum(instance.started is not None for instance in present_instances)
-        state = OperatorState(
+        state = enactment.OperatorState(
             operator=self.operator,
             running=running,
             starting=sum(instance.successor is None for instance in present_instances) - running,
@@ -304,7 +292,9 @@ class ReferenceQueue:
             yield from self.clock.random_streams.factors(self.operator.name, 1000).tolist()
 
 
-def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:
+def simulate_reference(
+    scenario: EnactmentScenario, policy: enactment.Policy, seed: int, *, record: EventLog | None = None
+) -> EnactmentRun:
     """Simulate one run, item by item.
 
     The arguments are those of `edrp.validation.simulation.enactment.simulator.simulate`; the policy's actions are not checked.
@@ -317,7 +307,7 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
 class _ReferenceRun:
     """A run under way: operators, hosts and the policy on one clock."""
 
-    def __init__(self, clock: ReferenceClock, policy: Policy) -> None:
+    def __init__(self, clock: ReferenceClock, policy: enactment.Policy) -> None:
         self.clock, self._scenario, self._policy = clock, clock.scenario, policy
         self._hosts: dict[str, ReferenceHost] = {}
         self._instances: list[ReferenceInstance] = []
@@ -375,7 +365,7 @@ class _ReferenceRun:
     def _start_initial(self) -> None:
         """The first instances, first fit, running from the start."""
         types = self._scenario.types
-        tentative = TentativeState(self._state())
+        tentative = enactment.TentativeState(self._state())
         for name, queue in self._queues.items():
             for _ in range(self._scenario.initial_instances):
                 host = next((host for host in tentative.hosts if tentative.fits(host, name)), None)
@@ -386,22 +376,22 @@ class _ReferenceRun:
                 self._hosts[host].images[name] = 0.0
                 self._place(name, host, "initial").start()
 
-    def _act(self, action: Action) -> None:
+    def _act(self, action: enactment.Action) -> None:
         """Carry out one action of the policy."""
         match action:
-            case Lease(name, host_type):
+            case enactment.Lease(name, host_type):
                 described = self._scenario.types[host_type]
                 ready = self.clock.now + self.clock.random_streams.host_start_up(described)
                 self._hosts[name] = ReferenceHost(self.clock, name, described, ready)
-            case Release(name):
+            case enactment.Release(name):
                 self._hosts[name].release()
-            case Place(operator, name):
+            case enactment.Place(operator, name):
                 self._queues[operator].scalings += 1
                 self.clock.follow(self._place(operator, name, "placed").start_up())
-            case Remove(operator, name):
+            case enactment.Remove(operator, name):
                 self._queues[operator].scalings += 1
                 self._hosts[name].newest(operator).end("removed")
-            case Migrate(operator, source, target):
+            case enactment.Migrate(operator, source, target):
                 leaving = self._hosts[source].newest(operator)
                 self.clock.follow(self._place(operator, target, "migrated", leaving).start_up())
 
@@ -412,8 +402,8 @@ class _ReferenceRun:
         queue.instances.append(instance)
         return instance
 
-    def _state(self) -> EnactmentState:
-        return EnactmentState(
+    def _state(self) -> enactment.EnactmentState:
+        return enactment.EnactmentState(
             time=self.clock.now,
             interval=self._scenario.provisioning_interval,
             operators={name: queue.observe() for name, queue in self._queues.items()},

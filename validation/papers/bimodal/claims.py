@@ -19,25 +19,7 @@ from edrp.core.arrays import Floats
 from edrp.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, estimate_mean, estimate_share, percentile_estimate
 from edrp.report.formatting import FACTOR, NUMBER, POINTS, SHARE, Unit
 from edrp.report.statements import Finding
-from edrp.validation.papers.bimodal.runs import (
-    ANNEALED,
-    CHOSEN,
-    DEFAULT_RATE,
-    FIXED,
-    FURTHER,
-    FURTHER_FIXED,
-    FURTHER_INSTANT,
-    LEAST,
-    NETWORKS,
-    PRINTED,
-    PRINTED_FIXED,
-    PRINTED_INSTANT,
-    RANDOM_1,
-    SPANNING,
-    Mapped,
-    MappedBySize,
-    SampleSweep,
-)
+from edrp.validation.papers.bimodal import runs
 from edrp.validation.papers.claims import Claims, Places, Requirement, positive
 
 
@@ -127,7 +109,7 @@ FLAT_LINKS = 125
 """Number of links from which on more links improve the deviation only marginally."""
 
 Place = tuple[str, Any]
-SweepValue = Callable[[SampleSweep, Any], Floats]
+SweepValue = Callable[[runs.SampleSweep, Any], Floats]
 
 
 def each_size(text: str = "{} servers") -> Places:
@@ -135,7 +117,7 @@ def each_size(text: str = "{} servers") -> Places:
     return lambda found: ((text.format(servers), mapped) for servers, mapped in found.items())
 
 
-def messages_per_server(mapped_by_size: MappedBySize, name: str) -> tuple[Floats, Floats]:
+def messages_per_server(mapped_by_size: runs.MappedBySize, name: str) -> tuple[Floats, Floats]:
     """Numbers of servers and of messages of every task that a heuristic had to map."""
     servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in mapped_by_size.items()]
     return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in mapped_by_size.values()])
@@ -150,23 +132,23 @@ def _close(name: str, to: str, maximum: float) -> Requirement:
 def _gain(text: str, minimum: float = -inf) -> Requirement:
     """Require a gain of annealing in the cost of tasks that both heuristics map, as a share of the optimum."""
 
-    def gain(_: MappedBySize, mapped: Mapped) -> Floats:
-        both = mapped.found(LEAST) & mapped.found(ANNEALED)
-        return (mapped.costs[LEAST][both] - mapped.costs[ANNEALED][both]) / mapped.optimum[both]
+    def gain(_: runs.MappedBySize, mapped: runs.Mapped) -> Floats:
+        both = mapped.found(runs.LEAST) & mapped.found(runs.ANNEALED)
+        return (mapped.costs[runs.LEAST][both] - mapped.costs[runs.ANNEALED][both]) / mapped.optimum[both]
 
     return Requirement(each_size(text), gain, POINTS, minimum, ALIKE)
 
 
-def _not_good(mapped_by_size: MappedBySize) -> Iterator[Finding]:
+def _not_good(mapped_by_size: runs.MappedBySize) -> Iterator[Finding]:
     for servers, mapped in mapped_by_size.items():
-        missed = mapped.found(LEAST).astype(np.float64) - mapped.found(RANDOM_1)
+        missed = mapped.found(runs.LEAST).astype(np.float64) - mapped.found(runs.RANDOM_1)
         yield Finding(f"{servers} servers: mapped less than LeastCostMap", estimate_mean(missed), POINTS, 0.0, strict=True)
-        ratio = mapped.ratio(RANDOM_1, mapped.optimum)
+        ratio = mapped.ratio(runs.RANDOM_1, mapped.optimum)
         if ratio.size:
             yield Finding(f"{servers} servers: cost over the optimum", estimate_mean(ratio), FACTOR, minimum=MUCH)
 
 
-def _multiple(_: MappedBySize, place: tuple[Mapped, str, str]) -> Estimate:
+def _multiple(_: runs.MappedBySize, place: tuple[runs.Mapped, str, str]) -> Estimate:
     """Messages of a heuristic over those of another for the same task, as a geometric mean: a few tasks take very many."""
     mapped, name, other = place
     logarithm = estimate_mean(np.log(mapped.messages[name] / mapped.messages[other]))
@@ -176,7 +158,7 @@ def _multiple(_: MappedBySize, place: tuple[Mapped, str, str]) -> Estimate:
 def _messages(text: str, name: str, *others: str, minimum: float = -inf, maximum: float = inf) -> Requirement:
     """Messages of a heuristic as multiples of those of others."""
 
-    def places(mapped_by_size: MappedBySize) -> Iterator[Place]:
+    def places(mapped_by_size: runs.MappedBySize) -> Iterator[Place]:
         for (servers, mapped), other in product(mapped_by_size.items(), others):
             yield text.format(servers, other), (mapped, name, other)
 
@@ -184,38 +166,38 @@ def _messages(text: str, name: str, *others: str, minimum: float = -inf, maximum
 
 
 def _more_messages(*others: str) -> Requirement:
-    return _messages("{} servers: messages over {}", ANNEALED, *others, minimum=MUCH)
+    return _messages("{} servers: messages over {}", runs.ANNEALED, *others, minimum=MUCH)
 
 
-def _tasks_found(mapped_by_size: MappedBySize) -> Iterator[Place]:
-    counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in mapped_by_size.values()]
+def _tasks_found(mapped_by_size: runs.MappedBySize) -> Iterator[Place]:
+    counts = [(int(mapped.found(runs.LEAST).sum()), mapped.optimum.size) for mapped in mapped_by_size.values()]
     count, total = (sum(column) for column in zip(*counts, strict=True))
     yield f"{count} of {total} tasks that can be mapped", estimate_share(count, total)
 
 
-def _growth(mapped_by_size: MappedBySize) -> Iterator[Place]:
+def _growth(mapped_by_size: runs.MappedBySize) -> Iterator[Place]:
     if len(mapped_by_size) > 1:
-        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(mapped_by_size, LEAST))
+        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(mapped_by_size, runs.LEAST))
 
 
 def _estimated(_: Any, estimate: Estimate) -> Estimate:
     return estimate
 
 
-def each_rate(sweep: SampleSweep) -> Iterator[Place]:
+def each_rate(sweep: runs.SampleSweep) -> Iterator[Place]:
     """Points at the spanning tree."""
     return ((f"{rate:g} tasks/h", {"rate": rate}) for rate in sweep.rates)
 
 
 def default_point(*ways: str) -> Places:
     """The default point, if runs were made there in these ways."""
-    return lambda sweep: [(f"{DEFAULT_RATE:g} tasks/h, {SPANNING} links", {})] if all(map(sweep.has, ways)) else []
+    return lambda sweep: [(f"{runs.DEFAULT_RATE:g} tasks/h, {runs.SPANNING} links", {})] if all(map(sweep.has, ways)) else []
 
 
 def _if_varied(text: str) -> Places:
     """The most links, where several numbers of links were run; the text may name the first and the last."""
 
-    def places(sweep: SampleSweep) -> Iterator[Place]:
+    def places(sweep: runs.SampleSweep) -> Iterator[Place]:
         if len(sweep.links) > 1:
             yield text.format(sweep.links[0], sweep.links[-1]), {"links": sweep.links[-1]}
 
@@ -238,12 +220,12 @@ def _above_dedicated(metric: str) -> SweepValue:
 
 def _raised(metric: str) -> SweepValue:
     """Return the amount by which re-allocation raises a metric."""
-    return _less(_metric(metric), _metric(metric, way=FIXED))
+    return _less(_metric(metric), _metric(metric, way=runs.FIXED))
 
 
 def _above_sum(metric: str) -> Requirement:
     """Both networks must be above the sum of the two alone."""
-    return positive(each_rate, _less(*(_metric(metric, networks) for networks in NETWORKS)), POINTS)
+    return positive(each_rate, _less(*(_metric(metric, networks) for networks in runs.NETWORKS)), POINTS)
 
 
 def _half(networks: str, **limits: Any) -> Requirement:
@@ -252,18 +234,18 @@ def _half(networks: str, **limits: Any) -> Requirement:
     return Requirement(places, lambda sweep, _: estimate_crossing(sweep.by_links("acceptance", networks), 0.5), LINKS, **limits)
 
 
-def _half_ratio(sweep: SampleSweep, _: Any) -> Estimate:
+def _half_ratio(sweep: runs.SampleSweep, _: Any) -> Estimate:
     return estimate_crossing_ratio(sweep.by_links("acceptance", "both"), sweep.by_links("acceptance", "dedicated"), 0.5)
 
 
-def _doubled(sweep: SampleSweep) -> Iterator[Place]:
+def _doubled(sweep: runs.SampleSweep) -> Iterator[Place]:
     """Numbers of links, and those that are twice as many, or one fewer."""
     for few, many in product(sweep.links, repeat=2):
         if 2 * few - 1 <= many <= 2 * few:
             yield f"{few} links less dedicated alone at {many}", (few, many)
 
 
-def _with_half(sweep: SampleSweep, links: tuple[int, int]) -> Floats:
+def _with_half(sweep: runs.SampleSweep, links: tuple[int, int]) -> Floats:
     return sweep.at("throughput", links=links[0]) - sweep.at("throughput", "dedicated", links=links[1])
 
 
@@ -285,7 +267,7 @@ def _metric_falls(metric: str, networks: str) -> Requirement:
     return _falls(_metric(metric, networks), f"{networks}: ")
 
 
-def _beyond(sweep: SampleSweep) -> Iterator[Place]:
+def _beyond(sweep: runs.SampleSweep) -> Iterator[Place]:
     """Yield one place that covers all numbers of links beyond `FLAT_LINKS`."""
     if FLAT_LINKS in sweep.links and sweep.links[-1] > FLAT_LINKS:
         yield f"{FLAT_LINKS} less {sweep.links[-1]} links", (FLAT_LINKS, sweep.links[-1])
@@ -308,19 +290,20 @@ def _lowered(way: str, printed: str, minimum: float = 0.2, strict: bool = False)
 
 MAPPING_CLAIMS: Claims = (
     ("§4.2, Fig. 7a", "LeastCostMap is very close to the optimum: at most 1.03 of it in the mean",
-     _close(LEAST, "optimum", 1.03)),
-    ("§4.2, Fig. 7a", "AnnealedLeastCostMap is as close to the optimum: at most 1.03 of it", _close(ANNEALED, "optimum", 1.03)),
+     _close(runs.LEAST, "optimum", 1.03)),
+    ("§4.2, Fig. 7a", "AnnealedLeastCostMap is as close to the optimum: at most 1.03 of it",
+     _close(runs.ANNEALED, "optimum", 1.03)),
     ("§4.2, Fig. 7a", "LeastCostMap and AnnealedLeastCostMap are equally close, within 1 % of the optimum",
      _gain("{} servers", -ALIKE)),
-    ("§4.2, Fig. 7a", "LeastCostMap is fairly close to the paper's bound: at most 1.5 of it", _close(LEAST, "bound", MUCH)),
+    ("§4.2, Fig. 7a", "LeastCostMap is fairly close to the paper's bound: at most 1.5 of it", _close(runs.LEAST, "bound", MUCH)),
     ("§4.2, Fig. 7a",
      "RandomNeighbor (k = 1) is not good: it maps fewer tasks than LeastCostMap, at 1.5 times the optimum or more",
      _not_good),
     ("§4.2, Fig. 7b", "AnnealedLeastCostMap takes far more messages than both, at least 1.5 times as many",
-     _more_messages(LEAST, RANDOM_1)),
+     _more_messages(runs.LEAST, runs.RANDOM_1)),
     ("§4.1.3", "RandomNeighbor (k = 1) takes far fewer than LeastCostMap, at most half",
-     _messages("{} servers", RANDOM_1, LEAST, maximum=0.5)),
-    ("§4.2", "the messages of annealing are not worth its gain", _gain("{} servers: gain"), _more_messages(LEAST)),
+     _messages("{} servers", runs.RANDOM_1, runs.LEAST, maximum=0.5)),
+    ("§4.2", "the messages of annealing are not worth its gain", _gain("{} servers: gain"), _more_messages(runs.LEAST)),
     (AIM, "LeastCostMap maps at least 98 % of what can be mapped", Requirement(_tasks_found, _estimated, SHARE, 0.98)),
     (AIM, "messages of LeastCostMap grow with an exponent of at most 1.3", Requirement(_growth, _estimated, NUMBER, maximum=1.3)),
 )  # fmt: skip
@@ -333,7 +316,7 @@ CLAIMS: Claims = (
     ("§5.1", "re-allocation leaves CPU utilisation unchanged, within 2 points",
      Requirement(each_rate, _raised("server_utilisation"), POINTS, -UNCHANGED, UNCHANGED)),
     ("§5.1, Fig. 8c", "re-allocation lowers the deviation at every rate",
-     positive(each_rate, _less(_metric("deviation", way=FIXED), _metric("deviation")), POINTS)),
+     positive(each_rate, _less(_metric("deviation", way=runs.FIXED), _metric("deviation")), POINTS)),
     ("§6.2, Fig. 9b", "dedicated links alone: more than 120 are needed to accept half of the tasks",
      _half("dedicated", minimum=120, strict=True)),
     ("§6.2, Fig. 9b", "with the public network 50 links are enough to accept half of the tasks", _half("both", maximum=50)),
@@ -371,10 +354,12 @@ CLAIMS: Claims = (
     (AIM, "both networks take at most 25 % longer at the default point", _by_default(0.0, 0.25, "elongation", "both")),
     (AIM, "the public network alone takes at least 150 % longer at the default point",
      _by_default(1.5, inf, "elongation", "public")),
-    (AIM, "fewest public hops first lowers the deviation against the printed order", _lowered(CHOSEN, PRINTED, 0.0, strict=True)),
+    (AIM, "fewest public hops first lowers the deviation against the printed order",
+     _lowered(runs.CHOSEN, runs.PRINTED, 0.0, strict=True)),
     (AIM, "fewest public hops, then links, with 3 empty hops lowers the deviation by at least 20 points",
-     _lowered(FURTHER, PRINTED)),
-    (AIM, "without re-allocation that choice lowers the deviation by at least 20 points", _lowered(FURTHER_FIXED, PRINTED_FIXED)),
+     _lowered(runs.FURTHER, runs.PRINTED)),
+    (AIM, "without re-allocation that choice lowers the deviation by at least 20 points",
+     _lowered(runs.FURTHER_FIXED, runs.PRINTED_FIXED)),
     (AIM, "where messages take no time, that choice lowers the deviation by at least 20 points",
-     _lowered(FURTHER_INSTANT, PRINTED_INSTANT)),
+     _lowered(runs.FURTHER_INSTANT, runs.PRINTED_INSTANT)),
 )  # fmt: skip

@@ -28,35 +28,8 @@ from edrp.report.publication import Report
 from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.report.tables import Table
 from edrp.validation.papers.batches import DOCUMENTED, Overall
+from edrp.validation.papers.bimodal import runs
 from edrp.validation.papers.bimodal.claims import AIM, CLAIMS, MAPPING_CLAIMS, estimate_exponent, messages_per_server
-from edrp.validation.papers.bimodal.runs import (
-    CHOICES,
-    CHOSEN,
-    COUNT,
-    DEFAULT_RATE,
-    FIXED,
-    FIXED_CHOICES,
-    HEURISTICS,
-    INSTANT_CHOICES,
-    MAX_MESSAGES,
-    MEASURES,
-    NETWORKS,
-    PERCENT,
-    RANDOM_2,
-    SPANNING,
-    VARIANTS,
-    WAYS,
-    Cell,
-    Extent,
-    Mapped,
-    MappedBySize,
-    Samples,
-    SampleSweep,
-    groups,
-    map_all,
-    observe,
-    sensitivity,
-)
 from edrp.validation.papers.claims import judged
 
 COMPARED = ("acceptance", "deviation", "elongation", "link_utilisation", "server_work", "messages")
@@ -66,7 +39,7 @@ REALLOCATED = ("throughput", "acceptance", "link_utilisation", "deviation", "ser
 """Metrics of Fig. 8."""
 
 OVERVIEW = {
-    "acceptance": NETWORKS,
+    "acceptance": runs.NETWORKS,
     "deviation": ("both", "public"),
     "elongation": ("both", "public"),
     "link_utilisation": ("both", "dedicated"),
@@ -80,26 +53,26 @@ NETWORK_HEADINGS = {"both": "both", "dedicated": "ded.", "public": "public"}
 METRIC_HEADINGS = {"acceptance": "accept", "deviation": "dev.", "elongation": "elong.", "link_utilisation": "links"}
 
 
-def mapping_table(mapped: MappedBySize) -> Table:
+def mapping_table(mapped: runs.MappedBySize) -> Table:
     """Fig. 7: by size and heuristic cost over optimum and bound, share mapped, messages."""
     rows = tuple(
         (f"{servers} servers\n{name}", *_mapping_cells(mapped_tasks, name))
         for servers, mapped_tasks in mapped.items()
-        for name in HEURISTICS
+        for name in runs.HEURISTICS
     )
     columns = ("servers, heuristic", "cost over\noptimum", "worst", "cost over\nbound", "mapped\n[%]", "messages")
     return Table("Fig. 7: costs, tasks mapped, messages", columns, rows, columns[1:], open=True)
 
 
-def _mapping_cells(mapped: Mapped, name: str) -> tuple[str, ...]:
+def _mapping_cells(mapped: runs.Mapped, name: str) -> tuple[str, ...]:
     to_optimum, to_bound = (mapped.ratio(name, cost) for cost in (mapped.optimum, mapped.bound))
     costs = [FACTOR.above_interval(estimate_mean(ratio)) if ratio.size else NONE for ratio in (to_optimum, to_bound)]
     worst = f"{to_optimum.max():.2f}" if to_optimum.size else NONE
-    share = PERCENT._replace(spec=".0f").above_interval(estimate_share(int(mapped.found(name).sum()), mapped.optimum.size))
-    return costs[0], worst, costs[1], share, COUNT.number(mapped.messages[name].mean())
+    share = runs.PERCENT._replace(spec=".0f").above_interval(estimate_share(int(mapped.found(name).sum()), mapped.optimum.size))
+    return costs[0], worst, costs[1], share, runs.COUNT.number(mapped.messages[name].mean())
 
 
-def optimum_table(mapped: MappedBySize) -> Table:
+def optimum_table(mapped: runs.MappedBySize) -> Table:
     """The distance of the paper's bound from the optimum, and the number of tasks that can be mapped."""
     rows = tuple(
         (
@@ -114,29 +87,29 @@ def optimum_table(mapped: MappedBySize) -> Table:
     return Table("The optimum and the paper's bound", columns, rows, columns[1:], open=True)
 
 
-def exponent_table(mapped: MappedBySize) -> Table:
+def exponent_table(mapped: runs.MappedBySize) -> Table:
     """Growth of the messages with the number of servers; the heuristic whose messages are capped is left out."""
-    names = [name for name in HEURISTICS if name != RANDOM_2]
+    names = [name for name in runs.HEURISTICS if name != runs.RANDOM_2]
     rows = tuple((name, NUMBER.with_interval(estimate_exponent(*messages_per_server(mapped, name)))) for name in names)
     return Table("Exponents of messages in the number of servers", ("heuristic", "exponent (95 %)"), rows, ("exponent (95 %)",))
 
 
-def reallocation_tables(sweep: SampleSweep) -> tuple[Table, ...]:
+def reallocation_tables(sweep: runs.SampleSweep) -> tuple[Table, ...]:
     """Fig. 8: by rate, with and without re-allocation, and the differences network by network."""
     return tuple(_reallocation_table(sweep, metric) for metric in REALLOCATED)
 
 
-def _reallocation_table(sweep: SampleSweep, metric: str) -> Table:
-    measure, rows = MEASURES[metric], []
+def _reallocation_table(sweep: runs.SampleSweep, metric: str) -> Table:
+    measure, rows = runs.MEASURES[metric], []
     for rate in sweep.rates:
-        on, off = (sweep.at(metric, rate=rate, way=way) for way in (CHOSEN, FIXED))
+        on, off = (sweep.at(metric, rate=rate, way=way) for way in (runs.CHOSEN, runs.FIXED))
         difference = measure.unit.signed.with_interval(estimate_mean(on - off))
         rows.append((f"{rate:g}", _cell(metric, on), _cell(metric, off), difference))
     columns = ("tasks/h", "re-allocated", "never", "difference (95 %)")
     return Table(f"Fig. 8: {measure.title}", columns, tuple(rows), columns, open=True)
 
 
-def overview_table(sweep: SampleSweep, by_links: bool) -> Table:
+def overview_table(sweep: runs.SampleSweep, by_links: bool) -> Table:
     """The means of Fig. 9 in one table, which has to fit 80 columns."""
     shown = [(metric, name) for metric, networks in OVERVIEW.items() for name in networks]
     rows = tuple(
@@ -152,43 +125,43 @@ def overview_table(sweep: SampleSweep, by_links: bool) -> Table:
     return Table(caption, columns, rows, columns, open=True)
 
 
-def network_tables(sweep: SampleSweep) -> tuple[Table, ...]:
+def network_tables(sweep: runs.SampleSweep) -> tuple[Table, ...]:
     """Fig. 9: each metric over rates and over numbers of links, for both networks and each alone."""
-    return tuple(_network_table(sweep, metric, by_links) for by_links in (False, True) for metric in MEASURES)
+    return tuple(_network_table(sweep, metric, by_links) for by_links in (False, True) for metric in runs.MEASURES)
 
 
-def _network_table(sweep: SampleSweep, metric: str, by_links: bool) -> Table:
+def _network_table(sweep: runs.SampleSweep, metric: str, by_links: bool) -> Table:
     rows = tuple(
-        (_varied(cell, by_links), *(_cell(metric, sweep.samples[cell._replace(networks=name)][metric]) for name in NETWORKS))
+        (_varied(cell, by_links), *(_cell(metric, sweep.samples[cell._replace(networks=name)][metric]) for name in runs.NETWORKS))
         for cell in _points(sweep, by_links)
     )
     varied, fixed = _axis(by_links)
-    columns = (varied, *NETWORKS)
-    return Table(f"{MEASURES[metric].title} by {varied}, {fixed}", columns, rows, columns)
+    columns = (varied, *runs.NETWORKS)
+    return Table(f"{runs.MEASURES[metric].title} by {varied}, {fixed}", columns, rows, columns)
 
 
-def _points(sweep: SampleSweep, by_links: bool) -> list[Cell]:
+def _points(sweep: runs.SampleSweep, by_links: bool) -> list[runs.Cell]:
     """Cells of the rates, or of the numbers of links."""
     if by_links:
-        return [Cell("", DEFAULT_RATE, links) for links in sweep.links]
-    return [Cell("", rate, SPANNING) for rate in sweep.rates]
+        return [runs.Cell("", runs.DEFAULT_RATE, links) for links in sweep.links]
+    return [runs.Cell("", rate, runs.SPANNING) for rate in sweep.rates]
 
 
-def _varied(cell: Cell, by_links: bool) -> str:
+def _varied(cell: runs.Cell, by_links: bool) -> str:
     return f"{cell.links if by_links else cell.rate:g}"
 
 
 def _axis(by_links: bool) -> tuple[str, str]:
     """The quantity that is varied, and the other one with its value."""
-    return ("links", f"{DEFAULT_RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
+    return ("links", f"{runs.DEFAULT_RATE:g} tasks/h") if by_links else ("tasks/h", f"{runs.SPANNING} links")
 
 
-def choice_tables(sweep: SampleSweep) -> Iterator[Table]:
+def choice_tables(sweep: runs.SampleSweep) -> Iterator[Table]:
     """Ways to choose among maps at the default point, on the same networks: means, and differences from the printed way."""
     settings = (
-        (CHOICES, "links re-allocated"),
-        (FIXED_CHOICES, "links never re-allocated"),
-        (INSTANT_CHOICES, "links re-allocated, messages take no time"),
+        (runs.CHOICES, "links re-allocated"),
+        (runs.FIXED_CHOICES, "links never re-allocated"),
+        (runs.INSTANT_CHOICES, "links re-allocated, messages take no time"),
     )
     for ways, setting in settings:
         if all(map(sweep.has, ways)):
@@ -196,29 +169,31 @@ def choice_tables(sweep: SampleSweep) -> Iterator[Table]:
             yield _choice_differences(sweep, ways, setting)
 
 
-def _choice_table(sweep: SampleSweep, ways: Sequence[str], setting: str) -> Table:
-    rows = tuple((MEASURES[metric].title, *(_cell(metric, sweep.at(metric, way=way)) for way in ways)) for metric in COMPARED)
-    columns = ("", *(WAYS[way].heading for way in ways))
+def _choice_table(sweep: runs.SampleSweep, ways: Sequence[str], setting: str) -> Table:
+    rows = tuple(
+        (runs.MEASURES[metric].title, *(_cell(metric, sweep.at(metric, way=way)) for way in ways)) for metric in COMPARED
+    )
+    columns = ("", *(runs.WAYS[way].heading for way in ways))
     return Table(f"Choices of maps, {setting}", columns, rows, columns[1:], open=True)
 
 
-def _choice_differences(sweep: SampleSweep, ways: Sequence[str], setting: str) -> Table:
+def _choice_differences(sweep: runs.SampleSweep, ways: Sequence[str], setting: str) -> Table:
     printed, *others = ways
 
     def difference(metric: str, way: str) -> str:
         values = sweep.at(metric, way=way) - sweep.at(metric, way=printed)
-        return MEASURES[metric].unit.signed.above_interval(estimate_mean(values), " to ")
+        return runs.MEASURES[metric].unit.signed.above_interval(estimate_mean(values), " to ")
 
-    rows = tuple((MEASURES[metric].title, *(difference(metric, way) for way in others)) for metric in COMPARED)
-    columns = ("", *(WAYS[way].heading for way in others))
+    rows = tuple((runs.MEASURES[metric].title, *(difference(metric, way) for way in others)) for metric in COMPARED)
+    columns = ("", *(runs.WAYS[way].heading for way in others))
     return Table(f"Against the printed order, network by network, {setting}", columns, rows, columns[1:], open=True)
 
 
-def sensitivity_table(variants: Mapping[str, Samples]) -> Table:
+def sensitivity_table(variants: Mapping[str, runs.Samples]) -> Table:
     """Acceptance, deviation and elongation under each setting."""
     shown = [(metric, networks) for networks, metrics in SENSITIVE.items() for metric in metrics]
     rows = tuple(
-        (name, *(_mean(metric, samples[Cell(networks)][metric]) for metric, networks in shown))
+        (name, *(_mean(metric, samples[runs.Cell(networks)][metric]) for metric, networks in shown))
         for name, samples in variants.items()
     )
     columns = ("setting", *(f"{METRIC_HEADINGS[metric]}\n{NETWORK_HEADINGS[networks]}" for metric, networks in shown))
@@ -227,11 +202,11 @@ def sensitivity_table(variants: Mapping[str, Samples]) -> Table:
 
 def _cell(metric: str, values: Floats) -> str:
     """A mean, and below it its interval."""
-    return MEASURES[metric].unit.above_interval(estimate_mean(values))
+    return runs.MEASURES[metric].unit.above_interval(estimate_mean(values))
 
 
 def _mean(metric: str, values: Floats) -> str:
-    return MEASURES[metric].unit.number(float(values.mean()))
+    return runs.MEASURES[metric].unit.number(float(values.mean()))
 
 
 ORIGINS = {
@@ -289,16 +264,16 @@ def _range(ends: tuple[float, float], unit: float) -> str:
 RATES, LINKS, SERVERS = "tasks per hour", "dedicated links", "servers"
 
 
-def draw_mapping(mapped: MappedBySize, path: Path) -> None:
+def draw_mapping(mapped: runs.MappedBySize, path: Path) -> None:
     """Fig. 7: cost over the optimum and over the paper's bound, share of the tasks that are mapped, messages."""
 
-    def curves(values: Callable[[Mapped, str], Floats]) -> dict[str, Curve]:
-        return {name: mean_curve({size: values(tasks, name) for size, tasks in mapped.items()}) for name in HEURISTICS}
+    def curves(values: Callable[[runs.Mapped, str], Floats]) -> dict[str, Curve]:
+        return {name: mean_curve({size: values(tasks, name) for size, tasks in mapped.items()}) for name in runs.HEURISTICS}
 
-    def share(mapped: Mapped, name: str) -> Estimate:
+    def share(mapped: runs.Mapped, name: str) -> Estimate:
         return estimate_share(int(mapped.found(name).sum()), mapped.optimum.size).transformed(lambda share: 100 * share)
 
-    shares: dict[str, Curve] = {name: {size: share(tasks, name) for size, tasks in mapped.items()} for name in HEURISTICS}
+    shares: dict[str, Curve] = {name: {size: share(tasks, name) for size, tasks in mapped.items()} for name in runs.HEURISTICS}
     to_optimum = curves(lambda tasks, name: tasks.ratio(name, tasks.optimum))
     to_bound = curves(lambda tasks, name: tasks.ratio(name, tasks.bound))
     messages = curves(lambda tasks, name: tasks.messages[name])
@@ -311,9 +286,9 @@ def draw_mapping(mapped: MappedBySize, path: Path) -> None:
     draw_panels(panels, path, columns=2)
 
 
-def draw_reallocation(sweep: SampleSweep, path: Path) -> None:
+def draw_reallocation(sweep: runs.SampleSweep, path: Path) -> None:
     """Fig. 8: throughput, use of dedicated links and deviation over the rate, with and without re-allocation."""
-    ways = {"re-allocated every 10 s": CHOSEN, "never re-allocated": FIXED}
+    ways = {"re-allocated every 10 s": runs.CHOSEN, "never re-allocated": runs.FIXED}
     panels = [
         _panel(letter, RATES, metric, {name: sweep.by_rate(metric, way=way) for name, way in ways.items()})
         for letter, metric in (("a", "throughput"), ("b", "link_utilisation"), ("c", "deviation"))
@@ -321,7 +296,7 @@ def draw_reallocation(sweep: SampleSweep, path: Path) -> None:
     draw_panels(panels, path, columns=3)
 
 
-def draw_networks(sweep: SampleSweep, path: Path) -> None:
+def draw_networks(sweep: runs.SampleSweep, path: Path) -> None:
     """Fig. 9: both networks and each alone, over the rate (at the spanning tree) and over the number of links."""
     varied = {RATES: sweep.by_rate, LINKS: sweep.by_links}
     shown = (
@@ -331,15 +306,15 @@ def draw_networks(sweep: SampleSweep, path: Path) -> None:
     )
     panels = []
     for letter, (x, metric) in zip("abcdefghi", shown, strict=True):
-        networks = ("both", "dedicated") if metric == "link_utilisation" else NETWORKS
+        networks = ("both", "dedicated") if metric == "link_utilisation" else runs.NETWORKS
         panels.append(_panel(letter, x, metric, {name: varied[x](metric, name) for name in networks}))
     draw_panels(panels, path, columns=3)
 
 
 def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float, Floats]]) -> Panel:
-    measure = MEASURES[metric]
+    measure = runs.MEASURES[metric]
     shown = {name: mean_curve(samples, measure.unit.scale) for name, samples in curves.items()}
-    fixed = f"{SPANNING} links" if x == RATES else f"{DEFAULT_RATE:g} tasks/h"
+    fixed = f"{runs.SPANNING} links" if x == RATES else f"{runs.DEFAULT_RATE:g} tasks/h"
     return Panel(f"({letter}) {metric.replace('_', ' ')}, {fixed}", x, measure.title, shown)
 
 
@@ -365,19 +340,21 @@ WHY_THESE = (
 class BimodalResults:
     """Everything that was run and judged: variants are samples with one constant changed, by name; empty where none were run."""
 
-    extent: Extent
-    samples: Samples
-    mapped: MappedBySize
+    extent: runs.Extent
+    samples: runs.Samples
+    mapped: runs.MappedBySize
     statements: Sequence[Statement]
-    variants: Mapping[str, Samples]
+    variants: Mapping[str, runs.Samples]
 
     @property
-    def sweep(self) -> SampleSweep:
+    def sweep(self) -> runs.SampleSweep:
         """Samples by the quantity that is varied."""
-        return SampleSweep(self.samples)
+        return runs.SampleSweep(self.samples)
 
 
-def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProgress | None = None, **how: Any) -> BimodalResults:
+def investigate(
+    extent: runs.Extent, *, out: Path | None = None, progress: ReportProgress | None = None, **how: Any
+) -> BimodalResults:
     """Run everything that Figs. 7 to 9 need, and judge the paper's sentences on it.
 
     Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` says where to run, as in
@@ -388,23 +365,23 @@ def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProg
     rows = None if out is None else out / ROWS
     if progress is not None:
         how["progress"] = Overall(progress, row_count(extent))
-    mapped = map_all(extent, out=rows, **how)
-    samples = observe(extent, out=rows, **how)
-    statements = [*judged(MAPPING_CLAIMS, mapped), *judged(CLAIMS, SampleSweep(samples))]
-    return BimodalResults(extent, samples, mapped, statements, sensitivity(extent, out=rows, **how))
+    mapped = runs.map_all(extent, out=rows, **how)
+    samples = runs.observe(extent, out=rows, **how)
+    statements = [*judged(MAPPING_CLAIMS, mapped), *judged(CLAIMS, runs.SampleSweep(samples))]
+    return BimodalResults(extent, samples, mapped, statements, runs.sensitivity(extent, out=rows, **how))
 
 
-def row_count(extent: Extent) -> int:
+def row_count(extent: runs.Extent) -> int:
     """Rows of all batches.
 
     One network at one point is run in ten ways with both networks, in one with each alone; a task is mapped by five methods:
 
-    >>> row_count(Extent(networks=1, rates=(60.0,), links=(99,), sizes=(30,), instances=1))
+    >>> row_count(runs.Extent(networks=1, rates=(60.0,), links=(99,), sizes=(30,), instances=1))
     17
     """
-    figures = sum(len(group.cells) for group in groups(extent)) * extent.networks
-    mapped = len(extent.sizes) * extent.instances * (1 + len(HEURISTICS))
-    return figures + mapped + len(VARIANTS) * len(NETWORKS) * extent.sensitive
+    figures = sum(len(group.cells) for group in runs.groups(extent)) * extent.networks
+    mapped = len(extent.sizes) * extent.instances * (1 + len(runs.HEURISTICS))
+    return figures + mapped + len(runs.VARIANTS) * len(runs.NETWORKS) * extent.sensitive
 
 
 def report(results: BimodalResults) -> Report:
@@ -462,7 +439,7 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
         f"{extent.instances} tasks of ten components for each number of servers, delivered first in, first out. "
         "Ratios are over the tasks for which a heuristic finds a map, shares of all tasks that can be mapped. The optimum is "
         "proven by label setting; the paper compares with a bound that ignores bandwidths. RandomNeighbor with k = 2 stops "
-        f"sending after {MAX_MESSAGES} messages.",
+        f"sending after {runs.MAX_MESSAGES} messages.",
         "Cost of four heuristics over the optimum and over the paper's bound, tasks mapped and messages, by servers",
         drawings / "fig7-heuristics.svg",
         partial(draw_mapping, mapped),
@@ -535,10 +512,10 @@ def _finding_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]
         yield {**named, **finite, "verdict": finding.verdict}
 
 
-def _mapping_records(mapped_by_size: MappedBySize) -> Iterator[dict[str, Any]]:
+def _mapping_records(mapped_by_size: runs.MappedBySize) -> Iterator[dict[str, Any]]:
     """Every task of Fig. 7 and heuristic as a row of a CSV file."""
     for servers, mapped in mapped_by_size.items():
-        for name in HEURISTICS:
+        for name in runs.HEURISTICS:
             for index, (optimum, bound) in enumerate(zip(mapped.optimum.tolist(), mapped.bound.tolist(), strict=True)):
                 cost = float(mapped.costs[name][index])
                 yield {
@@ -551,7 +528,7 @@ def _mapping_records(mapped_by_size: MappedBySize) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
+def _metric_records(samples: runs.Samples) -> Iterator[dict[str, Any]]:
     """Every metric at every point as rows of a CSV file."""
     for cell, metrics in samples.items():
         for name, values in metrics.items():

@@ -11,22 +11,7 @@ from typing import Any
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import EQUAL_PEAKS
-from edrp.datasets.placement.capsys import (
-    BANDWIDTH,
-    CAPSYS_SLOTS,
-    CAPSYS_WORKERS,
-    CORES,
-    DELAY,
-    PLANS_FILE,
-    PROFILE_RATE,
-    RESOURCES,
-    SPEEDUP,
-    UNITS,
-    MeasuredPlan,
-    capsys_plans,
-    capsys_queries,
-    inference_problem,
-)
+from edrp.datasets.placement import capsys as artifact
 from edrp.placement.edrp import EdrpProblem
 from edrp.report.formatting import NONE, signed
 from edrp.report.page import Section, how_run, require_packages
@@ -34,42 +19,29 @@ from edrp.report.progress import Tell
 from edrp.report.publication import Report
 from edrp.report.statements import Statement, claim
 from edrp.report.tables import Table, facts_table
-from edrp.validation.papers.capsys.placements import (
-    ALONE,
-    CAPS,
-    DEFAULT,
-    DRAWS,
-    EVENLY,
-    OPTIMUM,
-    WITHIN,
-    PlanRow,
-    QueryRow,
-    capsys_row,
-    joint_rows,
-    plan_rows,
-    query_rows,
-    target_rate,
-)
+from edrp.validation.papers.capsys import placements
 from edrp.validation.papers.claims import claim_records, claim_table
 
 QUERIES_SECONDS, LARGE_SECONDS = 1.0, 0.5
 """Seconds of processor time for the six queries together, and for one of them with hundreds of tasks."""
 
 
-def capsys_statements(measured: Sequence[QueryRow], scaled: Sequence[QueryRow], plans: Sequence[PlanRow]) -> list[Statement]:
+def capsys_statements(
+    measured: Sequence[placements.QueryRow], scaled: Sequence[placements.QueryRow], plans: Sequence[placements.PlanRow]
+) -> list[Statement]:
     """Sentences on the queries as measured, on one with more tasks, and on deployments of Q3."""
     return [*_query_statements(measured), *_scaled_statements(scaled), *_plan_statements(plans)]
 
 
-def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
-    optima = _by_query(rows, OPTIMUM)
+def _query_statements(rows: Sequence[placements.QueryRow]) -> Iterator[Statement]:
+    optima = _by_query(rows, placements.OPTIMUM)
     proven = sum(row.proven for row in optima.values())
     seconds = sum(row.seconds or 0.0 for row in optima.values())
     evidence = f"{proven} of {len(optima)} proven, {seconds:.3f} s of processor time"
     yield claim(
         "all queries are proven in all stages in 1 s together", proven == len(optima) and seconds <= QUERIES_SECONDS, evidence
     )
-    caps, alone = _by_query(rows, CAPS), _by_query(rows, ALONE)
+    caps, alone = _by_query(rows, placements.CAPS), _by_query(rows, placements.ALONE)
     below = [
         f"{name}: {resource}"
         for name, row in caps.items()
@@ -82,22 +54,22 @@ def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
     if above:
         evidence = f"on average {100 * sum(above) / len(above):.1f} %, at most {100 * max(above):.1f} % above"
         yield claim("CAPS's rule is within 5 % of the least peak of compute", max(above) <= 0.05, evidence)
-    for policy in (EVENLY, DEFAULT):
+    for policy in (placements.EVENLY, placements.DEFAULT):
         drawn = _by_query(rows, policy)
         better = [name for name, row in drawn.items() if caps[name].peaks.get("compute", inf) < row.peaks["compute"]]
         evidence = f"{len(better)} of {len(drawn)}"
         yield claim(f"CAPS balances compute better than “{policy}” on average", len(better) == len(drawn), evidence)
 
 
-def _scaled_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
-    for row in _by_query(rows, OPTIMUM).values():
+def _scaled_statements(rows: Sequence[placements.QueryRow]) -> Iterator[Statement]:
+    for row in _by_query(rows, placements.OPTIMUM).values():
         evidence = f"{row.seconds or 0.0:.3f} s of processor time{'' if row.proven else ', not proven'}"
         sentence = f"{row.query} with {row.tasks} tasks is proven in all stages in 0.5 s"
         yield claim(sentence, row.proven and (row.seconds or 0.0) <= LARGE_SECONDS, evidence)
 
 
-def _plan_statements(rows: Sequence[PlanRow]) -> Iterator[Statement]:
-    capsys = capsys_row(rows)
+def _plan_statements(rows: Sequence[placements.PlanRow]) -> Iterator[Statement]:
+    capsys = placements.capsys_row(rows)
     if capsys is None:
         return
     others = [row for row in rows if not row.ours and row is not capsys]
@@ -122,9 +94,9 @@ def _plan_statements(rows: Sequence[PlanRow]) -> Iterator[Statement]:
         yield claim("with no more slots than CAPSys's plan ours is better in throughput, latency and peak load", holds, evidence)
 
 
-def improvable(rows: Sequence[QueryRow]) -> list[str]:
+def improvable(rows: Sequence[placements.QueryRow]) -> list[str]:
     """Queries on which some placement is better than CAPS's in one peak and worse in none."""
-    within, caps = _by_query(rows, WITHIN), _by_query(rows, CAPS)
+    within, caps = _by_query(rows, placements.WITHIN), _by_query(rows, placements.CAPS)
     return [
         f"{row.query} with {row.tasks} tasks"
         for name, row in within.items()
@@ -132,7 +104,7 @@ def improvable(rows: Sequence[QueryRow]) -> list[str]:
     ]
 
 
-def _by_query(rows: Sequence[QueryRow], placement: str) -> dict[str, QueryRow]:
+def _by_query(rows: Sequence[placements.QueryRow], placement: str) -> dict[str, placements.QueryRow]:
     return {row.query: row for row in rows if row.placement == placement}
 
 
@@ -140,25 +112,26 @@ DIGITS = {"compute": 1, "state": 0, "network": 2}
 """Decimals of each resource."""
 
 
-def query_table(rows: Sequence[QueryRow]) -> Table:
+def query_table(rows: Sequence[placements.QueryRow]) -> Table:
     """The load of the fullest worker by query and way to place it, and how much that is above the proven optimum."""
-    optimum = {(row.query, row.tasks): row for row in rows if row.placement == OPTIMUM}
+    optimum = {(row.query, row.tasks): row for row in rows if row.placement == placements.OPTIMUM}
     shown = []
     for row in rows:
         best = optimum[row.query, row.tasks]
-        cells = [_peak(row, best, resource) for resource in RESOURCES]
+        cells = [_peak(row, best, resource) for resource in artifact.RESOURCES]
         name = f"{row.query}, {row.tasks} tasks" if row is best else ""
         proof = "proven" if row.proven else ""
         shown.append((name, row.placement, *cells, NONE if row.seconds is None else f"{row.seconds:.3f}", proof))
-    right = (*(f"{resource}\n[{UNITS[resource]}]" for resource in RESOURCES), "processor\n[s]")
+    right = (*(f"{resource}\n[{artifact.UNITS[resource]}]" for resource in artifact.RESOURCES), "processor\n[s]")
     note = (
         "What the fullest worker is asked for, and by how much that is above the optimum of compute, then state, then network. "
-        f"“{ALONE}” need not go together. Flink: means of {DRAWS} random orders of tasks, the worst in brackets."
+        f"“{placements.ALONE}” need not go together. "
+        f"Flink: means of {placements.DRAWS} random orders of tasks, the worst in brackets."
     )
     return Table("Six queries on four workers", ("Query", "Placement", *right, ""), tuple(shown), right, note=note, open=True)
 
 
-def _peak(row: QueryRow, best: QueryRow, resource: str) -> str:
+def _peak(row: placements.QueryRow, best: placements.QueryRow, resource: str) -> str:
     if resource not in row.peaks:
         return NONE
     digits = DIGITS[resource]
@@ -170,7 +143,7 @@ def _peak(row: QueryRow, best: QueryRow, resource: str) -> str:
     return f"{text}\n{signed(100 * (row.peaks[resource] / best.peaks[resource] - 1), 1)} %" if best.peaks[resource] else text
 
 
-def plan_table(rows: Sequence[PlanRow]) -> Table:
+def plan_table(rows: Sequence[placements.PlanRow]) -> Table:
     """Deployments of Q3: the measured ones as our model sees them, then our optima."""
     operators = list(dict.fromkeys(operator for row in rows for operator in row.replicas))
     shown = []
@@ -187,7 +160,7 @@ def plan_table(rows: Sequence[PlanRow]) -> Table:
     return Table("Q3: measured plans and joint optima", columns, tuple(shown), right, note=note, open=True)
 
 
-def _predictions(row: PlanRow) -> Iterator[str]:
+def _predictions(row: placements.PlanRow) -> Iterator[str]:
     yield f"{row.rate:.0f}\n{100 * row.rate / row.target:.0f} %"
     for resource in ("compute", "network"):
         yield f"{100 * row.peaks[resource]:.1f}" if resource in row.peaks else NONE
@@ -195,16 +168,16 @@ def _predictions(row: PlanRow) -> Iterator[str]:
     yield "\n".join(filter(None, (row.bottleneck, *(words for words in row.broken if "overloaded" not in words))))
 
 
-def query_records(rows: Sequence[QueryRow]) -> Iterator[Mapping[str, Any]]:
+def query_records(rows: Sequence[placements.QueryRow]) -> Iterator[Mapping[str, Any]]:
     """Rows of a CSV file: uses in the unit of the resource, empty where the query has none."""
     for row in rows:
         kinds = {"peak": row.peaks, "worst": row.worst or {}}
-        peaks = {f"{resource}_{kind}": values.get(resource) for kind, values in kinds.items() for resource in RESOURCES}
+        peaks = {f"{resource}_{kind}": values.get(resource) for kind, values in kinds.items() for resource in artifact.RESOURCES}
         named = {"query": row.query, "tasks": row.tasks, "placement": row.placement}
         yield {**named, **peaks, "seconds": row.seconds, "proven": row.proven, "note": row.note}
 
 
-def plan_records(rows: Sequence[PlanRow]) -> Iterator[Mapping[str, Any]]:
+def plan_records(rows: Sequence[placements.PlanRow]) -> Iterator[Mapping[str, Any]]:
     """Rows of a CSV file: records/s, seconds and shares; an infinite latency is empty."""
     for row in rows:
         yield {
@@ -225,8 +198,8 @@ def plan_records(rows: Sequence[PlanRow]) -> Iterator[Mapping[str, Any]]:
 
 
 UNKNOWN = (
-    f"The rate at which the queries were measured is not in the data. For Q3 it is taken to be {PROFILE_RATE:g} records/s, as in "
-    "CAPSys's artifact; the bytes per record agree with it.",
+    f"The rate at which the queries were measured is not in the data. For Q3 it is taken to be "
+    f"{artifact.PROFILE_RATE:g} records/s, as in CAPSys's artifact; the bytes per record agree with it.",
     "Q3 was measured on m5d.2xlarge, the plans ran on c5d.4xlarge. One number, the ratio of their clocks, stands for all "
     "differences between them (`--speedup`); caches, memory bandwidth and the image library may scale otherwise.",
     "A task is taken to be one thread that serves a record in the measured compute per record. Compute includes what other "
@@ -253,13 +226,13 @@ def setting_table(problem: EdrpProblem) -> Table:
     """The numbers that the inference problem rests on."""
     capacity = problem.network.nodes[0].capacity
     facts = {
-        "workers, slots of each": f"{CAPSYS_WORKERS}, {CAPSYS_SLOTS}",
-        "target": f"{target_rate(problem):g} records/s",
-        "rate of the measurement": f"{PROFILE_RATE:g} records/s",
-        "workers against those of the measurement": f"{SPEEDUP:g} times as fast, unless told otherwise",
-        "compute of a worker": f"{capacity['compute']:g} {UNITS['compute']}",
-        "network of a worker": f"{BANDWIDTH:g} {UNITS['network']}",
-        "delay between workers": f"{1e3 * DELAY:g} ms",
+        "workers, slots of each": f"{artifact.CAPSYS_WORKERS}, {artifact.CAPSYS_SLOTS}",
+        "target": f"{placements.target_rate(problem):g} records/s",
+        "rate of the measurement": f"{artifact.PROFILE_RATE:g} records/s",
+        "workers against those of the measurement": f"{artifact.SPEEDUP:g} times as fast, unless told otherwise",
+        "compute of a worker": f"{capacity['compute']:g} {artifact.UNITS['compute']}",
+        "network of a worker": f"{artifact.BANDWIDTH:g} {artifact.UNITS['network']}",
+        "delay between workers": f"{1e3 * artifact.DELAY:g} ms",
     }
     for operator in problem.application.operators:
         rate = operator.latency.true_rate(1) if operator.latency is not None else 0.0
@@ -275,10 +248,10 @@ SCALED, SCALED_TASKS = "Q2", 256
 class CapsysResults:
     """Placements of the queries as measured and of one with more tasks, deployments of the inference problem, and verdicts."""
 
-    measured: Sequence[QueryRow]
-    scaled: Sequence[QueryRow]
+    measured: Sequence[placements.QueryRow]
+    scaled: Sequence[placements.QueryRow]
     problem: EdrpProblem
-    plans: Sequence[PlanRow]
+    plans: Sequence[placements.PlanRow]
     statements: Sequence[Statement]
 
 
@@ -286,8 +259,8 @@ def investigate(
     data: Path | None = None,
     *,
     slack: float = 0.0,
-    speedup: float = SPEEDUP,
-    cores: int = CORES,
+    speedup: float = artifact.SPEEDUP,
+    cores: int = artifact.CORES,
     out: Path | None = None,
     tell: Tell = str,
 ) -> CapsysResults:
@@ -302,44 +275,44 @@ def investigate(
     """
     if out is not None:
         require_packages(jinja2="report")
-    queries, plans = capsys_queries(data), capsys_plans(data)
-    problem = inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
-    tell("compiling kernels")
+    queries, plans = artifact.capsys_queries(data), artifact.capsys_plans(data)
+    problem = artifact.inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
+    tell("importing methods")
     _warm(queries, problem)
-    measured: list[QueryRow] = []
+    measured: list[placements.QueryRow] = []
     for name, query in queries.items():
         tell(f"placing {name}")
-        measured += query_rows(name, query, slack=slack)
+        measured += placements.query_rows(name, query, slack=slack)
     tell(f"placing {SCALED} with {SCALED_TASKS} tasks")
-    scaled = [row for query in _scaled(data, queries) for row in query_rows(SCALED, query, slack=slack, alone=False)]
+    scaled = [row for query in _scaled(data, queries) for row in placements.query_rows(SCALED, query, slack=slack, alone=False)]
     tell("joint optima")
-    rows = plan_rows(problem, plans)
+    rows = placements.plan_rows(problem, plans)
     return CapsysResults(measured, scaled, problem, rows, capsys_statements(measured, scaled, rows))
 
 
-def _rate(plans: Mapping[str, MeasuredPlan]) -> float:
+def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:
     """Records/s that all plans were asked for."""
     rates = sorted({plan.input_rate for plan in plans.values()})
     if len(rates) != 1:
         rates_text = ", ".join(f"{rate:g}" for rate in rates) or "none"
         raise InvalidInstanceError(
-            [Fault(PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {rates_text})")]
+            [Fault(artifact.PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {rates_text})")]
         )
     return rates[0]
 
 
 def _warm(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
-    """Have all kernels compiled, so that seconds are those of solving."""
+    """Have all that the methods need imported, so that seconds are those of solving."""
     for name, query in list(queries.items())[:1]:
-        list(query_rows(name, query))
-    list(joint_rows(problem, None))
+        list(placements.query_rows(name, query))
+    list(placements.joint_rows(problem, None))
 
 
 def _scaled(data: Path | None, queries: Mapping[str, EdrpProblem]) -> Iterator[EdrpProblem]:
     """The query with more tasks, on as many workers with as many slots as it takes; nothing if there is no such query."""
     if SCALED in queries:
         tasks = sum(operator.max_replicas for operator in queries[SCALED].application.operators)
-        yield capsys_queries(data, scale=SCALED_TASKS / tasks, slots=-(-SCALED_TASKS // CAPSYS_WORKERS))[SCALED]
+        yield artifact.capsys_queries(data, scale=SCALED_TASKS / tasks, slots=-(-SCALED_TASKS // artifact.CAPSYS_WORKERS))[SCALED]
 
 
 def report(results: CapsysResults) -> Report:

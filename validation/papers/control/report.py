@@ -37,21 +37,7 @@ from edrp.report.publication import Report
 from edrp.report.statements import Statement, claim
 from edrp.report.tables import Table
 from edrp.validation.papers.claims import Claims, Requirement, claim_records, claim_table, judged, positive
-from edrp.validation.papers.control.days import (
-    DATA_SETS,
-    DAY_STEPS,
-    FLIGHTS,
-    LATE,
-    LATE_PRICE,
-    PEAK,
-    SERVICE,
-    SILENCES,
-    SPEED,
-    STEP,
-    TracedDay,
-    control_job,
-    traced_days,
-)
+from edrp.validation.papers.control import days as traced
 from edrp.validation.simulation.placement.fluid_job import DayCost, FluidJob, clairvoyant_day
 
 BUSY_LIMIT = 0.85
@@ -88,7 +74,7 @@ Policy = Callable[[Moment], Ints]
 """Gives the replicas of each operator from now on."""
 
 
-def follow(policy: Policy, job: FluidJob, day: TracedDay) -> Ints:
+def follow(policy: Policy, job: FluidJob, day: traced.TracedDay) -> Ints:
     """The replicas of each period of a day under a policy, shape (periods, operators)."""
     course: list[Ints] = []
     backlog, last_change = 0.0, None
@@ -139,7 +125,7 @@ def paying(job: FluidJob) -> Policy:
         scores = vectors.sum(axis=1) + job.late_price * np.maximum(0.0, moment.last_rate - usable)
         if moment.running is None:
             return np.asarray(vectors[np.argmin(scores)])
-        rule = DowntimePolicy(horizon=HORIZON / SPEED, downtime_worth=job.late_price * moment.last_rate)
+        rule = DowntimePolicy(horizon=HORIZON / traced.SPEED, downtime_worth=job.late_price * moment.last_rate)
         moves = np.abs(vectors - moment.running).sum(axis=1)
         downtimes = np.where(moves > 0, job.silence, 0.0)
         listed = np.flatnonzero((scores <= scores.min() * (1 + rule.hysteresis)) | (moves == 0)).tolist()
@@ -202,7 +188,7 @@ def autoscaler(job: FluidJob) -> Policy:
     It is told the offered rate of the last period and the backlog, which is to be caught up with in half an hour of the original
     day; replicas are given up after an hour in which fewer were wanted.
     """
-    control = AutoscalerControl(round(SCALE_DOWN / SPEED / job.period), max(len(curve) for curve in job.capacities))
+    control = AutoscalerControl(round(SCALE_DOWN / traced.SPEED / job.period), max(len(curve) for curve in job.capacities))
     start = ds2(job)
 
     def decide(moment: Moment) -> Ints:
@@ -210,7 +196,7 @@ def autoscaler(job: FluidJob) -> Policy:
             return start(moment)
         capacity = job.capacity(moment.running)
         served = capacity if moment.backlog > 0 else min(moment.last_rate, capacity)
-        plan = control.plan(_fit(job, moment.running, served), moment.last_rate, moment.backlog / (CATCH_UP / SPEED))
+        plan = control.plan(_fit(job, moment.running, served), moment.last_rate, moment.backlog / (CATCH_UP / traced.SPEED))
         return np.array([plan[name] for name in job.names])
 
     return decide
@@ -259,16 +245,17 @@ PLANNED = 24
 """Periods that are planned at most: four hours of the original day. The account ends with the day."""
 
 
-def forecasts(day: TracedDay) -> list[Floats]:
+def forecasts(day: traced.TracedDay) -> list[Floats]:
     """Scenarios of the rates to come before each period, (scenarios, periods), by the weeks before and the day so far."""
-    step = STEP / SPEED
-    history = RateHistory(step, DAY_STEPS * step, day.history)
+    step = traced.STEP / traced.SPEED
+    history = RateHistory(step, traced.DAY_STEPS * step, day.history)
     return [
-        forecast(history, day.rates[:number], min(PLANNED, DAY_STEPS - number), SCENARIOS) for number in range(len(day.rates))
+        forecast(history, day.rates[:number], min(PLANNED, traced.DAY_STEPS - number), SCENARIOS)
+        for number in range(len(day.rates))
     ]
 
 
-def known_rates(day: TracedDay) -> list[Floats]:
+def known_rates(day: traced.TracedDay) -> list[Floats]:
     """The rates to come before each period, (1, periods): what is lost with them is not lost to errors of forecasts."""
     return [day.rates[None, number : number + PLANNED] for number in range(len(day.rates))]
 
@@ -300,7 +287,7 @@ OWN_PEAK, PAST_PEAK, MYOPIC, PAYING = "static, the day's peak", "static, past pe
 AUTOSCALER, DS2, ROLLING = "autoscaler's rule", "DS2", "rolling horizon"
 KNOWING, OPTIMUM = "rolling horizon, rates known", "clairvoyant"
 
-Start = Callable[[FluidJob, TracedDay], Policy]
+Start = Callable[[FluidJob, traced.TracedDay], Policy]
 
 RULES: dict[str, Start] = {
     OWN_PEAK: lambda job, day: hold_peak(job, day.rates),
@@ -345,19 +332,19 @@ class DayRow:
     @property
     def replica_hours(self) -> float:
         """Hours of replicas, of the original day."""
-        return self.cost.replica_seconds * SPEED / 3600
+        return self.cost.replica_seconds * traced.SPEED / 3600
 
 
-def run_days(days: Sequence[TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
+def run_days(days: Sequence[traced.TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
     """Run every policy on every day at every silence; the last row of a day is the course of the bound itself."""
     return [row for day in days for row in _run_day(day, silences, tell)]
 
 
-def _run_day(day: TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
+def _run_day(day: traced.TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
     tell(f"{day.data_set}, {day.name}")
     demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
     for silence in silences:
-        job = control_job(silence)
+        job = traced.control_job(silence)
         best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
         policies = {name: start(job, day) for name, start in RULES.items()}
         policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
@@ -470,9 +457,9 @@ def day_records(rows: Rows) -> list[dict[str, Any]]:
 
 COSTS = (
     "The job is a fluid queue whose capacity is that of its slowest operator; every change of the replicas silences it. All "
-    f"policies pay the same: 1 for a second of a replica, {LATE_PRICE:g} for a tuple that waits longer than {LATE:g} s. What "
-    "piles up is carried from period to period. The bound of a day is proven by a dynamic program over replicas and backlogs "
-    "that rounds backlogs down; it holds for every course, also for those that are late on purpose."
+    f"policies pay the same: 1 for a second of a replica, {traced.LATE_PRICE:g} for a tuple that waits longer than "
+    f"{traced.LATE:g} s. What piles up is carried from period to period. The bound of a day is proven by a dynamic program over "
+    "replicas and backlogs that rounds backlogs down; it holds for every course, also for those that are late on purpose."
 )
 KNOWLEDGE = (
     "At the begin of a period of ten minutes a policy knows the rates of the periods before it, the backlog, and up to six weeks "
@@ -506,9 +493,9 @@ def investigate(
     """
     if out is not None:
         require_packages(jinja2="report")
-    data_sets = (FLIGHTS,) if data is None and "EDRP_DATA" not in os.environ else DATA_SETS
-    drawn = [day for data_set in data_sets for day in traced_days(data_set, days, seed, PEAK, data)]
-    return run_days(drawn, SILENCES, tell)
+    data_sets = (traced.FLIGHTS,) if data is None and "EDRP_DATA" not in os.environ else traced.DATA_SETS
+    drawn = [day for data_set in data_sets for day in traced.traced_days(data_set, days, seed, traced.PEAK, data)]
+    return run_days(drawn, traced.SILENCES, tell)
 
 
 def report(rows: Sequence[DayRow]) -> Report:
@@ -531,16 +518,16 @@ def _sections(rows: Sequence[DayRow], found: Sequence[Statement], command: str) 
     yield Section("Cost over the certified bound", (COSTS, KNOWLEDGE), tables=(ratio_table(rows),), terms=TERMS)
     yield Section("What the costs are made of", tables=(composition_table(rows), _setting()))
     names = dict.fromkeys((row.data_set, row.day) for row in rows)
-    counts = {data_set: str(sum(name[0] == data_set for name in names)) for data_set in DATA_SETS}
+    counts = {data_set: str(sum(name[0] == data_set for name in names)) for data_set in traced.DATA_SETS}
     yield how_run(command, {f"days of {data_set}": count for data_set, count in counts.items()})
 
 
 def _setting() -> Table:
-    services = "; ".join(f"{name}: {rate:g} tuples/s a replica, at most {most}" for name, (rate, most) in SERVICE.items())
+    services = "; ".join(f"{name}: {rate:g} tuples/s a replica, at most {most}" for name, (rate, most) in traced.SERVICE.items())
     facts = {
         "operators": services,
-        "median of past daily peaks": f"{PEAK:g} tuples/s",
-        "compression": f"{SPEED:g} times",
-        "silence of a change": ", ".join(f"{silence:g} s" for silence in SILENCES),
+        "median of past daily peaks": f"{traced.PEAK:g} tuples/s",
+        "compression": f"{traced.SPEED:g} times",
+        "silence of a change": ", ".join(f"{silence:g} s" for silence in traced.SILENCES),
     }
     return Table("The job", ("what", "value"), tuple(facts.items()))

@@ -29,39 +29,8 @@ from edrp.report.tables import Table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
 from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
 from edrp.validation.papers.claims import judged
+from edrp.validation.papers.enactment import runs
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.runs import (
-    BLIND,
-    BTU,
-    COLUMNS,
-    COMPLIANCES,
-    ERRATA,
-    FIGURE_NUMBERS,
-    MINUTE,
-    PATTERNS,
-    POLICIES,
-    QUANTITIES,
-    TABLE_NUMBERS,
-    THRESHOLD,
-    UNITS,
-    VARIANTS,
-    Bounds,
-    Column,
-    ComparedCell,
-    Enacted,
-    HostTimeline,
-    Printed,
-    Samples,
-    Setting,
-    SettingError,
-    enact,
-    mean_bounds,
-    measured_cells,
-    row_count,
-    samples_by_cell,
-    setting_error,
-    timeline,
-)
 
 FITTED_ON = ("stepwise", "two-level")
 FITTED = f"fitted on {' and '.join(FITTED_ON)}"
@@ -86,23 +55,23 @@ ORIGINS = {
 """Origins of the constants of the world."""
 
 
-def setting_tables(setting: Setting, policies: Sequence[str]) -> tuple[Table, ...]:
+def setting_tables(setting: runs.Setting, policies: Sequence[str]) -> tuple[Table, ...]:
     """Every constant of the world, of the operators and of the policies.
 
-    >>> [table.caption for table in setting_tables(Setting(), ["btu"])]
+    >>> [table.caption for table in setting_tables(runs.Setting(), ["btu"])]
     ['The world', 'Operators (Table 2)', 'Policy btu']
     """
-    scenario = setting.scenario(PATTERNS[0], UNITS[0], 0)
+    scenario = setting.scenario(runs.PATTERNS[0], runs.UNITS[0], 0)
     return (_world(setting, scenario), _operators(scenario), *(_policy(setting, policy) for policy in policies))
 
 
-def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
+def _world(setting: runs.Setting, scenario: EnactmentScenario) -> Table:
     share = "share of a processing duration that occupies an instance"
     rows: list[tuple[str, ...]] = [("occupancy", value_text(setting.occupancy), "", share, FITTED)]
     rows += constant_rows(EnactmentScenario, ORIGINS, scenario)
     host = scenario.host_types[0]
     size = ", ".join(f"{name} {amount:g}" for name, amount in host.capacity.items())
-    prices = ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS)
+    prices = ", ".join(f"{unit} min: {unit / 10:g}" for unit in runs.UNITS)
     rows += [
         ("host", size, "shares, bytes", "four cores and 7 GB", PAPER),
         ("host start-up", value_text(host.start_up), "s", "least and most time from lease to readiness", PAPER),
@@ -122,7 +91,7 @@ def _operators(scenario: EnactmentScenario) -> Table:
     return Table("Operators (Table 2)", columns, tuple(rows), columns[1:], open=True)
 
 
-def _policy(setting: Setting, policy: str) -> Table:
+def _policy(setting: runs.Setting, policy: str) -> Table:
     """The constants of a policy, defaults included."""
     described: Any = ALL_POLICIES[policy][1]
     parameters = read_parameters(described, setting.arguments.get(policy, {}), policy)
@@ -151,38 +120,39 @@ ACTIVITY = {
 }
 
 
-def paper_table(pattern: str, cells: Iterable[ComparedCell]) -> Table:
+def paper_table(pattern: str, cells: Iterable[runs.ComparedCell]) -> Table:
     """One of Tables 3 to 6: in each cell ours, below it the paper's, and below that the difference.
 
     Compliances are in per cent and their differences in points; differences of costs are per cent of the paper's.
     """
     cell_of = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
-    columns = [column for column in COLUMNS if any(column == measured_column for _, measured_column in cell_of)]
+    columns = [column for column in runs.COLUMNS if any(column == measured_column for _, measured_column in cell_of)]
     rows = tuple(
-        (QUANTITY_HEADINGS[quantity], *(_cell_text(cell_of[quantity, column]) for column in columns)) for quantity in QUANTITIES
+        (QUANTITY_HEADINGS[quantity], *(_cell_text(cell_of[quantity, column]) for column in columns))
+        for quantity in runs.QUANTITIES
     )
     headings = ("", *map(_heading, columns))
-    title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
+    title = f"Table {runs.TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
     return Table(title, headings, rows, headings[1:], open=True)
 
 
-def _heading(column: Column) -> str:
-    return f"BTU{column.unit}" if column.policy == BTU else f"{column.policy}\nBTU{column.unit}"
+def _heading(column: runs.Column) -> str:
+    return f"BTU{column.unit}" if column.policy == runs.BTU else f"{column.policy}\nBTU{column.unit}"
 
 
-def _cell_text(cell: ComparedCell) -> str:
-    share = cell.quantity in COMPLIANCES
+def _cell_text(cell: runs.ComparedCell) -> str:
+    share = cell.quantity in runs.COMPLIANCES
     scale = 100 if share else 1
     difference = signed(100 * cell.difference, 1) if share else f"{signed(100 * cell.difference / cell.paper.mean, 0)} %"
     return f"{_printed(cell.ours, scale, 1)}\n{_printed(cell.paper, scale, 0 if share else 1)}\n{difference}"
 
 
-def _printed(value: Printed, scale: float, digits: int) -> str:
+def _printed(value: runs.Printed, scale: float, digits: int) -> str:
     deviation = "" if value.deviation is None else f"±{scale * value.deviation:.{digits}f}"
     return f"{scale * value.mean:.{digits}f}{deviation}"
 
 
-def error_table(errors: Mapping[str, SettingError]) -> Table:
+def error_table(errors: Mapping[str, runs.SettingError]) -> Table:
     """The distance of settings from the paper, by their names."""
     rows = tuple((name, *(f"{100 * value:.1f}" for value in error)) for name, error in errors.items())
     columns = ("setting", "compliance\nmean", "BTU\nworst", "threshold\nworst", "resources\nmean", "totals\nmean")
@@ -190,7 +160,7 @@ def error_table(errors: Mapping[str, SettingError]) -> Table:
     return Table(caption, columns, rows, columns[1:], open=True)
 
 
-def activity_table(pattern: str, samples: Samples) -> Table:
+def activity_table(pattern: str, samples: runs.Samples) -> Table:
     """The activity of policies under a pattern, in the mean over the seeds."""
     metrics_of = {column: metrics for (run_pattern, column), metrics in samples.items() if run_pattern == pattern}
     rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in metrics_of.values())) for name, title in ACTIVITY.items())
@@ -198,7 +168,7 @@ def activity_table(pattern: str, samples: Samples) -> Table:
     return Table(f"Activity under {pattern}", headings, rows, headings[1:])
 
 
-def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> Table:
+def side_by_side(samples: runs.Samples, bounds: Mapping[tuple[str, int], runs.Bounds]) -> Table:
     """All policies by pattern and unit: near-real-time total, near-real-time and relaxed compliance; bounds last."""
     policies = list(dict.fromkeys(column.policy for _, column in samples))
     cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
@@ -206,7 +176,7 @@ def side_by_side(samples: Samples, bounds: Mapping[tuple[str, int], Bounds]) -> 
     rows = tuple(
         (
             f"{pattern}\nBTU{unit}",
-            *(_policy_text(samples[pattern, Column(policy, unit)]) for policy in policies),
+            *(_policy_text(samples[pattern, runs.Column(policy, unit)]) for policy in policies),
             *([bound_texts.get((pattern, unit), NONE)] if bounds else []),
         )
         for pattern, unit in cells
@@ -226,17 +196,20 @@ def _policy_text(metrics: Mapping[str, Any]) -> str:
     return f"{total.mean():.1f}{deviation}\n{near} {relaxed}"
 
 
-def against_btu(samples: Samples) -> Table:
+def against_btu(samples: runs.Samples) -> Table:
     """Savings of the other policies against the BTU policy's near-real-time total, run by run under all patterns and units."""
     cells = list(dict.fromkeys((pattern, column.unit) for pattern, column in samples))
     rows = []
-    for policy in dict.fromkeys(column.policy for _, column in samples if column.policy != BTU):
-        pairs = [(samples[pattern, Column(policy, unit)], samples[pattern, Column(BTU, unit)]) for pattern, unit in cells]
+    for policy in dict.fromkeys(column.policy for _, column in samples if column.policy != runs.BTU):
+        pairs = [
+            (samples[pattern, runs.Column(policy, unit)], samples[pattern, runs.Column(runs.BTU, unit)])
+            for pattern, unit in cells
+        ]
         savings = np.array(
             [1 - policy_metrics["near_real_time_total"] / btu["near_real_time_total"] for policy_metrics, btu in pairs]
         )
         # Whether near-real-time and relaxed compliance are both at least as high, seed by seed.
-        as_good = np.array([np.logical_and(*(own[level] >= btu[level] for level in COMPLIANCES[1:])) for own, btu in pairs])
+        as_good = np.array([np.logical_and(*(own[level] >= btu[level] for level in runs.COMPLIANCES[1:])) for own, btu in pairs])
         mean = PERCENT_SAVED.with_interval(estimate_mean(savings.mean(axis=0)))
         rows.append((policy, mean, f"{100 * (savings >= 0).mean():.0f}", f"{100 * ((savings >= 0) & as_good).mean():.0f}"))
     columns = ("policy", "saving, mean\n[%] (95 %)", "runs as cheap\n[%]", "as cheap and\nas compliant [%]")
@@ -256,13 +229,13 @@ def check_table(checks: Iterable[QueueingCheck]) -> Table:
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
 
 PANELS = {
-    **{Column(BTU, unit): f"BTU policy, unit of {unit} min" for unit in UNITS},
-    Column(THRESHOLD, UNITS[0]): "threshold policy",
+    **{runs.Column(runs.BTU, unit): f"BTU policy, unit of {unit} min" for unit in runs.UNITS},
+    runs.Column(runs.THRESHOLD, runs.UNITS[0]): "threshold policy",
 }
 """The four configurations of each figure; the threshold policy does the same under every unit."""
 
 
-def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out: Path) -> Path | None:
+def draw_pattern(enacted: Sequence[runs.Enacted], pattern: str, setting: runs.Setting, out: Path) -> Path | None:
     """Draw the runs of the first seed under a pattern as SVG into a folder; None where none has one of these policies.
 
     As in the paper, machines and hosts are read on the left, instances on the right.
@@ -272,7 +245,7 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
         return None
     seed = min(run.seed for run in pattern_runs)
     panels = {
-        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run)
+        PANELS[run.column]: runs.timeline(setting.scenario(pattern, run.column.unit, seed), run.run)
         for run in pattern_runs
         if run.seed == seed
     }
@@ -289,13 +262,13 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     figure.suptitle(f"{pattern}, seed {seed}", fontsize=12, x=0.02, ha="left")
     figure.legend(handles=_legend_handles(), loc="lower center", ncols=3, frameon=False, fontsize=8.5)
     figure.tight_layout(rect=(0, 0.28 / figure.get_figheight(), 1, 1))
-    path = out / f"fig{FIGURE_NUMBERS[pattern]}-{pattern}.svg"
+    path = out / f"fig{runs.FIGURE_NUMBERS[pattern]}-{pattern}.svg"
     save_figure(figure, path)
     return path
 
 
-def _draw_hosts(ax: Any, line: HostTimeline, host_limit: float, right: float) -> None:
-    time = line.time / MINUTE
+def _draw_hosts(ax: Any, line: runs.HostTimeline, host_limit: float, right: float) -> None:
+    time = line.time / runs.MINUTE
     ax.step(time, line.machines, where="post", color=MACHINES, linewidth=1.4, linestyle="--")
     ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=1.4)
     ax.set_ylim(0, host_limit or 1)
@@ -336,20 +309,20 @@ class EnactmentResults:
     changed, by name, empty where none were run; checks set the simulator next to formulas.
     """
 
-    setting: Setting
+    setting: runs.Setting
     seeds: Sequence[int]
     policies: Sequence[str]
-    enacted: Sequence[Enacted]
-    samples: Samples
+    enacted: Sequence[runs.Enacted]
+    samples: runs.Samples
     statements: Sequence[Statement]
-    bounds: Mapping[tuple[str, int], Bounds]
-    variants: Mapping[str, SettingError]
+    bounds: Mapping[tuple[str, int], runs.Bounds]
+    variants: Mapping[str, runs.SettingError]
     checks: Sequence[QueueingCheck]
 
     @property
-    def cells(self) -> list[ComparedCell]:
+    def cells(self) -> list[runs.ComparedCell]:
         """Cells of Tables 3 to 6."""
-        return list(measured_cells(self.samples))
+        return list(runs.measured_cells(self.samples))
 
 
 def investigate(
@@ -369,15 +342,15 @@ def investigate(
     """
     if out is not None:
         require_packages(jinja2="report", matplotlib="plot")
-    others = [name for name in ALL_POLICIES if name not in POLICIES] if policies is None else policies
-    setting, numbers, chosen = Setting(), range(1, seeds + 1), [*POLICIES, *others]
-    few, variants = numbers[:SENSITIVITY_SEEDS], VARIANTS if sensitive else {}
+    others = [name for name in ALL_POLICIES if name not in runs.POLICIES] if policies is None else policies
+    setting, numbers, chosen = runs.Setting(), range(1, seeds + 1), [*runs.POLICIES, *others]
+    few, variants = numbers[:SENSITIVITY_SEEDS], runs.VARIANTS if sensitive else {}
     if progress is not None:
-        how["progress"] = Overall(progress, row_count(chosen, numbers) + len(variants) * row_count(POLICIES, few))
+        how["progress"] = Overall(progress, runs.row_count(chosen, numbers) + len(variants) * runs.row_count(runs.POLICIES, few))
     # Other numbers of seeds are other instances, which a folder of results refuses.
     rows = None if out is None else out / ROWS / f"{seeds}-seeds"
-    enacted = enact(chosen, numbers, setting=setting, out=rows, **how)
-    samples = samples_by_cell(enacted)
+    enacted = runs.enact(chosen, numbers, setting=setting, out=rows, **how)
+    samples = runs.samples_by_cell(enacted)
     return EnactmentResults(
         setting=setting,
         seeds=numbers,
@@ -385,8 +358,10 @@ def investigate(
         enacted=enacted,
         samples=samples,
         statements=judged(CLAIMS, samples),
-        bounds=mean_bounds(setting, numbers, n_jobs=how.get("n_jobs")),
-        variants=vary(variants, lambda _, one: setting_error(samples_by_cell(enact(POLICIES, few, setting=one, **how)))),
+        bounds=runs.mean_bounds(setting, numbers, n_jobs=how.get("n_jobs")),
+        variants=vary(
+            variants, lambda _, one: runs.setting_error(runs.samples_by_cell(runs.enact(runs.POLICIES, few, setting=one, **how)))
+        ),
         checks=queueing_check(),
     )
 
@@ -394,11 +369,11 @@ def investigate(
 def report(results: EnactmentResults) -> Report:
     """The report of finished runs."""
     cells = results.cells
-    tables = [paper_table(pattern, cells) for pattern in PATTERNS]
+    tables = [paper_table(pattern, cells) for pattern in runs.PATTERNS]
     policies = [side_by_side(results.samples, results.bounds), against_btu(results.samples)]
     variants = [error_table(results.variants)] if results.variants else []
     bounds = [{"pattern": pattern, "unit_minutes": unit, **bound._asdict()} for (pattern, unit), bound in results.bounds.items()]
-    before = {"seeds": list(results.seeds), "error": setting_error(results.samples)._asdict()}
+    before = {"seeds": list(results.seeds), "error": runs.setting_error(results.samples)._asdict()}
     after = {"bounds": bounds, "sensitivity": {name: error._asdict() for name, error in results.variants.items()}}
     return Report(
         "Cost-efficient enactment: Tables 3 to 6, Figs. 8 to 11",
@@ -419,7 +394,7 @@ def report(results: EnactmentResults) -> Report:
 
 def verdicts(results: EnactmentResults) -> Iterator[str]:
     """The results in a few sentences."""
-    error = setting_error(results.samples)
+    error = runs.setting_error(results.samples)
     counts = Counter(finding.verdict for statement in results.statements for finding in statement.findings)
     yield (
         f"Compliance is off by {100 * error.compliance:.1f} points on average over the 48 cells of Tables 3 to 6; cells of the "
@@ -448,14 +423,14 @@ def sections(results: EnactmentResults, drawings: Path, command: str) -> Iterato
         ),
         tables=(statement_table(results.statements), *map(finding_table, results.statements)),
     )
-    for pattern in PATTERNS:
+    for pattern in runs.PATTERNS:
         yield _pattern(results, pattern, drawings)
     yield Section(
         "Policies side by side",
         (
-            f"{' and '.join(policy for policy in BLIND if policy in results.policies)}: run once and billed by each unit, which "
-            "such a policy does not look at. The clairvoyant bound is the least that hosts and late items can be expected to "
-            "cost, even if the load is known beforehand; below it the least of policies that never let items wait until they "
+            f"{' and '.join(policy for policy in runs.BLIND if policy in results.policies)}: run once and billed by each unit, "
+            "which such a policy does not look at. The clairvoyant bound is the least that hosts and late items can be expected "
+            "to cost, even if the load is known beforehand; below it the least of policies that never let items wait until they "
             "are late.",
         ),
         tables=(side_by_side(results.samples, results.bounds), against_btu(results.samples)),
@@ -477,10 +452,11 @@ def sections(results: EnactmentResults, drawings: Path, command: str) -> Iterato
         ("Mean waits of single operators with a fixed number of instances, at a load of 70 or 80 %, next to their formulas.",),
         tables=(check_table(results.checks),),
     )
-    yield Section("Misprints and contradictions in the paper", ERRATA)
+    yield Section("Misprints and contradictions in the paper", runs.ERRATA)
     seeds = f"{min(results.seeds)} to {max(results.seeds)}"
-    runs = str(len(results.enacted))
-    yield how_run(command, {"policies": ", ".join(results.policies), "seeds": seeds, "runs, as billed": runs})
+    yield how_run(
+        command, {"policies": ", ".join(results.policies), "seeds": seeds, "runs, as billed": str(len(results.enacted))}
+    )
 
 
 def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section:
@@ -490,7 +466,7 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
         "and 60 minutes and the threshold policy"
     )
     return Section(
-        f"{pattern}: Table {TABLE_NUMBERS[pattern]}, Fig. {FIGURE_NUMBERS[pattern]}",
+        f"{pattern}: Table {runs.TABLE_NUMBERS[pattern]}, Fig. {runs.FIGURE_NUMBERS[pattern]}",
         (
             f"Means and standard deviations over {len(results.seeds)} seeds, each with a walk of its own where the pattern is "
             "one; the paper's over three runs. Compliances in %, differences in points; differences of costs in % of the "
@@ -501,11 +477,11 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
     )
 
 
-def _cell_records(cells: Sequence[ComparedCell]) -> Iterator[dict[str, Any]]:
+def _cell_records(cells: Sequence[runs.ComparedCell]) -> Iterator[dict[str, Any]]:
     """Cells as rows of a CSV file: shares and money, not per cent."""
     for cell in cells:
         policy, unit = cell.column
-        named = {"table": TABLE_NUMBERS[cell.pattern], "pattern": cell.pattern, "policy": policy, "unit_minutes": unit}
+        named = {"table": runs.TABLE_NUMBERS[cell.pattern], "pattern": cell.pattern, "policy": policy, "unit_minutes": unit}
         paper = {f"paper_{name}": value for name, value in cell.paper._asdict().items()}
         yield {**named, "quantity": cell.quantity, **cell.ours._asdict(), **paper, "difference": cell.difference}
 
@@ -518,7 +494,7 @@ def _comparison_records(statements: Sequence[Statement]) -> Iterator[dict[str, A
         yield {**named, "paper_margin": finding.printed, "margin": margin, "low": low, "high": high, "verdict": finding.verdict}
 
 
-def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
+def _metric_records(samples: runs.Samples) -> Iterator[dict[str, Any]]:
     """Every metric of every policy as rows of a CSV file."""
     for (pattern, column), metrics in samples.items():
         for name, values in metrics.items():

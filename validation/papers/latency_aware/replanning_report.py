@@ -11,23 +11,7 @@ from edrp.replanning.replanner import ReplanningPolicy
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
-from edrp.validation.simulation.placement.replanning_day import (
-    AWAY,
-    AWAY_FROM,
-    AWAY_UNTIL,
-    BROKEN,
-    EVERY,
-    MINUTES,
-    NEVER,
-    PAYING,
-    PEAK_CORE_SHARE,
-    TOPOLOGY,
-    DayOutcome,
-    loads,
-    moments,
-    run_day,
-    strategies,
-)
+from edrp.validation.simulation.placement import replanning_day
 
 
 def run(
@@ -37,33 +21,33 @@ def run(
     method: str = "iterated-local-search",
     seed: int = 1,
     policy: ReplanningPolicy | None = None,
-) -> dict[str, DayOutcome]:
+) -> dict[str, replanning_day.DayOutcome]:
     """Run a day of changing latencies and loads in four ways, planned by a method; print what each came to.
 
     The loads are those of the taxi stream in the folder of data, by default of a generated day. The policy says when a plan
     pays; its method is not used.
     """
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
-    curve, origin = loads(data, seed)
+    curve, origin = replanning_day.loads(data, seed)
     console.print(
-        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK_CORE_SHARE:.0%} of the cluster, "
-        f"every {MINUTES} minutes"
+        f"[bold]Planning again through a day[/bold]: {replanning_day.TOPOLOGY}, "
+        f"up to {replanning_day.PEAK_CORE_SHARE:.0%} of the cluster, every {replanning_day.MINUTES} minutes"
     )
     console.print(
         f"{origin}; every delay and need fluctuates; delays are estimated from a few measurements; "
-        f"{AWAY} is away from {AWAY_FROM:g} to {AWAY_UNTIL:g} h"
+        f"{replanning_day.AWAY} is away from {replanning_day.AWAY_FROM:g} to {replanning_day.AWAY_UNTIL:g} h"
     )
-    day = list(moments(curve, seed))
+    day = list(replanning_day.moments(curve, seed))
     outcomes = {}
-    for name, strategy in strategies(policy, seed).items():
+    for name, strategy in replanning_day.strategies(policy, seed).items():
         with working(console, f"{name}: {len(day)} steps"):
-            outcomes[name] = run_day(day, strategy, policy)
+            outcomes[name] = replanning_day.run_day(day, strategy, policy)
     print_tables(console, outcome_table(outcomes, policy))
     print_statements(console, replanning_statements(outcomes))
     return outcomes
 
 
-def outcome_table(outcomes: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
+def outcome_table(outcomes: Mapping[str, replanning_day.DayOutcome], policy: ReplanningPolicy) -> Table:
     """One row per strategy: total, score, downtime, moves, and how long what ran did not work."""
     rows = tuple(
         (
@@ -73,7 +57,7 @@ def outcome_table(outcomes: Mapping[str, DayOutcome], policy: ReplanningPolicy) 
             f"{outcome.downtime:.0f}",
             str(outcome.reconfigurations),
             str(outcome.moved),
-            f"{outcome.broken * MINUTES / 60:.1f}",
+            f"{outcome.broken * replanning_day.MINUTES / 60:.1f}",
         )
         for name, outcome in outcomes.items()
     )
@@ -85,9 +69,11 @@ def outcome_table(outcomes: Mapping[str, DayOutcome], policy: ReplanningPolicy) 
     return Table("A day, by when it is planned again", columns, rows, columns[1:], note=note)
 
 
-def replanning_statements(outcomes: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
+def replanning_statements(outcomes: Mapping[str, replanning_day.DayOutcome]) -> tuple[Statement, ...]:
     """Sentences on the worth of moves under the four strategies, judged."""
-    paying, every, broken, never = (outcomes[name] for name in (PAYING, EVERY, BROKEN, NEVER))
+    paying, every, broken, never = (
+        outcomes[name] for name in (replanning_day.PAYING, replanning_day.EVERY, replanning_day.BROKEN, replanning_day.NEVER)
+    )
     return (
         claim(
             "planning when it pays costs less in total than at every step, than only when broken, and than never",
@@ -102,6 +88,6 @@ def replanning_statements(outcomes: Mapping[str, DayOutcome]) -> tuple[Statement
         claim(
             "and what runs always has its nodes and resources",
             paying.broken == 0,
-            f"without it, {never.broken * MINUTES / 60:.1f} h of the day it has not",
+            f"without it, {never.broken * replanning_day.MINUTES / 60:.1f} h of the day it has not",
         ),
     )

@@ -20,20 +20,7 @@ from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
 from edrp.report.progress import Tell
 from edrp.validation.papers.state_migration.task_loads import WORD_COUNT, CourseLoad, MigrationSeries
-from edrp.validation.simulation.migration.policies import (
-    MAX_PARTITIONS,
-    MTM,
-    SINGLE_STEP,
-    Followed,
-    NodeCountCourse,
-    follow_hashing,
-    follow_policy,
-    follow_rule,
-    plan,
-    policy_model,
-    prepare,
-    single_step,
-)
+from edrp.validation.simulation.migration import policies
 
 TOLERANCES = (0.2, 0.3, 0.4, 0.5, 0.8, 1.2)
 TASK_NUMBERS = (64, 128, 256, 512, 1024)
@@ -71,7 +58,7 @@ class PolicyRow:
     tolerance: float
     tasks: int
     discount: float | None
-    followed: Followed
+    followed: policies.Followed
     saving: Estimate | None = None
     long_saving: Estimate | None = None
     prepare_seconds: float = 0.0
@@ -102,15 +89,17 @@ def tolerance_grid(
             course = load.course(tolerance, migrations)
             setting = _Setting(history, tolerance, tasks, course)
             tell(f"{history.name}, τ = {tolerance:g}: rules")
-            runs = [follow_rule(EvenSplit(matching), course) for matching in (False, True)]
-            runs.append(follow_hashing(course, hashing_runs))
-            runs += [follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))]
+            runs = [policies.follow_rule(EvenSplit(matching), course) for matching in (False, True)]
+            runs.append(policies.follow_hashing(course, hashing_runs))
+            runs += [
+                policies.follow_rule(rule, course) for rule in (Sticky(), StickyByWork(), BalancedPacking(allow_empty=False))
+            ]
             base = _single_step(course)
             yield from (setting.row(run) for run in (*runs, base))
             prepared = _mtm_aware(setting, load, DISCOUNT, base, tell)
             yield prepared
             tell(f"{history.name}, τ = {tolerance:g}: the future known")
-            planned = plan(course, (base, prepared.followed))
+            planned = policies.plan(course, (base, prepared.followed))
             run = planned.follow(course)
             yield setting.row(run, saving=saving(run, base), prepare_seconds=planned.seconds, note=planned.how)
 
@@ -154,9 +143,9 @@ def precomputation_grid(
     for history in series:
         learnt = history.load(tasks, 1).learnt
         for tolerance in tolerances:
-            model = policy_model(learnt, history.transition_matrix(), tolerance, DISCOUNT)
+            model = policies.policy_model(learnt, history.transition_matrix(), tolerance, DISCOUNT)
             partitions = sum(model.size.states)
-            if 0 not in model.size.states and partitions <= MAX_PARTITIONS:
+            if 0 not in model.size.states and partitions <= policies.MAX_PARTITIONS:
                 tell(f"{history.name}, τ = {tolerance:g}: PMC on {partitions} partitions")
                 began = perf_counter()
                 iterate(model, Threads(os.cpu_count() or 1))
@@ -188,9 +177,9 @@ class _Setting(NamedTuple):
     history: MigrationSeries
     tolerance: float
     tasks: int
-    course: NodeCountCourse
+    course: policies.NodeCountCourse
 
-    def row(self, followed: Followed, discount: float | None = None, **more: Any) -> PolicyRow:
+    def row(self, followed: policies.Followed, discount: float | None = None, **more: Any) -> PolicyRow:
         history, tolerance, tasks, course = self
         uneven = np.mean([load.work.max() / load.work.mean() for load in course.tasks])
         more |= {"application": history.application, "widened": course.widened(tolerance), "unevenness": float(uneven)}
@@ -202,36 +191,36 @@ def _load(history: MigrationSeries, tasks: int, migrations: int) -> CourseLoad:
     return history.load(tasks, migrations if history.loads.costly else max(migrations, LONG_RUN))
 
 
-def _single_step(course: NodeCountCourse) -> Followed:
-    return follow_policy(SINGLE_STEP, single_step, course)
+def _single_step(course: policies.NodeCountCourse) -> policies.Followed:
+    return policies.follow_policy(policies.SINGLE_STEP, policies.single_step, course)
 
 
 def _mtm_aware(
-    setting: _Setting, load: CourseLoad, discount: float, base: Followed, tell: Tell, known: Sequence[PolicyRow] = ()
+    setting: _Setting, load: CourseLoad, discount: float, base: policies.Followed, tell: Tell, known: Sequence[PolicyRow] = ()
 ) -> PolicyRow:
     series, tolerance, tasks, course = setting
-    wanted = (MTM, series.name, tolerance, tasks, discount)
+    wanted = (policies.MTM, series.name, tolerance, tasks, discount)
     for row in known:
         if (row.policy, row.series, row.tolerance, row.tasks, row.discount) == wanted:
             return row
     tell(f"{series.name}, τ = {tolerance:g}, γ = {discount:g}: projected costs")
-    model = policy_model(load.learnt, series.transition_matrix(), tolerance, discount)
-    prepared = prepare(model, changing=series.changing)
-    run = follow_policy(MTM, prepared.action, course)
+    model = policies.policy_model(load.learnt, series.transition_matrix(), tolerance, discount)
+    prepared = policies.prepare(model, changing=series.changing)
+    run = policies.follow_policy(policies.MTM, prepared.action, course)
     long_saving = None
     if not series.loads.costly:
         long_course = load.course(tolerance, LONG_RUN)
-        long_saving = saving(follow_policy(MTM, prepared.action, long_course), _single_step(long_course))
+        long_saving = saving(policies.follow_policy(policies.MTM, prepared.action, long_course), _single_step(long_course))
     savings = {"saving": saving(run, base), "long_saving": long_saving}
     return setting.row(run, discount, **savings, prepare_seconds=prepared.seconds, note=prepared.how)
 
 
-def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
+def saving(policy: policies.Followed, against: policies.Followed, seed: int = 0) -> Estimate:
     """Share of another policy's cost that a policy saves on the same course, by a circular block bootstrap.
 
     >>> from edrp.report.formatting import SHARE
     >>> def cost(value):
-    ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
+    ...     return policies.Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
     >>> SHARE.with_interval(saving(cost(0.09), cost(0.1)))
     '10.0 % (10.0 to 10.0)'
     """

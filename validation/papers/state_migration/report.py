@@ -24,20 +24,7 @@ from edrp.report.formatting import NONE, SHARE
 from edrp.report.progress import working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
-from edrp.validation.papers.state_migration.experiments import (
-    DISCOUNT,
-    DISCOUNTS,
-    LONG_RUN,
-    TASK_NUMBERS,
-    TOLERANCE,
-    TOLERANCES,
-    PolicyRow,
-    PrecomputedRow,
-    discount_grid,
-    precomputation_grid,
-    task_grid,
-    tolerance_grid,
-)
+from edrp.validation.papers.state_migration import experiments
 from edrp.validation.papers.state_migration.task_loads import (
     FREQUENT_PATTERN,
     HIGH,
@@ -69,7 +56,7 @@ MOVED, TIME = "state moved per migration [%]", "time of SSM [µs]"
 Quantity = Callable[[Any], Estimate | None]
 
 
-def draw_costs_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
+def draw_costs_against_tolerance(rows: Sequence[experiments.PolicyRow], path: Path) -> None:
     """Fig. 9, one column per series, against τ: cost of every policy, savings of those that plan ahead, broken limits."""
     names = list(dict.fromkeys(row.series for row in rows))
     floor = 0.8 * min(100 * row.followed.mean for row in rows if row.policy in (SINGLE_STEP, MTM, OMS))
@@ -90,13 +77,13 @@ def draw_costs_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
     draw_panels([*costs, *savings, *broken], path, columns=len(names), title=title, styles=STYLES)
 
 
-def draw_times_against_tolerance(rows: Sequence[PolicyRow], path: Path) -> None:
+def draw_times_against_tolerance(rows: Sequence[experiments.PolicyRow], path: Path) -> None:
     """Fig. 10: time of a decision by SSM against τ."""
     curves = _by_series(rows, lambda row: row.tolerance, _microseconds)
     draw_panels([Panel("Load balancing against time (state migration, Fig. 10)", "τ", TIME, curves)], path, columns=1)
 
 
-def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
+def draw_precomputation(rows: Sequence[experiments.PrecomputedRow], path: Path) -> None:
     """Fig. 11: time of PMC against τ, with the number of partitions that makes it."""
     against_tolerance = partial(_by_series, rows, lambda row: row.tolerance)
     seconds = against_tolerance(lambda row: _exactly(row.seconds))
@@ -108,7 +95,7 @@ def draw_precomputation(rows: Sequence[PrecomputedRow], path: Path) -> None:
     draw_panels(panels, path, columns=2, title="Load balancing against pre-computation (state migration, Fig. 11)")
 
 
-def draw_task_numbers(rows: Sequence[PolicyRow], path: Path) -> None:
+def draw_task_numbers(rows: Sequence[experiments.PolicyRow], path: Path) -> None:
     """Fig. 12: cost and time of SSM against the number of tasks."""
     panels = [
         Panel("Cost", "tasks", MOVED, _by_series(rows, lambda row: row.tasks, _moved), ("log", "linear")),
@@ -117,7 +104,7 @@ def draw_task_numbers(rows: Sequence[PolicyRow], path: Path) -> None:
     draw_panels(panels, path, columns=2, title="Number of tasks (state migration, Fig. 12)")
 
 
-def draw_discounts(rows: Sequence[PolicyRow], path: Path) -> None:
+def draw_discounts(rows: Sequence[experiments.PolicyRow], path: Path) -> None:
     """Fig. 14: cost, saving and preparation of MTM-aware migration against γ; SSM stands at γ = 0."""
     against_discount = partial(_by_series, rows, lambda row: row.discount or 0.0)
     saved = against_discount(lambda row: _percent(row.long_saving))
@@ -161,11 +148,11 @@ def _percent(estimate: Estimate | None) -> Estimate | None:
     return None if estimate is None else estimate.transformed(lambda share: 100 * share)
 
 
-def _moved(row: PolicyRow) -> Estimate:
+def _moved(row: experiments.PolicyRow) -> Estimate:
     return _exactly(100 * row.followed.mean)
 
 
-def _microseconds(row: PolicyRow) -> Estimate:
+def _microseconds(row: experiments.PolicyRow) -> Estimate:
     return _exactly(1e6 * row.followed.median_seconds)
 
 
@@ -199,7 +186,7 @@ MEASURED_ELSEWHERE = (
 Curves = dict[str, list[tuple[float, float]]]
 
 
-def tolerance_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
+def tolerance_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 9."""
     present = [policy for policy in ORDER if any(row.policy == policy for row in rows)]
     for before, after in pairwise(present):
@@ -221,7 +208,9 @@ def tolerance_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     yield claim("SSM, MTM-aware migration and OMS never break the load limit", not broken, f"broken in {len(broken)} settings")
 
 
-def time_statements(rows: Sequence[PolicyRow], precomputed: Sequence[PrecomputedRow]) -> Iterator[Statement]:
+def time_statements(
+    rows: Sequence[experiments.PolicyRow], precomputed: Sequence[experiments.PrecomputedRow]
+) -> Iterator[Statement]:
     """Sentences on Figs. 10 and 11."""
     yield _monotone("the running time of SSM grows with τ", _points(rows, SINGLE_STEP, "tolerance", _seconds), " µs", rising=True)
     for policy in (SINGLE_STEP, MTM):
@@ -240,7 +229,7 @@ def time_statements(rows: Sequence[PolicyRow], precomputed: Sequence[Precomputed
     yield _monotone("the pre-computation takes longer with growing τ", curves, " s", rising=True)
 
 
-def task_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
+def task_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 12."""
     yield _monotone("SSM's cost falls with the number of tasks, in both applications", _points(rows, SINGLE_STEP, "tasks", _cost))
     prepared = _points(rows, MTM, "tasks", _cost)
@@ -255,7 +244,7 @@ def task_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     yield claim("the running time of SSM grows quadratically with the number of tasks", quadratic, found)
 
 
-def discount_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
+def discount_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[Statement]:
     """Sentences on Fig. 14."""
     yield _monotone("the cost of MTM-aware migration falls with γ", _points(rows, MTM, "discount", _cost))
     zero = {row.series: row.long_saving or row.saving for row in rows if row.discount == 0}
@@ -276,7 +265,7 @@ def pattern_statements(streams: Mapping[str, PatternStreams]) -> Iterator[Statem
         yield claim("most patterns have a low frequency", max(shares.values()) < 0.5, found)
 
 
-def _saving_statements(prepared: Sequence[PolicyRow]) -> Iterator[Statement]:
+def _saving_statements(prepared: Sequence[experiments.PolicyRow]) -> Iterator[Statement]:
     yield _saves("over the migrations shown", [(row, row.saving) for row in prepared])
     yield _saves("over all migrations", [(row, row.long_saving) for row in prepared])
     worse = [
@@ -289,7 +278,7 @@ def _saving_statements(prepared: Sequence[PolicyRow]) -> Iterator[Statement]:
     yield claim("MTM-aware migration is nowhere worse than SSM beyond noise", not worse, evidence)
 
 
-def _application_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
+def _application_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[Statement]:
     """Word count against frequent pattern on the same source, where both were run."""
     falls: dict[str, dict[str, float]] = {}
     uneven: dict[str, dict[str, float]] = {}
@@ -310,13 +299,13 @@ def _application_statements(rows: Sequence[PolicyRow]) -> Iterator[Statement]:
     yield claim("word count is more susceptible to uneven data: its heaviest task is heavier", skewed, found)
 
 
-def _fall(rows: Sequence[PolicyRow], series: str) -> float:
+def _fall(rows: Sequence[experiments.PolicyRow], series: str) -> float:
     """Share of SSM's cost at the smallest τ that is gone at the largest."""
     costs = [cost for _, cost in sorted(_points(rows, SINGLE_STEP, "tolerance", _cost)[series])]
     return 1 - costs[-1] / costs[0] if costs[0] > 0 else 0.0
 
 
-def _cheaper(rows: Sequence[PolicyRow], policy: str, other: str) -> Statement:
+def _cheaper(rows: Sequence[experiments.PolicyRow], policy: str, other: str) -> Statement:
     """Whether a policy costs less than another in every setting."""
     settings = {key: costs for key, costs in _costs(rows).items() if policy in costs and other in costs}
     wrong = [
@@ -330,11 +319,13 @@ def _cheaper(rows: Sequence[PolicyRow], policy: str, other: str) -> Statement:
     return claim(f"{policy} costs less than {other}, at every τ", not wrong, evidence)
 
 
-def _saves(when: str, savings: Sequence[tuple[PolicyRow, Estimate | None]]) -> Statement:
+def _saves(when: str, savings: Sequence[tuple[experiments.PolicyRow, Estimate | None]]) -> Statement:
     """The saving of MTM-aware migration against SSM at the default tolerance, on average over the series."""
-    by_series = {row.series: estimate for row, estimate in savings if estimate is not None and row.tolerance == TOLERANCE}
+    by_series = {
+        row.series: estimate for row, estimate in savings if estimate is not None and row.tolerance == experiments.TOLERANCE
+    }
     mean = sum(estimate.mean for estimate in by_series.values()) / max(len(by_series), 1)
-    sentence = f"{when}, MTM-aware migration saves at least {100 * MIN_SAVING:g} % of SSM's cost at τ = {TOLERANCE:g}"
+    sentence = f"{when}, MTM-aware migration saves at least {100 * MIN_SAVING:g} % of SSM's cost at τ = {experiments.TOLERANCE:g}"
     listed = ", ".join(f"{series} {SHARE.with_interval(estimate)}" for series, estimate in by_series.items())
     return claim(sentence, mean >= MIN_SAVING, f"{100 * mean:.1f} % on average: {listed}")
 
@@ -351,7 +342,7 @@ def _monotone(sentence: str, curves: Curves, unit: str = " %", *, rising: bool =
     return claim(sentence, holds, evidence)
 
 
-def _gaps(rows: Sequence[PolicyRow], policy: str) -> Curves:
+def _gaps(rows: Sequence[experiments.PolicyRow], policy: str) -> Curves:
     """Saving of SSM over a rule, or of MTM-aware migration of SSM, relative to SSM's cost, against τ."""
     gaps: Curves = {}
     for (series, tolerance), costs in _costs(rows).items():
@@ -369,7 +360,7 @@ def _points(rows: Sequence[Any], policy: str | None, quantity: str, value: Calla
     return curves
 
 
-def _costs(rows: Sequence[PolicyRow]) -> dict[tuple[str, float], dict[str, float]]:
+def _costs(rows: Sequence[experiments.PolicyRow]) -> dict[tuple[str, float], dict[str, float]]:
     costs: dict[tuple[str, float], dict[str, float]] = {}
     for row in rows:
         costs.setdefault((row.series, row.tolerance), {})[row.policy] = row.followed.mean
@@ -379,7 +370,7 @@ def _costs(rows: Sequence[PolicyRow]) -> dict[tuple[str, float], dict[str, float
 NOTES = (
     "WC: word count; FP: maximal frequent patterns of words in a sliding window.",
     'The paper\'s "τ = 1.2" is read as 1 + τ = 1.2. In brackets: % of the migrations that break the load limit.',
-    f"Long run: over all migrations after the month, at most {LONG_RUN}.",
+    f"Long run: over all migrations after the month, at most {experiments.LONG_RUN}.",
 )
 LOADS = {
     True: "Work and state of the tasks are those at each migration; policies are prepared for the work of the month.",
@@ -399,10 +390,10 @@ FIGURES: dict[str, tuple[str, Callable[[Any, Path], None]]] = {
 class Evaluation(NamedTuple):
     """Rows of all experiments, by the figures that show them."""
 
-    tolerance: list[PolicyRow]
-    precomputation: list[PrecomputedRow]
-    tasks: list[PolicyRow]
-    discount: list[PolicyRow]
+    tolerance: list[experiments.PolicyRow]
+    precomputation: list[experiments.PrecomputedRow]
+    tasks: list[experiments.PolicyRow]
+    discount: list[experiments.PolicyRow]
     streams: dict[str, PatternStreams]
 
     def statements(self) -> Iterator[Statement]:
@@ -421,9 +412,9 @@ def run(
     out: Path | None = None,
     migrations: int = 100,
     changing: bool = True,
-    tolerances: Sequence[float] = TOLERANCES,
-    task_numbers: Sequence[int] = TASK_NUMBERS,
-    discounts: Sequence[float] = DISCOUNTS,
+    tolerances: Sequence[float] = experiments.TOLERANCES,
+    task_numbers: Sequence[int] = experiments.TASK_NUMBERS,
+    discounts: Sequence[float] = experiments.DISCOUNTS,
     measured: Iterable[Statement] = (),
 ) -> Evaluation:
     """Run all policies on real series; print costs, violations, savings and statements; draw Figs. 9 to 12 and 14.
@@ -441,12 +432,12 @@ def run(
     for note in (*NOTES, LOADS[changing]):
         console.print(f"[dim]{escape(note)}[/dim]")
     with working(console, "state migration") as tell:
-        tolerance = list(tolerance_grid(series, tolerances, migrations=migrations, tell=tell))
+        tolerance = list(experiments.tolerance_grid(series, tolerances, migrations=migrations, tell=tell))
         print_tables(console, *(cost_table(history.name, tolerance) for history in series), saving_table(tolerance))
-        precomputation = list(precomputation_grid(series, tell=tell))
-        tasks = list(task_grid(series, task_numbers, migrations=migrations, known=tolerance, tell=tell))
+        precomputation = list(experiments.precomputation_grid(series, tell=tell))
+        tasks = list(experiments.task_grid(series, task_numbers, migrations=migrations, known=tolerance, tell=tell))
         print_tables(console, precomputation_table(precomputation), task_table(tasks))
-        discount = list(discount_grid(series, discounts, migrations=migrations, known=tolerance, tell=tell))
+        discount = list(experiments.discount_grid(series, discounts, migrations=migrations, known=tolerance, tell=tell))
         streams = {history.name: history.loads.streams() for history in series if isinstance(history.loads, PatternLoads)}
         print_tables(console, discount_table(discount), stream_table(streams))
     made = Evaluation(tolerance, precomputation, tasks, discount, streams)
@@ -461,7 +452,7 @@ def run(
     return made
 
 
-def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
+def cost_table(name: str, rows: Sequence[experiments.PolicyRow]) -> Table:
     """Fig. 9 as a table: cost of each policy on a series against τ, with the share of broken limits in brackets."""
     series_rows = [row for row in rows if row.series == name]
     tolerances = tuple(dict.fromkeys(row.tolerance for row in series_rows))
@@ -475,7 +466,7 @@ def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
     return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), table_rows, columns)
 
 
-def saving_table(rows: Sequence[PolicyRow]) -> Table:
+def saving_table(rows: Sequence[experiments.PolicyRow]) -> Table:
     """Savings of the policies that plan ahead, with the time to prepare them."""
     table_rows = tuple(
         (row.series, f"{row.tolerance:g}", row.policy, _saved(row.saving), _saved(row.long_saving), _prepared_in(row), row.note)
@@ -483,10 +474,10 @@ def saving_table(rows: Sequence[PolicyRow]) -> Table:
         if row.saving is not None
     )
     columns = ("Series", "τ", "Policy", "Saving", "Long run", "Prepared in", "How")
-    return Table(f"Savings of planning ahead against SSM, 95 % confidence (γ = {DISCOUNT:g})", columns, table_rows)
+    return Table(f"Savings of planning ahead against SSM, 95 % confidence (γ = {experiments.DISCOUNT:g})", columns, table_rows)
 
 
-def precomputation_table(rows: Sequence[PrecomputedRow]) -> Table:
+def precomputation_table(rows: Sequence[experiments.PrecomputedRow]) -> Table:
     """Fig. 11 as a table: time of PMC against τ."""
     table_rows = tuple((row.series, f"{row.tolerance:g}", str(row.partitions), f"{row.seconds:.1f}") for row in rows)
     columns = ("Series", "τ", "Partitions", "Time [s]")
@@ -503,17 +494,17 @@ def stream_table(streams: Mapping[str, PatternStreams]) -> Table:
     return Table(title, columns, rows, columns[1:])
 
 
-def task_table(rows: Sequence[PolicyRow]) -> Table:
+def task_table(rows: Sequence[experiments.PolicyRow]) -> Table:
     """Fig. 12 as a table: cost and time of a decision against the number of tasks."""
     table_rows = tuple(
         (row.series, str(row.tasks), row.policy, f"{100 * row.followed.mean:.1f}", f"{1e6 * row.followed.median_seconds:.0f}")
         for row in rows
     )
     columns = ("Series", "Tasks", "Policy", "Moved [%]", "Time [µs]")
-    return Table(f"Fig. 12: number of tasks, τ = {TOLERANCE:g}", columns, table_rows, (columns[1], *columns[3:]))
+    return Table(f"Fig. 12: number of tasks, τ = {experiments.TOLERANCE:g}", columns, table_rows, (columns[1], *columns[3:]))
 
 
-def discount_table(rows: Sequence[PolicyRow]) -> Table:
+def discount_table(rows: Sequence[experiments.PolicyRow]) -> Table:
     """Fig. 14 as a table: cost, savings and preparation of MTM-aware migration against γ."""
     table_rows = []
     for row in rows:
@@ -521,12 +512,14 @@ def discount_table(rows: Sequence[PolicyRow]) -> Table:
         discount = f"{row.discount:g}" if row.policy == MTM else "0 (SSM)"
         table_rows.append((row.series, discount, f"{100 * row.followed.mean:.2f}", *planned))
     columns = ("Series", "γ", "Moved [%]", "Saving", "Long run", "Prepared in")
-    return Table(f"Fig. 14: MTM-aware migration against γ, τ = {TOLERANCE:g}", columns, tuple(table_rows), columns[1:3])
+    return Table(
+        f"Fig. 14: MTM-aware migration against γ, τ = {experiments.TOLERANCE:g}", columns, tuple(table_rows), columns[1:3]
+    )
 
 
 def _saved(estimate: Estimate | None) -> str:
     return "" if estimate is None else SHARE.with_interval(estimate)
 
 
-def _prepared_in(row: PolicyRow) -> str:
+def _prepared_in(row: experiments.PolicyRow) -> str:
     return f"{row.prepare_seconds:.1f} s"

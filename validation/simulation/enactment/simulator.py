@@ -26,19 +26,20 @@ from edrp.enactment import Action, EnactmentState, OperatorState, Policy
 from edrp.enactment.containers import ContainerOperator
 from edrp.enactment.scenario import LEVELS, EnactmentRun, EnactmentScenario, OperatorRecord, emitted
 from edrp.heuristics.enactment import POLICIES
-from edrp.validation.simulation.enactment.fleet import Change, Fleet
-from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Round, rounds
-from edrp.validation.simulation.enactment.service_kernel import (
+from edrp.validation.simulation.enactment.fleet import (
     HOLD,
     RESUME,
     SAMPLE,
     START,
     WITHIN,
+    Change,
     Crew,
+    Fleet,
     Happenings,
     Samples,
     Work,
 )
+from edrp.validation.simulation.enactment.run_inputs import EventLog, RandomStreams, Round, rounds
 
 ITEM = 8e-8
 """Units of work per item of a round."""

@@ -29,27 +29,10 @@ from edrp.core.solution import Answer
 from edrp.heuristics.mapping.map_rules import Rules
 from edrp.heuristics.mapping.methods import Flood, FoundMap
 from edrp.heuristics.mapping.reallocation import reallocate
-from edrp.mapping.bimodal_scenario import (
-    AllocationChanges,
-    BimodalRun,
-    BimodalScenario,
-    TaskRecord,
-    admission_network,
-    lost_revenue,
-)
-from edrp.mapping.mapping_arrays import (
-    CostName,
-    FlowArrays,
-    MappingArrays,
-    NetworkArrays,
-    TaskArrays,
-    network_arrays,
-    path_map,
-    route_names,
-)
+from edrp.mapping import bimodal_scenario as documents
+from edrp.mapping import mapping_arrays
 from edrp.mapping.path_mapping import shortage
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.simulation.mapping.public_network import expected_fractions
 from edrp.validation.simulation.mapping.stream_kernel import (
     SENT,
     SHORTFALL,
@@ -58,6 +41,7 @@ from edrp.validation.simulation.mapping.stream_kernel import (
     WINDOWS,
     Physics,
     Streams,
+    expected_fractions,
 )
 
 FIRST_ROWS = 32
@@ -102,7 +86,7 @@ class Ended:
 class Running:
     """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number."""
 
-    def __init__(self, scenario: BimodalScenario, network: NetworkArrays, seed: int) -> None:
+    def __init__(self, scenario: documents.BimodalScenario, network: mapping_arrays.NetworkArrays, seed: int) -> None:
         self._scenario, self._seed = scenario, np.array([seed % 2**64], np.uint64)
         self._physics = Physics(
             interval=scenario.flow_interval,
@@ -152,10 +136,10 @@ class Running:
         ]
         return [*columns, self._streams.waiting, self._streams.progress]
 
-    def flows(self) -> FlowArrays:
+    def flows(self) -> mapping_arrays.FlowArrays:
         """Return all hops of all tasks, those of the first task first; changes in it are changes here."""
         count = self.count
-        return FlowArrays(
+        return mapping_arrays.FlowArrays(
             source=self.source[:count].reshape(-1),
             target=self.target[:count].reshape(-1),
             rate=self.rate[:count].reshape(-1),
@@ -278,16 +262,16 @@ class Admissions:
 
     def __init__(
         self,
-        scenario: BimodalScenario,
-        cost: CostName,
+        scenario: documents.BimodalScenario,
+        cost: mapping_arrays.CostName,
         max_empty_hops: int,
         *,
         split_by_hops: bool = False,
         message_delays: bool = True,
     ) -> None:
         self._scenario, self._cost, self._max_empty_hops = scenario, cost, max_empty_hops
-        network = admission_network(scenario)
-        self.network = network_arrays(network)
+        network = documents.admission_network(scenario)
+        self.network = mapping_arrays.network_arrays(network)
         if not message_delays:
             self.network.delay[:] = self.network.access_delay[:] = 0.0
         self._index = {name: position for position, name in enumerate(self.network.names)}
@@ -300,7 +284,7 @@ class Admissions:
         total = scenario.empty_hops == "total"
         rules = Rules(max_empty_hops=max_empty_hops, total_hops=total, cost=cost, split_by_hops=split_by_hops)
         self._flood = Flood(self.network, rules, public=self._public)
-        self._held: dict[int, tuple[tuple[int, ...], TaskArrays]] = {}
+        self._held: dict[int, tuple[tuple[int, ...], mapping_arrays.TaskArrays]] = {}
 
     def admit(self, task: int) -> Admission:
         """Map a task and reserve the resources of the best map, or say what is short."""
@@ -315,7 +299,7 @@ class Admissions:
         hops = self._hops(best, tables)
         self._held[task] = best.nodes, tables
         self._book(task, hops, -1.0)
-        return Admission(path_map(self.network, best.nodes, best.routes, best.public), hops, None, messages)
+        return Admission(mapping_arrays.path_map(self.network, best.nodes, best.routes, best.public), hops, None, messages)
 
     def release(self, task: int, hops: Hops) -> None:
         """Release the resources of a task, whose hops are as they are now."""
@@ -331,10 +315,10 @@ class Admissions:
         for hop in np.flatnonzero(hops.links):
             np.add.at(self.network.bandwidth, hops.arcs[hop, : hops.links[hop]], sign * hops.rate[hop])
 
-    def _tables(self, task: int) -> TaskArrays:
+    def _tables(self, task: int) -> mapping_arrays.TaskArrays:
         described = self._scenario.path_task(task)
         services = self._scenario.tasks[task].services
-        return TaskArrays(
+        return mapping_arrays.TaskArrays(
             source=self._index[described.source],
             delivery=self._index[described.delivery],
             needs=np.array(described.needs, float),
@@ -342,10 +326,10 @@ class Admissions:
             hosts=np.array([self._hosts[name] for name in services], np.bool_).reshape(len(services), len(self._index)),
         )
 
-    def _problem(self, task: TaskArrays) -> MappingArrays:
+    def _problem(self, task: mapping_arrays.TaskArrays) -> mapping_arrays.MappingArrays:
         """Return the task on the free resources as a mapping problem."""
         hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"
-        return MappingArrays(
+        return mapping_arrays.MappingArrays(
             network=self.network,
             task=task,
             max_empty_hops=self._max_empty_hops,
@@ -357,7 +341,7 @@ class Admissions:
             max_links=hops + self._max_empty_hops * (1 if total else hops),
         )
 
-    def _hops(self, best: FoundMap, task: TaskArrays) -> Hops:
+    def _hops(self, best: FoundMap, task: mapping_arrays.TaskArrays) -> Hops:
         routes = [() if public else route for route, public in zip(best.routes, best.public, strict=True)]
         arcs = np.zeros((len(routes), self._max_empty_hops + 1), np.int32)
         for hop, route in enumerate(routes):
@@ -373,8 +357,8 @@ class Admissions:
 
 
 def simulate(
-    scenario: BimodalScenario,
-    cost: CostName,
+    scenario: documents.BimodalScenario,
+    cost: mapping_arrays.CostName,
     seed: int,
     *,
     reallocation: bool = True,
@@ -382,7 +366,7 @@ def simulate(
     split_by_hops: bool = False,
     message_delays: bool = True,
     until: float = inf,
-) -> BimodalRun:
+) -> documents.BimodalRun:
     """Simulate one run, until the last task has ended.
 
     Parameters
@@ -422,10 +406,10 @@ def simulate(
 class _SimulatedRun:
     """State of a run under way."""
 
-    def __init__(self, scenario: BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
+    def __init__(self, scenario: documents.BimodalScenario, admissions: Admissions, seed: int, *, reallocation: bool) -> None:
         self._scenario, self._admissions = scenario, admissions
         self._running = Running(scenario, admissions.network, seed)
-        self._records: list[TaskRecord] = []
+        self._records: list[documents.TaskRecord] = []
         self._interval = scenario.reallocation_interval if reallocation else 0.0
         self._settled = True
         self._epoch = 0
@@ -454,13 +438,13 @@ class _SimulatedRun:
         admission = self._admissions.admit(task)
         decision = admission.map
         if decision is None or admission.hops is None:
-            refused = TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
+            refused = documents.TaskRecord.model_construct(accepted=False, short=admission.short, messages=admission.messages)
             self._records.append(refused)
             return
         self._running.add(task, admission.hops, self._now)
         self._settled = False
         self._records.append(
-            TaskRecord.model_construct(
+            documents.TaskRecord.model_construct(
                 accepted=True,
                 nodes=decision.nodes,
                 routes=decision.routes,
@@ -470,13 +454,13 @@ class _SimulatedRun:
             )
         )
 
-    def document(self) -> BimodalRun:
+    def document(self) -> documents.BimodalRun:
         """Return the records of the run, once it is over."""
         time, task, hop, route = zip(*self._changes, strict=True) if self._changes else ((),) * 4
-        return BimodalRun.model_construct(
+        return documents.BimodalRun.model_construct(
             tasks=tuple(self._records),
             routes=tuple(self._routes),
-            changes=AllocationChanges.model_construct(time=time, task=task, hop=hop, route=route),
+            changes=documents.AllocationChanges.model_construct(time=time, task=task, hop=hop, route=route),
         )
 
     def _next_epoch(self) -> float:
@@ -513,7 +497,7 @@ class _SimulatedRun:
         if not moved:
             return
         for row, hop in np.argwhere(self._moved(links, arcs)).tolist():
-            servers = route_names(network, running.arcs[row, hop, : running.links[row, hop]]) or ()
+            servers = mapping_arrays.route_names(network, running.arcs[row, hop, : running.links[row, hop]]) or ()
             route = self._routes.setdefault(servers, len(self._routes))
             self._changes.append((self._now, int(running.task[row]), hop, route))
             if not links[row, hop]:
@@ -527,7 +511,7 @@ class _SimulatedRun:
         return (running.links[: running.count] != links) | ((running.arcs[: running.count] != arcs) & used).any(axis=2)
 
 
-CHOICES: dict[CostName, str] = {
+CHOICES: dict[mapping_arrays.CostName, str] = {
     "load-balance": "the printed choice: least load within 0.1, then most dedicated hops, then fewest public ones",
     "public-hops": "fewest hops over the public network, then least load",
     "public-hops-links": "fewest hops over the public network, then fewest links, then least load",
@@ -562,12 +546,12 @@ class MappingChoice(Method):
     kinds = ("bimodal-scenario",)
     parameters = SimulationParameters
 
-    def __init__(self, cost: CostName) -> None:
+    def __init__(self, cost: mapping_arrays.CostName) -> None:
         self._cost = cost
         self.name = cost + SUFFIX
         self.summary = f"simulates a run; of its maps a task takes {CHOICES[cost]}"
 
-    def run(self, problem: BimodalScenario, options: Options) -> Answer:
+    def run(self, problem: documents.BimodalScenario, options: Options) -> Answer:
         """Simulate once, with `options.seed`; where time is up before the run ends, there is no solution."""
         parameters = self.read_parameters(options)
         hops, limit = parameters.max_empty_hops, problem.max_empty_hops
@@ -576,7 +560,7 @@ class MappingChoice(Method):
             raise InvalidInstanceError([fault], f"parameters of method {self.name}")
         run = simulate(problem, self._cost, options.seed, until=options.started + options.limit, **asdict(parameters))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
-        return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
+        return Answer("feasible", "finished", decision=run, objective=documents.lost_revenue(problem, run), size=size)
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)

@@ -15,14 +15,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.heuristics.migration.node_change import (
-    BalancedPacking,
-    ConsistentHashing,
-    NodeCountChange,
-    ReassignmentRule,
-    least_largest_load,
-    reassignment_outcome,
-)
+from edrp.heuristics.migration import node_change
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import choose_policy, fit, recommend
 from edrp.mdp.fitted.policies import Features, FittedPolicy, PartitionPolicy, PricedClass
@@ -98,7 +91,7 @@ class NodeCountCourse(NamedTuple):
     def start(self) -> Boundaries:
         """Partition to start from: equal shares of the work, with the least largest load."""
         nodes = int(self.counts[0])
-        node_of_task = BalancedPacking(allow_empty=False).initial(self.tasks[0].work, nodes)
+        node_of_task = node_change.BalancedPacking(allow_empty=False).initial(self.tasks[0].work, nodes)
         return np.searchsorted(node_of_task, np.arange(nodes + 1)).astype(np.int64)
 
 
@@ -107,7 +100,7 @@ def _possible_tolerance(tasks: Tasks, nodes: int, tolerance: float) -> float:
     total = float(tasks.work_before[-1])
     if layers(tasks.work_before, nodes, load_limit(total, nodes, tolerance), allow_empty=False).feasible:
         return tolerance
-    return least_largest_load(tasks.work, nodes) * nodes / total - 1
+    return node_change.least_largest_load(tasks.work, nodes) * nodes / total - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +138,16 @@ class Followed:
         return float(np.median(self.seconds))
 
 
-def follow_rule(rule: ReassignmentRule, course: NodeCountCourse) -> Followed:
+def follow_rule(rule: node_change.ReassignmentRule, course: NodeCountCourse) -> Followed:
     """A rule on tasks, from its own initial assignment."""
     node_of_task = rule.initial(course.tasks[0].work, int(course.counts[0]))
     moved, broken, seconds = [], [], []
     for before, (tasks, after, tolerance) in zip(course.counts[:-1].tolist(), course.migrations, strict=True):
-        change = NodeCountChange(node_of_task, before, after, tasks.work, tasks.state_size, tolerance)
+        change = node_change.NodeCountChange(node_of_task, before, after, tasks.work, tasks.state_size, tolerance)
         began = thread_time()
         answer = rule(change)
         seconds.append(thread_time() - began)
-        result = reassignment_outcome(change, answer)
+        result = node_change.reassignment_outcome(change, answer)
         moved.append(result.moved_share)
         broken.append(float(result.breaks_limit))
         node_of_task = answer.node_of_task
@@ -163,7 +156,7 @@ def follow_rule(rule: ReassignmentRule, course: NodeCountCourse) -> Followed:
 
 def follow_hashing(course: NodeCountCourse, runs: int = 100) -> Followed:
     """Consistent hashing, averaged over hash functions as the paper does."""
-    each = [follow_rule(ConsistentHashing(seed=seed), course) for seed in range(runs)]
+    each = [follow_rule(node_change.ConsistentHashing(seed=seed), course) for seed in range(runs)]
     means = (np.mean([getattr(run, name) for run in each], axis=0) for name in ("moved_share", "broken", "seconds"))
     return Followed(each[0].name, *means)
 

@@ -245,12 +245,12 @@ class LocalFlink:
                 raise
             raise EngineError("LocalFlink", f"{error.why} Log: {self._last_lines(MANAGER)}") from None
 
-    def _last_lines(self, name: str, count: int = 3) -> str:
+    def _last_lines(self, name: str) -> str:
         """The end of a log, or of what went to the console where there is no log yet."""
         for path in (self.log(name), self.folder / "log" / f"{name}.out"):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
             if lines:
-                return " | ".join(line.strip()[:200] for line in lines[-count:])
+                return " | ".join(line.strip()[:200] for line in lines[-3:])
         return "(empty)"
 
 

@@ -23,15 +23,7 @@ from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
 from edrp.mdp.transfer.rescale_plan import RescalePlan, plan_rescale
 from edrp.migration.intervals import Assignment, Interval, tasks_text
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.migration.rescale.documents import (
-    KeyedApplication,
-    KeyedDeployment,
-    KeyedOperator,
-    KeyedTasks,
-    KeyRange,
-    RescaleNetwork,
-    RescaleNode,
-)
+from edrp.migration.rescale import documents
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem
@@ -219,9 +211,9 @@ def _rescale_problem(job: LiveJob, chosen: Sequence[LiveOperator], wish: PlanWis
         count = min(_wanted_workers(live, wish, place), live.tasks)
         tuples = sum(load.tuples for load in live.loads.values()) / max(job.uptime, 1e-3)
         operators.append(
-            KeyedOperator(
+            documents.KeyedOperator(
                 name=live.name,
-                tasks=KeyedTasks(work=work, state_size=state),
+                tasks=documents.KeyedTasks(work=work, state_size=state),
                 external_rate=tuples,
                 resources={_slot(live): 1.0},
                 min_replicas=count,
@@ -229,18 +221,20 @@ def _rescale_problem(job: LiveJob, chosen: Sequence[LiveOperator], wish: PlanWis
             )
         )
         current[live.name] = [
-            KeyRange(node=places[live.name][worker], tasks=part) for worker, ranges in _ranges(live) for part in ranges
+            documents.KeyRange(node=places[live.name][worker], tasks=part) for worker, ranges in _ranges(live) for part in ranges
         ]
     amounts = {node: {_slot(live): 1.0 for live in chosen if node in places[live.name]} for node in nodes}
     rate = pace or UNPACED_RATE
     return RescaleProblem(
-        application=KeyedApplication(operators=operators, streams=()),
-        network=RescaleNetwork(nodes=[RescaleNode(name=node, resources=amounts[node], up_rate=rate) for node in nodes]),
+        application=documents.KeyedApplication(operators=operators, streams=()),
+        network=documents.RescaleNetwork(
+            nodes=[documents.RescaleNode(name=node, resources=amounts[node], up_rate=rate) for node in nodes]
+        ),
         transfer="direct",
         tolerance=wish.tolerance,
         weights=RescaleWeights(moved_state=1.0),
         limits=RescaleLimits(moved_state=max(total, 1.0)),
-        current=KeyedDeployment(current),
+        current=documents.KeyedDeployment(current),
     )
 
 

@@ -18,7 +18,7 @@ from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.report.estimates import Estimate
 from edrp.report.publication import MARKDOWN, PAGE
 from edrp.validation.papers import batches
-from edrp.validation.papers.bimodal import report
+from edrp.validation.papers.bimodal import runs as bimodal_runs
 from edrp.validation.papers.bimodal.claims import CLAIMS, MAPPING_CLAIMS, crossing, estimate_crossing, estimate_crossing_ratio
 from edrp.validation.papers.bimodal.runs import (
     ANNEALED,
@@ -216,10 +216,10 @@ def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(t
         asked["extent"] = extent
         return supporting_samples(extent)
 
-    monkeypatch.setattr(report, "observe", observed)
-    monkeypatch.setattr(report, "map_all", mapped_as_the_paper_says)
+    monkeypatch.setattr(bimodal_runs, "observe", observed)
+    monkeypatch.setattr(bimodal_runs, "map_all", mapped_as_the_paper_says)
     monkeypatch.setattr(
-        report,
+        bimodal_runs,
         "sensitivity",
         lambda extent, **how: {"k = 1": {Cell(network): as_the_paper_says(Cell(network)) for network in NETWORKS}},
     )

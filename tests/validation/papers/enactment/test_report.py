@@ -136,8 +136,8 @@ def test_samples_with_a_seed_missing_are_refused(enacted):
 def test_the_command_writes_a_report_that_holds_everything_and_fetches_nothing(enacted, tmp_path, monkeypatch, capsys, links_of):
     from edrp.cli import main
 
-    monkeypatch.setattr(report, "enact", lambda *arguments, **how: enacted)
-    monkeypatch.setattr(report, "mean_bounds", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
+    monkeypatch.setattr(enactment_runs, "enact", lambda *arguments, **how: enacted)
+    monkeypatch.setattr(enactment_runs, "mean_bounds", lambda *arguments, **how: {("stepwise", 10): Bounds(35.0, 41.25)})
     monkeypatch.setattr(report, "queueing_check", lambda: (QueueingCheck("M/M/1", 2.0, 2.01),))
     with pytest.raises(SystemExit) as ended:
         main(["reproduce", "enactment", "--seeds", "2", "--quick", "--sensitivity", "--out", str(tmp_path)])

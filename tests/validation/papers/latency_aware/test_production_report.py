@@ -16,11 +16,12 @@ from topologies import component, topology
 from edrp.datasets.placement.production import TOPOLOGIES_FILE
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
 from edrp.validation.papers.latency_aware.production_report import (
     CONTENDERS,
     ProductionPlacement,
     TopologyRow,
+    min_cut,
+    min_nodes,
     production_rows,
     production_statements,
     run,

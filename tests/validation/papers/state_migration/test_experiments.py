@@ -214,9 +214,9 @@ def test_figures_and_tables_are_made_of_the_rows(
     discounts = list(discount_grid([series], (0.0, 0.5, 0.8), tasks=16, migrations=30))
     assert len(list(discount_statements(discounts))) == 3
     monkeypatch.setattr(migration_report, "real_series", lambda data, changing: (series,))
-    monkeypatch.setattr(migration_report, "precomputation_grid", lambda *_, **__: precomputation_grid([series], (0.5,), tasks=12))
-    monkeypatch.setattr(migration_report, "tolerance_grid", lambda *_, **__: iter(rows))
-    monkeypatch.setattr(migration_report, "discount_grid", lambda *_, **__: iter(discounts))
+    monkeypatch.setattr(experiments, "precomputation_grid", lambda *_, **__: precomputation_grid([series], (0.5,), tasks=12))
+    monkeypatch.setattr(experiments, "tolerance_grid", lambda *_, **__: iter(rows))
+    monkeypatch.setattr(experiments, "discount_grid", lambda *_, **__: iter(discounts))
     monkeypatch.setattr(experiments, "MAX_PREPARED_TASKS", 0)
     console = Console(width=80, record=True, file=StringIO())
     made = migration_report.run(console, out=tmp_path / "figures", migrations=20, task_numbers=(64,))
@@ -237,7 +237,7 @@ def test_measured_statements_take_the_place_of_those_not_judged(
 ) -> None:
     monkeypatch.setattr(migration_report, "real_series", lambda data, changing: (series,))
     for grid in ("tolerance_grid", "precomputation_grid", "discount_grid"):
-        monkeypatch.setattr(migration_report, grid, lambda *_, grid=grid, **__: iter(rows if grid == "tolerance_grid" else ()))
+        monkeypatch.setattr(experiments, grid, lambda *_, grid=grid, **__: iter(rows if grid == "tolerance_grid" else ()))
     monkeypatch.setattr(experiments, "MAX_PREPARED_TASKS", 0)
     console = Console(width=200, record=True, file=StringIO())
     measured = claim("live migration is quick", holds=True, found="0.1 s")

@@ -14,8 +14,7 @@ from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS, MappingChoice, simulate
-from edrp.validation.simulation.mapping.public_network import expected_fractions
-from edrp.validation.simulation.mapping.stream_kernel import DONE, TOTAL, Physics, Streams
+from edrp.validation.simulation.mapping.stream_kernel import DONE, TOTAL, Physics, Streams, expected_fractions
 
 RATE = 1e5
 """Bytes/s of every task below, so that data is a hundred thousand times its seconds."""

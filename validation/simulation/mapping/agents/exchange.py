@@ -13,21 +13,7 @@ from edrp.mapping.mapping_arrays import MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
-from edrp.validation.simulation.mapping.agents.agent import (
-    PORTAL,
-    Ack,
-    Ask,
-    Confirm,
-    Forget,
-    Map,
-    MapAgent,
-    Message,
-    PartialMap,
-    Reject,
-    Select,
-    Spec,
-    ranking,
-)
+from edrp.validation.simulation.mapping.agents import agent as agents
 
 AT_ONCE, IN_TIME = 0, 1
 """Order of messages that arrive at the same moment: those that take no time go first."""
@@ -57,28 +43,28 @@ class MappedTask:
 
     number: int
     specification: Specification
-    accepted: PartialMap | None = None
+    accepted: agents.PartialMap | None = None
     short: tuple[str, ...] = ()
-    complete: list[PartialMap] = field(default_factory=list)
+    complete: list[agents.PartialMap] = field(default_factory=list)
     messages: Counter[str] = field(default_factory=Counter)
     terminated: list[float] = field(default_factory=list)
     decided: list[float] = field(default_factory=list)
     engagements: Counter[str] = field(default_factory=Counter)
     delays: dict[int, float] = field(default_factory=dict)
 
-    def receive(self, message: Message, time: float) -> Message:
+    def receive(self, message: agents.Message, time: float) -> agents.Message:
         """Handle a message to the portal, and return the message to send now."""
         task = self.specification.task
         match message:
-            case Ack():
+            case agents.Ack():
                 self.terminated.append(time)
-                return Select(self.number, PORTAL, task.delivery)
-            case Confirm():
+                return agents.Select(self.number, agents.PORTAL, task.delivery)
+            case agents.Confirm():
                 self.accepted = message.map
-            case Reject():
+            case agents.Reject():
                 self.short = message.short
         self.decided.append(time)
-        return Forget(self.number, PORTAL, task.source)
+        return agents.Forget(self.number, agents.PORTAL, task.source)
 
     @property
     def decision(self) -> PathMap | None:
@@ -88,12 +74,12 @@ class MappedTask:
     @property
     def maps(self) -> tuple[PathMap, ...]:
         """Complete maps, best first."""
-        return tuple(ranked.path_map for ranked in ranking(self.specification, self.complete))
+        return tuple(ranked.path_map for ranked in agents.ranking(self.specification, self.complete))
 
     @property
     def facts(self) -> tuple[MapFacts, ...]:
         """Properties of complete maps from which costs are computed, in the order of `maps`."""
-        return tuple(ranked.facts for ranked in ranking(self.specification, self.complete))
+        return tuple(ranked.facts for ranked in agents.ranking(self.specification, self.complete))
 
 
 class Exchange:
@@ -115,7 +101,7 @@ class Exchange:
         jitter: float = 0.0,
         seed: int = 0,
         ask_delay: float = 0.0,
-        agent: type[MapAgent] = MapAgent,
+        agent: type[agents.MapAgent] = agents.MapAgent,
     ) -> None:
         self.network, self.rules = network, rules or Rules()
         self.jitter, self.seed, self.ask_delay = jitter, seed, ask_delay
@@ -126,7 +112,7 @@ class Exchange:
         self.agents = {server.name: agent(server, links[server.name], network.nodes) for server in network.nodes}
         self.results: list[MappedTask] = []
         self.time = 0.0
-        self._queue: list[tuple[float, int, int, Message]] = []
+        self._queue: list[tuple[float, int, int, agents.Message]] = []
         self._sent = 0
 
     def submit(self, task: PathTask, at: float = 0.0, *, seed: int | None = None) -> int:
@@ -135,7 +121,9 @@ class Exchange:
         drawn = self.seed + SEEDS_APART * number if seed is None else seed
         mapped = MappedTask(number, Specification(task, self.rules, drawn))
         self.results.append(mapped)
-        self._send(mapped, Map(number, PORTAL, task.source, PartialMap(((task.source,),)), mapped.specification), at)
+        self._send(
+            mapped, agents.Map(number, agents.PORTAL, task.source, agents.PartialMap(((task.source,),)), mapped.specification), at
+        )
         return number
 
     @property
@@ -148,15 +136,15 @@ class Exchange:
         while self.busy:
             self.step()
 
-    def step(self) -> Message:
+    def step(self) -> agents.Message:
         """Deliver the next message, send what follows from it, and return it."""
         self.time, _, _, message = heappop(self._queue)
         mapped = self.results[message.task]
-        if message.receiver == PORTAL:
+        if message.receiver == agents.PORTAL:
             answers = [mapped.receive(message, self.time)]
         else:
             agent, max_messages = self.agents[message.receiver], mapped.specification.rules.max_messages
-            if isinstance(message, Select) and message.task in agent.states:
+            if isinstance(message, agents.Select) and message.task in agent.states:
                 mapped.complete = agent.states[message.task].complete
             if max_messages is not None:
                 agent.allowance = max_messages - mapped.messages["map"]
@@ -165,28 +153,30 @@ class Exchange:
             self._send(mapped, answer, self.time)
         return message
 
-    def _send(self, mapped: MappedTask, message: Message, now: float) -> None:
+    def _send(self, mapped: MappedTask, message: agents.Message, now: float) -> None:
         """Count a message and put it on its way."""
-        if isinstance(message, Map):
+        if isinstance(message, agents.Map):
             message = replace(message, number=mapped.messages["map"])
             mapped.messages["spec"] += message.specification is not None
-        if isinstance(message, Ack) and message.final:
+        if isinstance(message, agents.Ack) and message.final:
             mapped.engagements[message.sender] += 1
         lag = self._lag(mapped, message)
         mapped.messages[message.kind] += 1
-        heappush(self._queue, (now + lag, AT_ONCE if isinstance(message, Ask | Spec) else IN_TIME, self._sent, message))
+        heappush(
+            self._queue, (now + lag, AT_ONCE if isinstance(message, agents.Ask | agents.Spec) else IN_TIME, self._sent, message)
+        )
         self._sent += 1
 
-    def _lag(self, mapped: MappedTask, message: Message) -> float:
+    def _lag(self, mapped: MappedTask, message: agents.Message) -> float:
         """Return the seconds that a message takes; an acknowledgement takes those of its map, apart from jitter."""
         seed = mapped.specification.seed
         match message:
-            case Ask() | Spec():
+            case agents.Ask() | agents.Spec():
                 return self.ask_delay
-            case Map():
+            case agents.Map():
                 counter = 2 * message.number
                 delay = mapped.delays[message.number] = self._delay(message)
-            case Ack():
+            case agents.Ack():
                 counter = 2 * message.number + 1
                 delay = mapped.delays.pop(message.number)
             case _:
@@ -195,13 +185,13 @@ class Exchange:
             return delay
         return delay * (1 - self.jitter) + self.jitter * (delay if delay > 0 else 1.0) * _native.draw_by_counter(seed, counter)
 
-    def _delay(self, message: Message) -> float:
+    def _delay(self, message: agents.Message) -> float:
         """Return the delay between two servers: over the link between them where there is one, else over the public network."""
         ends = message.sender, message.receiver
-        if PORTAL in ends:
+        if agents.PORTAL in ends:
             return 0.0
         link = self.network.arcs.get(ends) or self.network.arcs.get(ends[::-1])
-        if link is None or (isinstance(message, Map) and message.public):
+        if link is None or (isinstance(message, agents.Map) and message.public):
             return sum(self.network.by_name[end].access_delay for end in ends)
         return link.delay
 
@@ -210,7 +200,7 @@ def run_protocol(
     problem: MappingProblem,
     *,
     seed: int = 0,
-    agent: type[MapAgent] = MapAgent,
+    agent: type[agents.MapAgent] = agents.MapAgent,
     jitter: float = 0.0,
     ask_delay: float = 0.0,
     **pruning: Any,
