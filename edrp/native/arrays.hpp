@@ -72,6 +72,9 @@ struct Array {
     // The cells from `first` up to and without `last`.
     template <int E = D, std::enable_if_t<E == 1, int> = 0>
     Array<T, 1> slice(i64 first, i64 last) const {
+#ifdef EDRP_CHECKED
+        if (first < 0 || first > last || last > shape[0]) __builtin_trap();
+#endif
         return {data + first, {last - first}};
     }
 

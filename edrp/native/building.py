@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OLDEST = {"g++": 10, "clang": 12}
 FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 CHECKED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-DEDRP_CHECKED"]
+CHECKED += ["-D_GLIBCXX_ASSERTIONS"]  # indices of vectors, too
 NO_COMPILER = (
     "edrp needs a C++ compiler, g++ >= 10 or clang >= 12, to be built from source: `apt install g++` on Debian and Ubuntu, "
     "`dnf install gcc-c++` on Fedora, `xcode-select --install` on macOS; a wheel of edrp needs none"

@@ -106,6 +106,30 @@ def test_named_resources_of_unequal_size_fit_and_bounds_hold(seed):
     assert ours.objective >= program.objective * (1 - 1e-8)
 
 
+@pytest.mark.parametrize(
+    "worse",
+    [
+        {},
+        {"done": 2.0},
+        {"downtime": 2.0},
+        {"shared": 2.0},
+        {"finish": 2.0},
+        {"processor": 0.5},
+        {"memory": 0.5},
+        {"node": 3.0},
+    ],
+)
+def test_a_cheaper_label_displaces_one_only_where_it_is_no_worse_at_anything(worse):
+    """The cheaper one costs 1 less, and uses more of something, is later by more than that, or is bound to a node."""
+    columns = ["bound", "done", "cost", "downtime", "shared", "finish", "processor", "memory", "node"]
+    label = {"done": 3.0, "cost": 5.0, "shared": 1.0, "finish": 3.0, "processor": 2.0, "memory": 2.0, "node": -1.0}
+    cheaper = {**label, "cost": 4.0, **{column: label.get(column, 0.0) + more for column, more in worse.items()}}
+    values = np.array([[each.get(column, 0.0) for column in columns] for each in (cheaper, label)])
+    shape, weights = np.array([1, 1, 2, 0]), np.array([1.0, 1.0, 1.0, 0.0])  # one shared thing, one open operator, two loads
+    left = _native.undominated_labels(values, np.arange(2), np.zeros(2, np.int64), shape, weights, np.array([1, 0, 0]))
+    assert left.tolist() == ([0, 1] if worse else [0])
+
+
 @pytest.mark.parametrize("weights", WEIGHTINGS)
 @pytest.mark.parametrize("streams", [chain(8), layers(8, 1)])
 def test_proofs_on_clusters_are_not_above_any_heuristic(streams, weights):

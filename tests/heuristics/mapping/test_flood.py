@@ -237,6 +237,22 @@ def test_an_uplink_carries_all_hops_that_leave_its_server(uplink: float, reading
         assert answer.decision.public == (True, False, True)
 
 
+@pytest.mark.parametrize(
+    ("downlink", "reading", "feasible"), [(7, "cumulative", False), (8, "cumulative", True), (7, "per_edge", True)]
+)
+def test_a_downlink_carries_all_hops_that_come_to_its_server(downlink: float, reading: str, feasible: bool) -> None:
+    """From a to b there is the public network alone, and from c back to b the link is too narrow."""
+    nodes = [server("a", 0, uplink=9), server("b", 2, downlink=downlink), server("c", 2, uplink=9, downlink=0)]
+    problem = build_problem(
+        nodes, [link("bc", bandwidth=3)], "ab", [1, 2, 1], [4, 3, 4, 1], cost="public-hops", bandwidth=reading
+    )
+    assert {decision.nodes for decision in flooded(problem, pruning="none")} == ({(1, 2, 1)} if feasible else set())
+    answer = solved(problem, "process-map")
+    assert answer.status == ("optimal" if feasible else "infeasible")
+    if feasible:
+        assert answer.decision.public == (True, False, True, False)
+
+
 def test_among_maps_of_nearly_the_least_load_dedicated_hops_decide() -> None:
     """On d, reached over the public network, the load is least; on b, which links reach, it is 0.05 more, then 0.15."""
     nodes = [server("a", 0, uplink=9), server("b", 20), server("d", 40)]

@@ -192,6 +192,15 @@ def test_compliance_counts_items_within_each_level():
     assert (record.real_time, record.near_real_time, record.relaxed) == (1, 2, 5)
 
 
+def test_an_item_that_is_served_when_the_run_ends_is_within_no_level():
+    """Items come at 0 s and 5 s; the second is begun at once, but ends after the run."""
+    operator = {"external_rate": 0.2, "processing_duration": 7.0}
+    world = scenario(load=[1.0], load_step=10.0, emission_interval=5.0, operator=operator, initial_instances=2)
+    (record,) = simulate(world, Script(), 0).operators
+    assert (record.arrived, record.completed) == (2, 1)
+    assert (record.real_time, record.near_real_time, record.relaxed) == (1, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("actions", "why"),
     [
