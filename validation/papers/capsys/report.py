@@ -304,8 +304,8 @@ def investigate(
         require_packages(jinja2="report")
     queries, plans = capsys_queries(data), capsys_plans(data)
     problem = inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
-    tell("compiling kernels")
-    _warm(queries, problem)
+    tell("loading code")
+    _load_code(queries, problem)
     measured: list[QueryRow] = []
     for name, query in queries.items():
         tell(f"placing {name}")
@@ -328,8 +328,8 @@ def _rate(plans: Mapping[str, MeasuredPlan]) -> float:
     return rates[0]
 
 
-def _warm(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
-    """Have all kernels compiled, so that seconds are those of solving."""
+def _load_code(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
+    """Import all that methods need, so that seconds are those of solving."""
     for name, query in list(queries.items())[:1]:
         list(query_rows(name, query))
     list(joint_rows(problem, None))

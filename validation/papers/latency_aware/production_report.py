@@ -101,7 +101,7 @@ def run(
 def production_rows(
     data: Path, *, time_limit: float = TIME_LIMIT, contenders: Sequence[str] = tuple(CONTENDERS)
 ) -> Iterator[TopologyRow]:
-    """One row per topology, as they come; compiled code is loaded before anything is timed."""
+    """One row per topology, as they come; modules are imported before anything is timed."""
     warm = True
     for name, text in production_instances(data, kind="latency-aware"):
         try:

@@ -193,7 +193,7 @@ def run(
 ) -> list[SearchRuns]:
     """Print our Table 4 next to the printed one, and the statements on it; also of `fresh` generated topologies."""
     for method in METHODS:
-        solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
+        solve(paper_problem("T-M3"), method)  # imports what the method needs
     with working(console, "placing") as tell:
         search_runs = cells(topologies, loads=loads, seeds=seeds, fresh=fresh, tell=tell)
     times = method_table(search_runs, "Table 4: milliseconds, our median (the paper's mean)", lambda cell: cell.time)
