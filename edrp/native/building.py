@@ -58,7 +58,8 @@ def version_text(command: list[str]) -> str:
     """Return what a compiler says of its version; raises SystemExit where it cannot be run."""
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-        why = f"ends with status {done.returncode}: {(done.stderr or done.stdout).strip()}" if done.returncode else ""
+        first_line = (done.stderr or done.stdout).strip().partition("\n")[0]
+        why = f"ends with status {done.returncode}: {first_line}" if done.returncode else ""
     except OSError as error:
         why = f"cannot be run: {error.strerror}"
     if why:
