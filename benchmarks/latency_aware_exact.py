@@ -3,7 +3,7 @@
     python benchmarks/latency_aware_exact.py         # Table 1's topologies and 60 instances
     python benchmarks/latency_aware_exact.py --write datasets/placement/reference/latency_aware_optima.json
 
-Times are of one core (processor seconds), kernels loaded before.
+Times are of one core (processor seconds), modules imported before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(
     seeds: Annotated[int, typer.Option(help="Random topologies of 60 instances.")] = 5,
 ) -> None:
     """Topologies of Table 1 and of 60 instances at all loads: optimum, time, and what was left to choose from."""
-    edrp.solve(random_problem(0, operations=6, load=0.7), METHOD)  # loads the kernels
+    edrp.solve(random_problem(0, operations=6, load=0.7), METHOD)  # imports the method
     table = Table("topology", "load", "instances", "status", "score", "gap", "seconds", "patterns", "listed", "windows")
     entries, unproven = [], 0
     wanted: list[tuple[str, int | None]] = [(name, None) for name in OPERATIONS]

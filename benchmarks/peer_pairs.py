@@ -53,7 +53,7 @@ class Call:
 
 
 def solves(make: Callable[[], Any], method: str = "auto", **limits: Any) -> Callable[[], Callable[[], Outcome]]:
-    """What prepares a solve by a method of `edrp`; the first call, which is not counted, loads its kernels."""
+    """What prepares a solve by a method of `edrp`; the first call, which is not counted, imports its modules."""
 
     def prepare() -> Callable[[], Outcome]:
         import edrp

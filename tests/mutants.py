@@ -73,7 +73,7 @@ CORE_TESTS = {
     "stages": ("core/test_stages",),
     "wording": ("core/test_bad_input", "core/test_magnitudes", "cli/test_suggestions"),
 }
-"""Files of the core that are mutated, and tests of each. What runs and compiles kernels and what starts Spark is left out: its
+"""Files of the core that are mutated, and tests of each. What starts Spark is left out: its
 tests take half a minute each."""
 
 SLOW = (
@@ -89,7 +89,7 @@ SLOW = (
     "ten_thousand",
     "unusable_options",
 )
-"""Words of the names of tests of the core that take long, most of them since they compile."""
+"""Words of the names of tests of the core that take long."""
 
 ELIMINATION_TESTS = (
     *(
@@ -326,7 +326,7 @@ def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tup
         import_module(name)
     paths = sorted({item.mutations[0].module_path for item in chosen})
     arguments = {path: own_tests(part, path) for path in paths}
-    for copy in copies:  # also compiles the sources and the kernels of the copy
+    for copy in copies:  # also compiles the sources of the copy
         if not passed(own_tests(part, *paths), copy, writing=True):
             raise SystemExit(f"tests fail without any mutant: pytest {shlex.join(own_tests(part, *paths))}")
     free = list(copies)

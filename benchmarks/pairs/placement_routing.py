@@ -34,7 +34,7 @@ def document(query: str, tasks: int | None) -> dict[str, Any]:
 
 
 def prepare_ours(query: str, tasks: int | None) -> Any:
-    """The default method; kernels are loaded before the first call."""
+    """The default method; modules are imported before the first call."""
     content = document(query, tasks)
 
     def run() -> Outcome:

@@ -1,6 +1,6 @@
 """Until the first answer: whole commands, import and first solve in a notebook, and loading a large document.
 
-All sides are whole processes whose bytecode is compiled, and `edrp`'s kernels, too, as at a second use. The script of CP-SAT
+All sides are whole processes whose bytecode is compiled, as at a second use. The script of CP-SAT
 (`cp_sat_script.py`) does not price traffic, which makes its problem the easier one.
 """
 

@@ -55,7 +55,7 @@ RUNS = {"2 minutes, 15,000 items": 120.0, "120 minutes, 1.7 million items": 7200
 
 
 def run(simulator: Callable[..., object], scenario: Any) -> Callable[[], object]:
-    """One run with a policy that scales, which is new in every run; kernels are loaded."""
+    """One run with a policy that scales, which is new in every run; modules are imported."""
     simulate(manufacturing_scenario("stepwise", duration=60.0), ThresholdPolicy(ThresholdParameters()), 0)
     return lambda: simulator(scenario, ThresholdPolicy(ThresholdParameters()), 1)
 

@@ -89,7 +89,7 @@ def trace(tasks: int) -> Any:
 
 
 def simulated(scenario: Any) -> Callable[[], object]:
-    """A run; tasks are put in the words of the mapping problem once, kernels are loaded."""
+    """A run; tasks are put in the words of the mapping problem once, modules are imported."""
     simulate(bimodal_scenario(servers=10, links=9, tasks=3), "public-hops", 0)
     scenario.path_task(0)
     return partial(simulate, scenario, "public-hops", 0)

@@ -69,7 +69,7 @@ register(BenchSpec("best replies", responses, {"24 tasks": (24, 4, 5), "64 tasks
 
 
 def solved(method: str, options: dict[str, Any], problem: Any) -> Call:
-    """After one call that compiles or loads the kernels."""
+    """After one call that imports what the method needs."""
     call = partial(edrp.solve, problem, method, **options)
     call()
     return call

@@ -20,6 +20,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.sequence import EdrpSequence
 
 
 def placement(size: tuple[int, int]) -> EdrpProblem:
@@ -34,6 +35,18 @@ def grown(size: tuple[int, int]) -> EdrpProblem:
     nodes, replicas = size
     current = edrp.solve(problem, "eliminate").deployment
     return debs2015(180.0, network=geometric(nodes, 0), max_replicas=replicas, current=current)
+
+
+def over_time(size: tuple[int, int]) -> EdrpSequence:
+    """The DEBS 2015 application on four nodes whose load rises and falls, by periods and replicas."""
+    periods, replicas = size
+    problem = debs2015(145.0, network=geometric(4, 0), max_replicas=replicas)
+    rates = {
+        operator.name: [operator.external_rate * (0.8 + 0.2 * (period % 2)) for period in range(periods)]
+        for operator in problem.application.operators
+        if operator.external_rate
+    }
+    return EdrpSequence.of(problem, rates, 3600.0, {"started_replicas": 100.0})
 
 
 def migration(size: tuple[int, int]) -> MigrationProblem:
@@ -85,6 +98,9 @@ register(BenchSpec("compact program", placement, PLACEMENTS, program_phases("com
 # Solving it at 24 nodes takes minutes.
 register(BenchSpec("literal program", placement, PLACEMENTS, program_phases("literal", solve=False)))
 register(BenchSpec("restricted program", grown, PLACEMENTS, program_phases("restricted", solve=True)))
+register(
+    BenchSpec("periods program", over_time, {"2 periods": (2, 2), "8 periods": (8, 2)}, program_phases("periods", solve=False))
+)
 register(
     BenchSpec("intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True))
 )

@@ -266,15 +266,15 @@ class BatchProgress:
 
     @property
     def note(self) -> str:
-        """Remarks to print after the counts; before the first row, the reason why none is there yet.
+        """Remarks to print after the counts.
 
         >>> BatchProgress(total=40, done=12, failed=1, running=2, seconds=3.0).note
         '1 failed, 2 running'
         >>> BatchProgress(total=40, done=0, failed=0, running=2, seconds=3.0).note
-        '2 running; kernels that are not compiled yet come first'
+        '2 running'
         """
         failed = f"{self.failed} failed, " if self.done else ""
-        return f"{failed}{self.running} running{'' if self.done else '; kernels that are not compiled yet come first'}"
+        return f"{failed}{self.running} running"
 
 
 Report = Callable[[BatchProgress], None]

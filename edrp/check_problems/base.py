@@ -33,7 +33,7 @@ class CheckProblems(ABC):
         """A problem on which a time limit may be felt."""
 
     def rare(self) -> list[Any]:
-        """Problems that need kernels which the ordinary ones do not; they are compiled ahead of use, too."""
+        """Problems that need kernels which the ordinary ones do not."""
         return []
 
     @abstractmethod

@@ -191,7 +191,7 @@ def explain_infeasibility(problem: EdrpProblem, units: float) -> Infeasibility:
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
     def methods(part: EdrpProblem) -> list[Method]:
-        """Exact methods; of small problems the program first, which needs no compiler."""
+        """Exact methods; of small problems the program first, which is sooner there."""
         found = proofs(part)
         small = estimated_columns(compile_problem(part)) < SMALL_PROGRAM
         return sorted(found, key=lambda method: small and method.name != "highs")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,32 +27,46 @@ CHECKED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 CHECKED += ["-D_GLIBCXX_ASSERTIONS"]  # indices of vectors, too
 NO_COMPILER = (
     "edrp needs a C++ compiler, g++ >= 10 or clang >= 12, to be built from source: `apt install g++` on Debian and Ubuntu, "
-    "`dnf install gcc-c++` on Fedora, `xcode-select --install` on macOS; a wheel of edrp needs none"
+    "`dnf install gcc-c++` on Fedora, `xcode-select --install` on macOS, or `pip install ziglang`; a wheel of edrp needs none"
 )
 
 
 def system_compiler() -> list[str] | None:
     """Return the command of the machine's compiler: `CXX`, or the first that is found; none where there is none."""
     if os.environ.get("CXX"):
-        return os.environ["CXX"].split()
+        return shlex.split(os.environ["CXX"])
     return next(([name] for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
 
 
 def compiler() -> list[str]:
-    """Return the command that compiles; raises SystemExit where there is none, or where it is too old."""
+    """Return the command that compiles; raises SystemExit where there is none, or where it does not run or is too old."""
     command = system_compiler()
     if command is None:
         try:
             import ziglang  # noqa: F401
         except ImportError:
             raise SystemExit(NO_COMPILER) from None
-        return [sys.executable, "-m", "ziglang", "c++"]
-    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
+        return [sys.executable, "-m", "ziglang", "c++", "-mcpu=baseline"]  # it compiles for this machine's processor otherwise
+    told = version_text(command)
     name = "clang" if "clang" in told else "g++"
     version = re.search(r"(\d+)\.\d+", told)
     if version and int(version[1]) < OLDEST[name] and "Apple" not in told:
         raise SystemExit(f"{' '.join(command)} is {name} {version[0]}. {NO_COMPILER}")
     return command
+
+
+def version_text(command: list[str]) -> str:
+    """Return what a compiler says of its version; raises SystemExit where it cannot be run."""
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        first_line = (done.stderr or done.stdout).strip().partition("\n")[0]
+        why = f"ends with status {done.returncode}: {first_line}" if done.returncode else ""
+    except OSError as error:
+        why = f"cannot be run: {error.strerror}"
+    if why:
+        named = ", which the environment variable CXX names," if os.environ.get("CXX") else ""
+        raise SystemExit(f"the compiler {shlex.join(command)}{named} {why}. {NO_COMPILER}")
+    return done.stdout
 
 
 def includes() -> list[str]:
@@ -86,7 +101,7 @@ def build(target: Path, objects: Path, *flags: str) -> None:
     jobs = []
     for source in sorted((ROOT / "edrp/native").rglob("*.cpp")):
         made = objects / ("-".join(source.relative_to(ROOT / "edrp/native").parts) + ".o")
-        current = same and made.exists() and made.stat().st_mtime > max(changed, source.stat().st_mtime)
+        current = same and made.exists() and made.stat().st_size and made.stat().st_mtime > max(changed, source.stat().st_mtime)
         jobs.append((source, made, current))
     stamp.unlink(missing_ok=True)
 

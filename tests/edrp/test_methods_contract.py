@@ -98,7 +98,7 @@ def keep(tmp_path, monkeypatch):
 
 
 NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()]
-"""All clauses of one method are for one worker, which loads its kernels once."""
+"""All clauses of one method are for one worker, which imports its modules once."""
 
 
 @pytest.mark.parametrize("clause", CHECKS)
@@ -116,6 +116,7 @@ def test_method_keeps_the_long_clauses_in_full(name, clause, keep):
 
 class Cheat(Method):
     """Greedy, with its answers spoiled by `spoil`."""
+
     takes = EVERYTHING
     name = "cheat"
     kinds = ("edrp",)

@@ -21,7 +21,7 @@ def test_method_stops_in_time(name):
         taken = [problem for problem in (problems.large(), *problems.rare()) if method.refusal(problem) is None]
         for problem in taken[:1]:
             small = next(each for each in problems.feasible().values() if method.refusal(each) is None)
-            edrp.solve(small, name)  # imports solvers, loads kernels
+            edrp.solve(small, name)  # imports solvers
             began = perf_counter()
             edrp.solve(problem, name, time_limit=LIMIT)
             assert perf_counter() - began <= LIMIT + SECOND, f"{name} on a problem of kind {kind}"

@@ -69,7 +69,7 @@ TERMS = {
     ),
     "Time": (
         "To build tables and programs and to solve, on one core, without reading the instance and checking the "
-        "answer. The first run of a process includes loading its compiled code."
+        "answer. The first run of a process includes importing its modules."
     ),
 }
 """Explanations of the words that the report uses."""

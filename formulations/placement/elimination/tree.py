@@ -96,8 +96,7 @@ class EliminationParameters:
         branches use the first.
     configurations : most configurations of one operator that are enumerated; above, the box is split first.
     tilts : further flows, each tilted towards one path, whose bounds the label search uses.
-    annealing : whether to look for an incumbent by annealing first (next to the current deployment and the start); while its
-        kernel is not compiled, only where a first look at the roots leaves a wide gap.
+    annealing : whether to look for an incumbent by annealing first (next to the current deployment and the start).
     """
 
     ascent_states: int = 20_000

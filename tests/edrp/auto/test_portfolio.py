@@ -21,6 +21,7 @@ from edrp.datasets.families.placement.layered import layered
 
 class Scripted(Method):
     """Gives one answer and remembers how it was asked."""
+
     takes = EVERYTHING
     kinds, summary = ("edrp",), "for tests"
 
@@ -167,7 +168,7 @@ def test_under_a_limit_a_short_search_comes_before_elimination():
 
 
 def test_a_stage_without_a_share_has_what_others_leave_under_a_limit():
-    """Such as methods whose kernels were not compiled in time."""
+    """Such as methods that are done sooner than their share."""
     asked = []
 
     class Asked(Scripted):

@@ -99,6 +99,7 @@ def test_a_search_that_was_stopped_keeps_its_bound_where_it_has_no_decision(word
 
 class Lying(Method):
     """A method of another package that does something else than to solve the problem."""
+
     takes = EVERYTHING
     name = "lying"
     summary = "says what it likes"

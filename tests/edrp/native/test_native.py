@@ -280,6 +280,8 @@ def test_what_has_changed_is_compiled(compiler: Compiler) -> None:
 
 def test_after_a_broken_object_file_all_is_compiled(compiler: Compiler) -> None:
     compiler.compiled()
+    (compiler.objects / "topic-probe.cpp.o").write_text("")
+    assert compiler.compiled() == ["probe"], "a linker takes an empty file for a script"
     (compiler.objects / "topic-probe.cpp.o").write_text("broken")
     with pytest.raises(SystemExit, match=r"topic-probe\.cpp\.o"):
         compiler.compiled()
@@ -305,9 +307,31 @@ def test_without_a_compiler_one_is_installed_or_asked_for(compiler: Compiler, mo
     assert compiler.building.get_requires_for_build_wheel() == ["wanted", "ziglang>=0.13"]
     assert compiler.building.get_requires_for_build_editable() == ["wanted", "ziglang>=0.13"]
     monkeypatch.setitem(sys.modules, "ziglang", ModuleType("ziglang"))
-    assert compiler.building.compiler() == [sys.executable, "-m", "ziglang", "c++"]
+    assert compiler.building.compiler() == [sys.executable, "-m", "ziglang", "c++", "-mcpu=baseline"]
     monkeypatch.setitem(sys.modules, "ziglang", None)
     with pytest.raises(SystemExit, match=r"^edrp needs a C\+\+ compiler.*apt install g\+\+"):
+        compiler.compiled()
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "sentence"),
+    [
+        ("c++-99 -m64", "", "the compiler c++-99 -m64, which the environment variable CXX names, cannot be run: No such file"),
+        (
+            "'@FOLDER/my c++' -m64",
+            "#!/bin/sh\necho no tools >&2; exit 3",
+            "my c++' -m64, which .* ends with status 3: no tools",
+        ),
+    ],
+)
+def test_a_compiler_that_does_not_run_is_named(
+    compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, text: str, sentence: str
+) -> None:
+    script = tmp_path / "my c++"
+    script.write_text(text)
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("CXX", named.replace("@FOLDER", str(tmp_path)))
+    with pytest.raises(SystemExit, match=sentence.replace("c++", r"c\+\+") + r".*\. edrp needs a C\+\+ compiler"):
         compiler.compiled()
 
 

@@ -10,8 +10,6 @@ from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.heuristics.placement.caps import CapsParameters, CapsSearch, load_range, placements_within
 from edrp.placement.fixed_tasks import read_fixed_tasks
 
-pytestmark = pytest.mark.xdist_group("caps")  # kernels are compiled once
-
 
 def query(seed: int, nodes: int, largest: int) -> edrp.EdrpProblem:
     """A chain with a shortcut, whose tasks use two shared resources, on nodes with a slot more than needed."""

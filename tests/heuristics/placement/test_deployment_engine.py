@@ -1,6 +1,5 @@
 """Kernels of annealing and of the engine for whole deployments: what they compute is what the problem's plain code says."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -399,7 +399,7 @@ def _on_ansnet(
     console.print(f"first deployment, at {rates[0]:.0f} tuples/s", highlight=False)
     if method != AT_ONCE:
         _print_metrics(console, f"by {AT_ONCE}, a simple rule, at once", first, first_deployment(rates[0], network, AT_ONCE))
-    # Placed here, before the objectives part ways: all start alike, and compiled kernels are there for all.
+    # Placed here, before the objectives part ways: all start alike.
     with (
         working(console, f"{name}: first deployment") as tell,
         setting(step_begins, tell),

@@ -15,7 +15,7 @@ constexpr i64 SENT = 0, HANDLED = 1, MAPS = 2, COMPLETE = 3, SPECIFICATIONS = 4,
 // places in COSTS of edrp/mapping/mapping_arrays.py.
 constexpr i64 ADDITIVE = 0, LOAD_BALANCE = 1, PUBLIC_HOPS = 2;
 // places in PRUNINGS of heuristics/mapping/methods.py.
-constexpr i64 NO_PRUNING = 0, COST_PRUNING = 1, ANNEALED = 2, RANDOM = 3;
+constexpr i64 NO_PRUNING = 0, COST_PRUNING = 1, RANDOM = 3;  // 2 is the annealed one
 // limits are kept up to rounding, as the problem evaluates them.
 constexpr double LIMIT_FACTOR = 1.0 + LIMIT_SLACK;
 

@@ -46,8 +46,6 @@ from edrp.validation.papers.bimodal.runs import (
 )
 from edrp.validation.papers.claims import judged
 
-pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
-
 TINY = Extent(networks=2, rates=(60.0,), links=(SPANNING,), tasks=6, sizes=(30,), instances=3, sensitive=1)
 
 

@@ -29,7 +29,7 @@ from edrp.validation.papers.capsys.placements import (
 )
 from edrp.validation.papers.capsys.report import CapsysResults, improvable, investigate
 
-pytestmark = pytest.mark.xdist_group("caps")  # kernels are compiled once
+pytestmark = pytest.mark.xdist_group("caps")  # results are computed once
 TIMED = re.compile(r"in [\d.]+ s( together)?$")  # sentences that judge the machine as well
 
 

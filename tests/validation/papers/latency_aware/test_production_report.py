@@ -28,7 +28,7 @@ from edrp.validation.papers.latency_aware.production_report import (
     several,
 )
 
-pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
+pytestmark = pytest.mark.xdist_group("counts")  # results are computed once
 
 SEARCHES = ("hill climbing", "iterated local search", "resource-aware")
 
