@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 // Lists the fields of a struct that stands for a named tuple, once, in the tuple's order.
@@ -83,6 +84,19 @@ struct Array {
 #endif
         return index;
     }
+};
+
+// An array with memory of its own, in which a kernel works; all cells are 0 at first.
+template <class T, int D>
+class Own : public Array<T, D> {
+ public:
+    template <class... Sizes>
+    explicit Own(Sizes... sizes) : Array<T, D>(nullptr, {i64(sizes)...}), cells(new T[std::size_t(this->size())]()) {
+        this->data = cells.get();
+    }
+
+ private:
+    std::unique_ptr<T[]> cells;
 };
 
 // What a kernel reads, and what it writes.
