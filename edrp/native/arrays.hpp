@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <memory>
+#include <new>
 #include <type_traits>
 
 // Lists the fields of a struct that stands for a named tuple, once, in the tuple's order.
@@ -20,6 +22,16 @@ namespace edrp {
 
 using i64 = std::int64_t;
 constexpr double inf = std::numeric_limits<double>::infinity();
+
+// Python's min and max of two: the first of equal ones, and the first where the second is no number.
+template <class T>
+T least(T a, T b) {
+    return b < a ? b : a;
+}
+template <class T>
+T most(T a, T b) {
+    return b > a ? b : a;
+}
 
 // D dimensions in C order. `Array<const T, D>` is read only; an `Array<T, D>` becomes one where it is expected.
 template <class T, int D>
@@ -91,12 +103,18 @@ template <class T, int D>
 class Own : public Array<T, D> {
  public:
     template <class... Sizes>
-    explicit Own(Sizes... sizes) : Array<T, D>(nullptr, {i64(sizes)...}), cells(new T[std::size_t(this->size())]()) {
+    explicit Own(Sizes... sizes)
+        : Array<T, D>(nullptr, {i64(sizes)...}),
+          cells(static_cast<T*>(std::calloc(std::size_t(most<i64>(this->size(), 1)), sizeof(T)))) {
+        if (!cells) throw std::bad_alloc();
         this->data = cells.get();
     }
 
  private:
-    std::unique_ptr<T[]> cells;
+    struct Free {
+        void operator()(T* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<T, Free> cells;
 };
 
 // What a kernel reads, and what it writes.
@@ -116,16 +134,6 @@ using FloatsOut2 = Array<double, 2>;
 using FloatsOut3 = Array<double, 3>;
 using BoolsOut = Array<bool, 1>;
 using BoolsOut2 = Array<bool, 2>;
-
-// Python's min and max of two: the first of equal ones, and the first where the second is no number.
-template <class T>
-T least(T a, T b) {
-    return b < a ? b : a;
-}
-template <class T>
-T most(T a, T b) {
-    return b > a ? b : a;
-}
 
 // Python's // and %: rounded down, with the sign of the divisor.
 inline i64 floor_div(i64 a, i64 b) {

@@ -14,9 +14,8 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
-from edrp.heuristics.placement.deployment_state import BROKEN_VALUE, DeploymentState
+from edrp.heuristics.placement.deployment_state import BROKEN_VALUE, FEW_REPLICAS, MANY_REPLICAS, DeploymentState, MoveMix
 from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,

@@ -83,7 +83,7 @@ class Pheromone(NamedTuple):
             minimum=parameters.minimum_pheromone,
             restricted=parameters.rule == "repaired",
             shared=arrays.has_loss,
-            overload_rule=OVERLOAD_RULES[parameters.rule].value,
+            overload_rule=OVERLOAD_RULES[parameters.rule],
         )
 
 
