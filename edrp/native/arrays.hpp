@@ -121,6 +121,7 @@ class Own : public Array<T, D> {
 using Ints = Array<const i64, 1>;
 using Ints2 = Array<const i64, 2>;
 using Ints3 = Array<const i64, 3>;
+using Ints32 = Array<const std::int32_t, 1>;
 using Floats = Array<const double, 1>;
 using Floats2 = Array<const double, 2>;
 using Floats3 = Array<const double, 3>;
@@ -129,6 +130,7 @@ using Bools2 = Array<const bool, 2>;
 using IntsOut = Array<i64, 1>;
 using IntsOut2 = Array<i64, 2>;
 using IntsOut3 = Array<i64, 3>;
+using Ints32Out = Array<std::int32_t, 1>;
 using FloatsOut = Array<double, 1>;
 using FloatsOut2 = Array<double, 2>;
 using FloatsOut3 = Array<double, 3>;

@@ -16,8 +16,8 @@ from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.heuristics.placement.deployment_state import random_stream
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
-from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 

@@ -11,7 +11,7 @@ from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.tolerances import MIN_ANT_SCORE, MIN_MOVE_GAIN
-from edrp.heuristics.placement.replica_counts import ReplicaCounts, random_stream
+from edrp.heuristics.placement.deployment_state import ReplicaCounts, random_stream
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, count_arrays, count_paths
 from edrp.heuristics.placement.search.search_engine import (
     OVERLOAD_RULES,

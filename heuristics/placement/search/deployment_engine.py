@@ -12,11 +12,9 @@ from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
 from edrp.heuristics.placement.deployment_starts import first_fit
-from edrp.heuristics.placement.deployment_state import FEW_REPLICAS, DeploymentState, MoveMix
+from edrp.heuristics.placement.deployment_state import FEW_REPLICAS, DeploymentState, MoveMix, random_stream
 from edrp.heuristics.placement.filling import stable_degrees
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, evaluation_units, pairs_per_operator, placement_arrays
-from edrp.heuristics.placement.replica_counts import random_stream
-from edrp.heuristics.placement.search.deployment_ants import Pheromone
 from edrp.heuristics.placement.search.search_engine import (
     OVERLOAD_RULES,
     ColonyParameters,
@@ -223,6 +221,84 @@ class DeploymentEngine(SearchEngine):
     def _adopt(self, counts: Ints, rule: OverloadRule) -> None:
         self.now = DeploymentState.from_matrix(self.arrays, counts)
         _native.adopt_deployment(self.arrays, self.now, self.memory, rule)
+
+
+class Pheromone(NamedTuple):
+    """Pheromone between operators and nodes, and on numbers of replicas, and the constants of eqs. 2 to 5.
+
+    Numbers of replicas carry pheromone as nodes do. The prior of a number is the operator's own share of the objective. The prior
+    of a node is eq. 3, with two differences: the doubling next to a neighbour decreases with the delay to it, and a node in use
+    is better only where nodes may fail, because nothing else in EDRP counts nodes.
+
+    Arrays of `run_deployment_ants` (edrp/native/heuristics/placement/deployment_ants.cpp).
+
+    Attributes
+    ----------
+    node, size : shapes (operators, nodes) and (operators, sizes); 𝒯 of eq. 4.
+    new_node, new_size : what the ants of an iteration add.
+    node_pull, size_pull : the products of eq. 2 as far as they are the same for a whole iteration.
+    size_prior : η of a number of replicas.
+    distance : shape (nodes, nodes); the delay over the mean delay.
+    order : operators in random order.
+    power, prior_power : α and β of eq. 2.
+    deposit, minimum : as in `ColonyParameters`.
+    restricted : whether ants choose among nodes that still fit.
+    shared : whether nodes in use are preferred.
+    """
+
+    node: Floats
+    size: Floats
+    new_node: Floats
+    new_size: Floats
+    node_pull: Floats
+    size_pull: Floats
+    size_prior: Floats
+    distance: Floats
+    order: Ints
+    power: float
+    prior_power: float
+    deposit: float
+    minimum: float
+    restricted: bool
+    shared: bool
+    overload_rule: int
+
+    @classmethod
+    def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> Pheromone:
+        """Create the pheromone before the first ant."""
+        operators, nodes = arrays.candidate.shape
+        sizes = arrays.latency.shape[1]
+        initial = parameters.initial_pheromone
+        apart = arrays.delay[~np.eye(nodes, dtype=bool)]
+        mean = float(apart.mean()) if apart.size else 0.0
+        return cls(
+            node=np.full((operators, nodes), initial),
+            size=np.full((operators, sizes), initial),
+            new_node=np.zeros((operators, nodes)),
+            new_size=np.zeros((operators, sizes)),
+            node_pull=np.ones((operators, nodes)),
+            size_pull=np.ones((operators, sizes)),
+            size_prior=size_prior(arrays) ** parameters.heuristic_power,
+            distance=arrays.delay / mean if mean > 0 else np.zeros_like(arrays.delay),
+            order=np.arange(operators),
+            power=parameters.pheromone_power,
+            prior_power=parameters.heuristic_power,
+            deposit=parameters.deposit,
+            minimum=parameters.minimum_pheromone,
+            restricted=parameters.rule == "repaired",
+            shared=arrays.has_loss,
+            overload_rule=OVERLOAD_RULES[parameters.rule],
+        )
+
+
+def size_prior(arrays: PlacementArrays) -> Floats:
+    """Prior of each number of replicas: the minimum share of the objective over that number's; 0 for none."""
+    sizes = np.arange(arrays.latency.shape[1])
+    stable = np.isfinite(arrays.latency)
+    latency = np.where(stable, arrays.latency, 0.0)
+    price = arrays.weights[1] * arrays.replica_cost[:, None] * sizes + arrays.weights[0] * latency
+    minimum = price.min(axis=1, keepdims=True, where=stable, initial=np.inf)
+    return np.where(stable, np.divide(minimum, price, out=np.ones_like(price), where=price > 0), 0.0)
 
 
 # Repair of deployments that break rules which must be met, for methods that do not search.

@@ -16,8 +16,7 @@ from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
 from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.deployment_ants import size_prior
-from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, DeploymentMemory
+from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, DeploymentMemory, size_prior
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.heuristics.placement.search.search_engine import KickParameters, OverloadRule
 from edrp.placement.compilation import compile_problem

@@ -11,16 +11,14 @@
 namespace edrp {
 namespace {
 
-using Ints32 = Array<const std::int32_t, 2>;
-using Ints32Row = Array<const std::int32_t, 1>;
-using Ints32Out = Array<std::int32_t, 2>;
+using Ints32Rows = Array<const std::int32_t, 2>;
 using Keys = Array<const std::uint64_t, 1>;
 using KeysOut = Array<std::uint64_t, 1>;
 
 constexpr i64 FIXED = 0, MONEY = 1, USAGE = 2, RENT = 3, DOWNTIME = 4, SINK = 5, SINK_FLOW = 6;
 
 struct BeamLabels {
-    Ints32Out chosen;
+    Array<std::int32_t, 2> chosen;
     FloatsOut3 finish;
     FloatsOut2 rules, sums;
     FIELDS(chosen, finish, rules, sums)
@@ -28,11 +26,11 @@ struct BeamLabels {
 
 struct Configurations {
     Ints start;
-    Ints32 members;
+    Ints32Rows members;
     Ints degree;
     Floats latency, fixed, cost, rent, downtime;
     Floats2 tail;
-    Ints32 places;
+    Ints32Rows places;
     Ints anchor, anchor_member;
     FIELDS(start, members, degree, latency, fixed, cost, rent, downtime, tail, places, anchor, anchor_member)
 };
@@ -160,7 +158,7 @@ inline void count_taken(const AllConfigurations& all, const BeamLabels& labels, 
 
 inline bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
     i64 run = 0;
-    const Ints32Row members = stage.own.members.row(c);
+    const Ints32 members = stage.own.members.row(c);
     const i64 degree = stage.own.degree[c];
     for (i64 p = 0; p < degree; ++p) {
         const i64 u = members[p];
@@ -204,7 +202,7 @@ inline double flow_bound(const OperatorStage& stage, i64 base, i64 c, const Scra
     const FloatsOut flowing = scratch.flowing, late = scratch.late;
     const bool goes_on = stage.goes_on, at_once = stage.is_sink || late.size() == 1;
     const double alpha = stage.alpha, last = scratch.added[0];
-    const Ints32Row places = stage.own.places.row(c);
+    const Ints32 places = stage.own.places.row(c);
     const double *table = stage.tables.data + base, *early = stage.own_early.data;
     for (i64 k = 0; k < flows; ++k, table += states, early += candidates) {
         const double pace = alpha * stage.own_flow[k];
@@ -225,7 +223,7 @@ inline void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
     double latest = 0.0, money = 0.0, usage = 0.0;
     const i64 degree = stage.own.degree[c], arrivals = scratch.late.size();
     const double latency = stage.own.latency[c];
-    const Ints32Row members = stage.own.members.row(c);
+    const Ints32 members = stage.own.members.row(c);
     const FloatsOut ready = scratch.ready, pay = scratch.pay, use = scratch.use, late = scratch.late, added = scratch.added;
     for (i64 p = 0; p < degree; ++p) {
         const i64 v = members[p];

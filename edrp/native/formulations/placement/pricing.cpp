@@ -138,8 +138,7 @@ std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const Bo
                                              const FloatsOut& values) {
     const Ints counts = steps.counts;
     const i64 size = counts.size(), room = values.size();
-    Matrix<double> bounds(size, *std::max_element(counts.begin(), counts.end()));
-    const FloatsOut2 bound = bounds.view();
+    const Own<double, 2> bound(size, *std::max_element(counts.begin(), counts.end()));
     Path path(steps);
     i64 met = 0, nodes = 0, k = 0;
     bool opened = false;

@@ -23,8 +23,6 @@ struct StreamFlow : OperatorFlow {
     Floats factor;
 };
 
-FloatsOut view(std::vector<double>& values) { return {values.data(), {i64(values.size())}}; }
-
 // Load expected beyond a multiple of it.
 double load_beyond(const Floats& levels, const Floats& beyond, double multiple) {
     const double threshold = multiple * (1 + 1e-9);
@@ -74,8 +72,7 @@ i64 sacrifice(const StreamFlow& load, const Floats& room, double multiple, const
     const Floats &occupied = load.occupied, &max_instances = load.max_instances;
     const i64 operators = occupied.size();
     std::vector<char> sacrificed(std::size_t(operators), false);
-    std::vector<double> inflow_cells(std::size_t(operators), 0.0);
-    const FloatsOut inflow = view(inflow_cells);
+    const Own<double, 1> inflow(operators);
     const auto size_all = [&] { size_operators(load, multiple, sacrificed, kept, counts, inflow); };
     copy(load.min_instances, kept);
     i64 number = 0;
@@ -119,8 +116,7 @@ std::vector<double> instance_targets(const OperatorFlow& flow, const Ints& first
     const StreamFlow load{flow, first, target, factor};
     const std::size_t operators = std::size_t(load.occupied.size());
     std::vector<double> best(load.min_instances.begin(), load.min_instances.end());
-    std::vector<double> count_cells(operators, 0.0), rate_cells(operators, 0.0), kept_cells(operators, 0.0);
-    const FloatsOut counts = view(count_cells), rates = view(rate_cells), kept = view(kept_cells);
+    const Own<double, 1> counts(operators), rates(operators), kept(operators);
     std::vector<i64> lost(operators, 0);
     double best_now = inf, best_cost = inf, total = 0.0;
     size_operators(load, 1.0, std::vector<char>(operators, false), load.min_instances, counts, rates);
@@ -139,7 +135,7 @@ std::vector<double> instance_targets(const OperatorFlow& flow, const Ints& first
         if (late_now < best_now - 1e-9 || (late_now < best_now + 1e-9 && cost < best_cost - 1e-6 * total)) {
             best_now = late_now;
             best_cost = cost;
-            best = count_cells;
+            best.assign(counts.begin(), counts.end());
         }
     }
     return best;

@@ -5,8 +5,6 @@
 namespace edrp {
 namespace {
 
-using Ints32 = Array<const std::int32_t, 1>;
-
 // Arcs out of each of n servers, as in `NetworkArrays`, with their free bandwidth.
 struct FreeArcs {
     Ints32 first, source, target;

@@ -11,8 +11,6 @@ struct OperatorTables {
     FIELDS(first, replicas, started, entry, enters)
 };
 
-using Ints32Out = Array<std::int32_t, 1>;
-
 // The price of going from the number of replicas in a column to that in the next.
 inline double rise(const OperatorTables& tables, i64 i, i64 k) {
     return tables.started[i] * double(tables.replicas[k + 1] - tables.replicas[k]);
