@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import add_row
+from registry import add_row
 from rich.console import Console
 
 from edrp.validation.flink.live.response_times import MINUTE, ResponseTurn, response_times

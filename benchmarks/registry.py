@@ -6,6 +6,7 @@ measures it, and runs it once at its smallest size with the slow tests.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,6 +91,12 @@ def register(spec: BenchSpec) -> None:
     if spec.name in SPECS:
         raise ValueError(f"there is a spec named {spec.name!r} already")
     SPECS[spec.name] = spec
+
+
+def add_row(file: Path, row: dict[str, Any]) -> None:
+    """Append a row to a file of results."""
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def import_folder(name: str) -> None:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from common import add_row
+from registry import add_row
 from rich.console import Console
 from rich.table import Table
 

@@ -4,7 +4,7 @@ For a partition P and a class with one value V per partition Q, a best response 
 state that has to move: total − the largest sum of overlaps of intervals matched one to one. Overlapping intervals form
 a chain (a caterpillar), so the matching is decided from left to right. At each boundary b two numbers suffice: the best
 gain so far, and the best gain so far that leaves b's *owner* unmatched, the interval of P that holds task b. One more
-interval [a, b) changes the two by one of four numbers (`SpanGains`), whatever came before and after it.
+interval [a, b) changes the two by one of four numbers (`SpanGains` of the kernel), whatever came before and after it.
 
 The search walks the trie of the class depth first. It gives up a prefix when even the best that can follow, exact in
 gains and prices and with the least residue below that prefix (`PreparedValues`), is no better than the best response known.
@@ -13,8 +13,6 @@ on share that part of it, so partitions are best taken in the order of `colexico
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,50 +29,6 @@ PRICED_ARC_UNITS = 6e-9
 
 THREAD_UNITS = 0.02
 """Units of work per chunk that a thread processes."""
-
-
-class SpanGains(NamedTuple):
-    """Gains that one interval of Q adds, for every span of the class, to the two best gains at its ends.
-
-    Named by whether the owner is free at the interval's begin, and at its end: `free_free` leads from the gain with a
-    free owner to the gain with a free owner, and so on; −inf where there is no such way.
-
-    Attributes
-    ----------
-    free_free, free_any, any_free, any_any : shape (spans,)
-    """
-
-    free_free: Floats
-    free_any: Floats
-    any_free: Floats
-    any_any: Floats
-
-
-class SearchWorkspace(NamedTuple):
-    """Working arrays of one search (edrp/native/mdp/best_response.hpp).
-
-    Attributes
-    ----------
-    gains : against the partition that was searched from last.
-    free_after, any_after : shape (places,), most that can still be gained, less prices, with a free owner and with whatever
-        owner.
-    free, best : shape (n + 1,), the two best gains of the current prefix, less prices.
-    path : shape (4, n + 1), place, next arc, number of the prefix and of its first leaf, along the current prefix.
-    """
-
-    gains: SpanGains
-    free_after: Floats
-    any_after: Floats
-    free: Floats
-    best: Floats
-    path: Ints
-
-    @classmethod
-    def of(cls, trie: Trie) -> SearchWorkspace:
-        """Allocate working arrays for searching a trie."""
-        gains = SpanGains(*(np.zeros(trie.span_end.size) for _ in range(4)))
-        places, depth = trie.boundary.size, trie.nodes + 1
-        return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
 
 
 def response_work(targets: float) -> float:
@@ -131,5 +85,4 @@ def best_responses(
     if trie.count == 0:
         values[rows], responses[rows] = np.inf, -1
         return
-    space = SearchWorkspace.of(trie)
-    _native.best_responses(trie, prepared, state_before, partitions, rows, incumbents, values, responses, space)
+    _native.best_responses(trie, prepared, state_before, partitions, rows, incumbents, values, responses)

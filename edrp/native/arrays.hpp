@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <memory>
+#include <new>
 #include <type_traits>
 
 // Lists the fields of a struct that stands for a named tuple, once, in the tuple's order.
@@ -19,6 +22,16 @@ namespace edrp {
 
 using i64 = std::int64_t;
 constexpr double inf = std::numeric_limits<double>::infinity();
+
+// Python's min and max of two: the first of equal ones, and the first where the second is no number.
+template <class T>
+T least(T a, T b) {
+    return b < a ? b : a;
+}
+template <class T>
+T most(T a, T b) {
+    return b > a ? b : a;
+}
 
 // D dimensions in C order. `Array<const T, D>` is read only; an `Array<T, D>` becomes one where it is expected.
 template <class T, int D>
@@ -88,10 +101,30 @@ struct Array {
     }
 };
 
+// An array with memory of its own, in which a kernel works; all cells are 0 at first.
+template <class T, int D>
+class Own : public Array<T, D> {
+ public:
+    template <class... Sizes>
+    explicit Own(Sizes... sizes)
+        : Array<T, D>(nullptr, {i64(sizes)...}),
+          cells(static_cast<T*>(std::calloc(std::size_t(most<i64>(this->size(), 1)), sizeof(T)))) {
+        if (!cells) throw std::bad_alloc();
+        this->data = cells.get();
+    }
+
+ private:
+    struct Free {
+        void operator()(T* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<T, Free> cells;
+};
+
 // What a kernel reads, and what it writes.
 using Ints = Array<const i64, 1>;
 using Ints2 = Array<const i64, 2>;
 using Ints3 = Array<const i64, 3>;
+using Ints32 = Array<const std::int32_t, 1>;
 using Floats = Array<const double, 1>;
 using Floats2 = Array<const double, 2>;
 using Floats3 = Array<const double, 3>;
@@ -100,21 +133,12 @@ using Bools2 = Array<const bool, 2>;
 using IntsOut = Array<i64, 1>;
 using IntsOut2 = Array<i64, 2>;
 using IntsOut3 = Array<i64, 3>;
+using Ints32Out = Array<std::int32_t, 1>;
 using FloatsOut = Array<double, 1>;
 using FloatsOut2 = Array<double, 2>;
 using FloatsOut3 = Array<double, 3>;
 using BoolsOut = Array<bool, 1>;
 using BoolsOut2 = Array<bool, 2>;
-
-// Python's min and max of two: the first of equal ones, and the first where the second is no number.
-template <class T>
-T least(T a, T b) {
-    return b < a ? b : a;
-}
-template <class T>
-T most(T a, T b) {
-    return b > a ? b : a;
-}
 
 // Python's // and %: rounded down, with the sign of the divisor.
 inline i64 floor_div(i64 a, i64 b) {

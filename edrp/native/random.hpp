@@ -13,10 +13,11 @@ inline std::uint64_t mixed(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
+// A number in [0, 1) that depends on all bits of a state.
+inline double unit_share(std::uint64_t state) { return double(mixed(state) >> 11) * (1.0 / 9007199254740992.0); }
+
 // The next number in [0, 1).
-inline double uniform(const Random& random) {
-    return double(mixed(random[0] += 0x9E3779B97F4A7C15u) >> 11) * (1.0 / 9007199254740992.0);
-}
+inline double uniform(const Random& random) { return unit_share(random[0] += 0x9E3779B97F4A7C15u); }
 
 // The next whole number in [0, count).
 inline i64 below(const Random& random, i64 count) { return i64(uniform(random) * double(count)); }

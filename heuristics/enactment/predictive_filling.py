@@ -56,8 +56,7 @@ RETURN_QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 """Quantiles at which an unknown time of return to the peak is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPaths:
+class LoadPaths(NamedTuple):
     """Paths that the load may take in the coming rounds.
 
     Attributes
@@ -147,8 +146,7 @@ COST_UNITS = 1e-8
 """Units of work per number of hosts and level of the load."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostCosts:
+class HostCosts(NamedTuple):
     """Costs of late items, and the delay until a new host serves.
 
     Attributes
@@ -193,20 +191,10 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     -------
     (hosts + 1,): expected money.
     """
-    money = np.zeros(len(support))
-    row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
-    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known_rounds)
-    spend(COST_UNITS * money.size * paths.levels.size)
-    _native.expected_host_costs(arrays, support, prices, serving, backlog, row, money)
+    spend(COST_UNITS * len(support) * paths.levels.size)
+    weighted = paths._replace(weights=paths.weights / paths.weights.sum())
+    money: Floats = _native.expected_host_costs(weighted, support, prices, serving, backlog, costs)
     return money
-
-
-class _Paths(NamedTuple):
-    """Arrays of `LoadPaths` for `expected_host_costs` (edrp/native/heuristics/enactment/predictive_filling.cpp)."""
-
-    levels: Floats
-    weights: Floats
-    known_rounds: Ints
 
 
 HOST_UNITS = 5e-6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,30 +16,7 @@ MULTIPLE_QUANTILES = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the expected multiples for which targets are computed."""
 
 
-class OperatorFlowArrays(NamedTuple):
-    """Arrays of an `OperatorFlow` for `instance_targets` (edrp/native/heuristics/enactment/predictive_targets.cpp).
-
-    Attributes
-    ----------
-    outside, draining, occupied, order, min_instances, max_instances, utilisation : as in `OperatorFlow`.
-    first, target, factor : streams by source: where those of each operator begin, (operators + 1,); the operator that each leads
-        to, and the items that this gets for every item of the source, (streams,).
-    """
-
-    outside: Floats
-    first: Ints
-    target: Ints
-    factor: Floats
-    draining: Floats
-    occupied: Floats
-    order: Ints
-    min_instances: Floats
-    max_instances: Floats
-    utilisation: float
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorFlow:
+class OperatorFlow(NamedTuple):
     """Items that come to the operators, and resources and time that an instance of each takes.
 
     Attributes
@@ -88,14 +64,7 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
     beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])
     likely = multiples[order][np.minimum((MULTIPLE_QUANTILES * len(multiples)).astype(int), len(multiples) - 1)]
     ladder = np.unique(np.concatenate([[1.0], likely, SURGE_MULTIPLES]).round(3))
-    streams = _streams_by_source(flow.step)
-    limits = (flow.min_instances, flow.max_instances, flow.utilisation)
-    load = OperatorFlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)
-    best: Floats = _native.instance_targets(load, flow.need, room, ladder, multiples[order], beyond)
+    source, target = entries(flow.step)
+    first, factor = np.searchsorted(source, np.arange(len(flow.step) + 1)), flow.step[source, target]
+    best: Floats = _native.instance_targets(flow, first, target, factor, room, ladder, multiples[order], beyond)
     return best
-
-
-def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
-    """List streams by source: where those of each operator begin, their targets, and items out per item in."""
-    source, target = entries(step)
-    return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]

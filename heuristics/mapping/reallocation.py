@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from edrp import _native
-from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -18,18 +15,6 @@ from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, 
 
 FLOW_UNITS, SEARCHED_ARC_UNITS = 4e-7, 1e-8
 """Units of work per flow that may change its route, and per arc."""
-
-
-class FreeArcs(NamedTuple):
-    """Arcs out of each of n servers, as in `NetworkArrays`, with their `free` bandwidth.
-
-    Arrays of `improve_routes` (edrp/native/heuristics/mapping/reallocation.cpp).
-    """
-
-    first: Ints32
-    source: Ints32
-    target: Ints32
-    free: Floats
 
 
 def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwarding_price: float = 0.0) -> int:
@@ -64,18 +49,10 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
         return 0
     order = movable[np.lexsort((-(flows.price * flows.rate)[movable], flows.source[movable]))]
     spend(FLOW_UNITS * order.size + SEARCHED_ARC_UNITS * network.bandwidth.size)
-    return int(
-        _native.improve_routes(
-            FreeArcs(network.first, network.source, network.target, network.bandwidth),
-            order,
-            flows.source,
-            flows.target,
-            flows.rate,
-            route_limits(flows.price, max_links, forwarding_price),
-            flows.links,
-            flows.arcs,
-        )
-    )
+    arcs = network.first, network.source, network.target, network.bandwidth
+    limits = route_limits(flows.price, max_links, forwarding_price)
+    held = flows.source, flows.target, flows.rate, limits, flows.links, flows.arcs
+    return int(_native.improve_routes(*arcs, order, *held))
 
 
 class GreedyReallocation(Method):

@@ -14,9 +14,15 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
-from edrp.heuristics.placement.deployment_state import BROKEN_VALUE, DeploymentState
+from edrp.heuristics.placement.deployment_state import (
+    BROKEN_VALUE,
+    FEW_REPLICAS,
+    MANY_REPLICAS,
+    DeploymentState,
+    MoveMix,
+    random_stream,
+)
 from edrp.heuristics.placement.filling import PlacementHeuristic, checked_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,
@@ -26,7 +32,6 @@ from edrp.heuristics.placement.problem_arrays import (
     placement_arrays,
 )
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 
 EVALUATED_SHARE = 0.5

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -111,6 +112,17 @@ class PlacementArrays(NamedTuple):
     instance_paths: bool
 
 
+_SAME_FIELDS = (
+    *("latency", "max_replicas", "candidate", "speedup", "replica_cost", "demand", "capacity", "link_cost", "node_loss"),
+    *("synchronisation_time", "state_size", "code_size", "storm", "instance_paths"),
+)
+
+
+def same_fields(compiled: Compiled, names: Sequence[str]) -> dict[str, Any]:
+    """Fields of a compiled problem that arrays of kernels have under the same names."""
+    return {name: getattr(compiled, name) for name in names}
+
+
 def placement_arrays(compiled: Compiled) -> PlacementArrays:
     """Convert a compiled problem into the arrays of the kernels."""
     n, nodes = compiled.candidate.shape
@@ -127,6 +139,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     scale = max(1.0, round(max_objective(compiled) - compiled.rules.price_ceiling(compiled.max_replicas), 9))
     current = np.zeros((n, nodes), np.int64) if compiled.current is None else compiled.current
     return PlacementArrays(
+        **same_fields(compiled, _SAME_FIELDS),
         source=compiled.stream_source,
         target=compiled.stream_target,
         rate=compiled.stream_rate,
@@ -134,37 +147,23 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         incoming_start=incoming_start,
         adjacent=adjacent,
         adjacent_start=adjacent_start,
-        latency=compiled.latency,
-        max_replicas=compiled.max_replicas,
-        candidate=compiled.candidate,
         candidate_list=candidate_list,
         candidate_start=candidate_start,
         near=change_by_blocks(finite, _nearest),
-        speedup=compiled.speedup,
-        replica_cost=compiled.replica_cost,
-        demand=compiled.demand,
-        capacity=compiled.capacity,
         delay=finite,
-        link_cost=compiled.link_cost,
-        node_loss=compiled.node_loss,
         link_loss=change_by_blocks(compiled.link_availability, lambda availability: -np.log(availability)),
         has_loss=bool(compiled.node_loss.any() or compiled.links.lossy),
         has_link_loss=compiled.links.lossy,
         has_current=compiled.current is not None,
         current=current,
-        synchronisation_time=compiled.synchronisation_time,
         downtime_floor=downtime_floor(compiled),
-        state_size=compiled.state_size,
-        code_size=compiled.code_size,
         store=np.array([2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time]),
-        storm=compiled.storm,
         weights=np.array([compiled.weight[name] for name in metrics]) / scale,
         limits=np.array([compiled.limit[name] for name in metrics]),
         shared=shared_use(compiled, scale),
         rules=rule_rows(compiled, scale),
         tie_cost=TIE_COST / cost_scale(compiled),
         scale=scale,
-        instance_paths=compiled.instance_paths,
     )
 
 

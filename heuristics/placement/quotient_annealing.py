@@ -16,8 +16,8 @@ from edrp import _native
 from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.heuristics.placement.deployment_state import random_stream
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
-from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
@@ -72,22 +72,11 @@ class ClassArrays(NamedTuple):
 
 
 class ClassState(NamedTuple):
-    """A placement over classes, and working arrays.
-
-    Attributes
-    ----------
-    replicas, classes, block : number of replicas, set of classes, and number of the block of every operator, -1 for none.
-    finish : seconds at which each operator is done.
-    load : shape (operators, resources), of the node of each block.
-    used : shape (sets, resources), what surely runs on each set.
-    """
+    """A placement over classes: number of replicas, set of classes, and number of the block of every operator, -1 for none."""
 
     replicas: Ints
     classes: Ints
     block: Ints
-    finish: Floats
-    load: Floats
-    used: Floats
 
 
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
@@ -131,18 +120,10 @@ def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], boo
 
 def _first_placement(t: ClassArrays) -> ClassState:
     """Start with the fewest replicas of every operator, on all classes that it may use."""
-    operators, resources = t.demand.shape
     sizes = np.array([int(mask).bit_count() for mask in range(t.room.shape[0])])
     classes = np.where(t.allowed, sizes, np.iinfo(np.int64).max).argmin(axis=1)
     replicas = np.isfinite(t.latency).argmax(axis=1)
-    return ClassState(
-        replicas=replicas.astype(np.int64),
-        classes=classes.astype(np.int64),
-        block=np.full(operators, -1, np.int64),
-        finish=np.zeros(operators),
-        load=np.zeros((operators, resources)),
-        used=np.zeros((t.room.shape[0], resources)),
-    )
+    return ClassState(replicas.astype(np.int64), classes.astype(np.int64), np.full(len(replicas), -1, np.int64))
 
 
 def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays:

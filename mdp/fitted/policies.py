@@ -12,7 +12,7 @@ from scipy.linalg import solve
 from edrp import _native
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend
-from edrp.mdp.best_response import PRICED_ARC_UNITS, SearchWorkspace
+from edrp.mdp.best_response import PRICED_ARC_UNITS
 from edrp.mdp.partitions import Boundaries, Partitions, as_boundaries, gain_between, sample_partitions
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.ssm import ssm
@@ -51,8 +51,7 @@ class PricedClass:
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
-        space = SearchWorkspace.of(self.graph)
-        _native.best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen, space)
+        _native.best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen)
         return values + self.constant, chosen
 
 

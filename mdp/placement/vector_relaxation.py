@@ -85,7 +85,7 @@ class CourseRelaxation:
         limits = np.hstack([rooms, costs.money_limit[:, None], costs.response_limit[:, None]])
         self.limits, self.limited = np.where(np.isfinite(limits), limits, 0.0), np.isfinite(limits)
         self.limit_prices = np.zeros(limits.shape)  # of each resource, money and response time
-        self._values, self._order = np.empty(latency.shape), np.empty(max(self.operators, len(costs.paths)))
+        self._values = np.empty(latency.shape)
         self._slopes, self.mean_cost = (np.zeros_like(self.prices), np.zeros_like(self.path_share)), 0.0
 
     def _leave_out_slow(self) -> None:
@@ -162,8 +162,8 @@ class CourseRelaxation:
         if norm == 0:
             return
         stride = length * missing / norm
-        _native.raise_prices(self.prices, self.change, shared * changed, stride, self._order)
-        _native.raise_prices(self.path_share, np.ones(self.periods), paths, stride, self._order)
+        _native.raise_prices(self.prices, self.change, shared * changed, stride)
+        _native.raise_prices(self.path_share, np.ones(self.periods), paths, stride)
         self.limit_prices = np.maximum(self.limit_prices + stride * scale**2 * excess, 0.0)
 
     def _new_slopes(self, course: Ints32, shared: Floats, times: Floats) -> tuple[Floats, Floats]:
@@ -200,7 +200,7 @@ class CourseRelaxation:
         spend(self.units)
         after = np.empty_like(table)
         self.courses(table, self.prices)
-        _native.following_costs(self.tables, table, self.prices, after, np.empty(table.shape[1]))
+        _native.following_costs(self.tables, table, self.prices, after)
         through = (self._values + after).min(axis=0)
         parts = [through[self.owner == i] for i in range(self.operators)]
         return [part <= part.min() + gap for part in parts]
@@ -219,8 +219,7 @@ def cheapest_courses(tables: OperatorTables, table: Floats, prices: Floats, valu
         Shape (periods, columns), filled with the least costs of the courses that end there.
     """
     course = np.empty(prices.shape, np.int32)
-    sources, best = np.empty(table.shape, np.int32), np.empty(table.shape[1])
-    return float(_native.operator_courses(tables, table, prices, values, sources, best, course)), course
+    return float(_native.operator_courses(tables, table, prices, values, course)), course
 
 
 Tree = list[tuple[int, tuple[int, ...]]]
@@ -270,20 +269,6 @@ class Branches(NamedTuple):
     allowed: Ints
 
 
-class Work(NamedTuple):
-    """Overwritten arrays: costs of subtrees, of what follows a node, of the rest, and by node, operator and column."""
-
-    inner: Floats
-    below: Floats
-    outer: Floats
-    own: Floats
-    least: Floats
-    through: Floats
-    best: Floats
-    source: Ints32
-    need: Floats
-
-
 class BranchRelaxation:
     """Prices of all numbers of replicas, from the prices of a relaxation that shares out paths.
 
@@ -331,10 +316,6 @@ class BranchRelaxation:
         for column, price_of_limit in zip(columns, limiting.T, strict=True):
             self.costs[:, column] += price_of_limit
         self.values, self.after = np.empty_like(self.costs), np.empty_like(self.costs)
-        inner, below, outer = (np.empty((len(nodes) + more, LEVELS + 1)) for more in (0, len(trees), 0))
-        own, least, through = (np.empty(first[-1]) for _ in range(3))
-        best, source, need = np.empty(self.costs.shape[1]), np.empty(self.costs.shape[1], np.int32), np.empty(copies.size)
-        self.work = Work(inner, below, outer, own, least, through, best, source, need)
 
     def _ticks(self, parent: Ints, owner: Ints, begin: Ints, course: Ints32) -> Floats:
         """Seconds of a tick, shape (periods, trees)."""
@@ -349,17 +330,8 @@ class BranchRelaxation:
         """The bound after another sweep."""
         relaxation = self.relaxation
         spend(CELL_UNITS * relaxation.periods * self.shared.shape[1] * LEVELS)
-        total = _native.sweep_branches(
-            self.branches,
-            relaxation.tables,
-            relaxation.change,
-            self.costs,
-            relaxation.prices,
-            self.shared,
-            self.values,
-            self.after,
-            self.work,
-        )
+        tables = self.costs, relaxation.prices, self.shared, self.values, self.after
+        total = _native.sweep_branches(self.branches, relaxation.tables, relaxation.change, *tables)
         return float(total) + relaxation.constant
 
 

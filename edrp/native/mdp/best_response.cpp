@@ -78,7 +78,8 @@ i64 search(const Trie& trie, const PreparedValues& prepared, double total, doubl
 template <class Boundary>
 void best_responses(const Trie& trie, const PreparedValues& prepared, const Floats& state_before,
                     const Array<const Boundary, 2>& partitions, const Ints& rows, const Ints& incumbents, const FloatsOut& values,
-                    const IntsOut& responses, const SearchWorkspace& space) {
+                    const IntsOut& responses) {
+    const SearchWorkspace space(trie);
     const double total = state_before[state_before.size() - 1], slack = prepared.slack + EQUAL_GAINS * total;
     const i64 last = partitions.shape[1] - 1;
     const auto value_of = [&](i64 response) { return total - gain(trie, space.gains, response) + prepared.values[response]; };

@@ -4,16 +4,30 @@
 
 namespace edrp {
 
+// Gains that one interval of Q adds, for every span of the class, to the two best gains at its ends.
+//
+// Named by whether the owner is free at the interval's begin, and at its end: `free_free` leads from the gain with a free owner
+// to the gain with a free owner, and so on; -inf where there is no such way.
 struct SpanGains {
-    FloatsOut free_free, free_any, any_free, any_any;
-    FIELDS(free_free, free_any, any_free, any_any)
+    Own<double, 1> free_free, free_any, any_free, any_any;
+
+    explicit SpanGains(i64 spans) : free_free(spans), free_any(spans), any_free(spans), any_any(spans) {}
 };
 
+// Working arrays of one search of a class.
 struct SearchWorkspace {
-    SpanGains gains;
-    FloatsOut free_after, any_after, free, best;
-    IntsOut2 path;
-    FIELDS(gains, free_after, any_after, free, best, path)
+    SpanGains gains;                       // against the partition that was searched from last
+    Own<double, 1> free_after, any_after;  // of places: most that can still be gained, less prices, with a free owner and any
+    Own<double, 1> free, best;             // the two best gains of each prefix of the current path, less prices
+    Own<i64, 2> path;                      // along it: place, next arc, number of the prefix and of its first leaf
+
+    explicit SearchWorkspace(const Trie& trie)
+        : gains(trie.span_end.size()),
+          free_after(trie.boundary.size()),
+          any_after(trie.boundary.size()),
+          free(trie.nodes + 1),
+          best(trie.nodes + 1),
+          path(4, trie.nodes + 1) {}
 };
 
 // The gains of all spans that begin before `changed`, against the partition `old`.

@@ -18,62 +18,6 @@ from edrp.core.budget import spend
 from edrp.core.tolerances import EQUAL_AMOUNTS, GRID_CELL_SLACK
 from edrp.formulations.placement.column_generation.model import ScoreModel, SupervisorClass
 
-
-class PatternSteps(NamedTuple):
-    """The operators of one class of supervisors, step by step in the order of decision.
-
-    Arrays of `fill_pattern_bounds` and `search_patterns` (edrp/native/formulations/placement/pricing.cpp).
-
-    Attributes
-    ----------
-    states, first, saving, following : as in `Order`.
-    counts : counts per row of `saving`, shape (steps,).
-    max_instances : instances that one supervisor may hold, shape (steps,).
-    demand : resources of one instance, shape (steps, resources).
-    capacity : shape (resources,).
-    correction : shape (steps, steps, 3): score per product of counts of a stream let go, and the factors of both squares that the
-        bounds hold instead; empty where no stream is let go.
-    """
-
-    states: np.ndarray
-    first: np.ndarray
-    saving: np.ndarray
-    following: np.ndarray
-    counts: np.ndarray
-    max_instances: np.ndarray
-    demand: np.ndarray
-    capacity: np.ndarray
-    correction: np.ndarray
-
-
-class BoundTable(NamedTuple):
-    """Bounds by step, state and the room left on a grid of two resources.
-
-    Attributes
-    ----------
-    axis, unit : resource of each of the two axes (-1 for none), and the size of a cell.
-    rows, columns : cells of both axes.
-    need : cells that an instance needs, rounded down, shape (steps, 2).
-    start : where the table of each step begins, shape (steps + 1,).
-    values : flat, by step, state, room of the first and of the second resource.
-    """
-
-    axis: np.ndarray
-    unit: np.ndarray
-    rows: int
-    columns: int
-    need: np.ndarray
-    start: np.ndarray
-    values: np.ndarray
-
-
-class PatternList(NamedTuple):
-    """Patterns by step, shape (patterns, steps), and what they are worth, shape (patterns,); written by a search."""
-
-    patterns: np.ndarray
-    values: np.ndarray
-
-
 MAX_REMEMBERED_COUNTS = 4096
 """Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
 
@@ -81,8 +25,7 @@ STARTS = 12
 """Operators that the order is tried to begin with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """Operators in the order of decision, with tables over the counts of the *frontier*: decided operators with open streams.
 
     Attributes
@@ -199,8 +142,7 @@ MAX_UPDATES = 60_000_000
 """Updates of entries when all tables of a class are filled once: some tenths of a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """Two axes of cells; needs are rounded down to cells, so that what fits the resources fits the grid.
 
     Attributes
@@ -281,6 +223,37 @@ NODE_WORK, CELL_WORK = 1e-6, 2e-8
 """Units of work for a node of a search, and for a cell of the grid that bounds it."""
 
 
+class PatternSteps(NamedTuple):
+    """The operators of one class of supervisors, step by step in the order of decision.
+
+    Arrays of `fill_pattern_bounds` and `search_patterns` (edrp/native/formulations/placement/pricing.cpp).
+
+    Attributes
+    ----------
+    counts : counts per row of `order.saving`, shape (steps,).
+    max_instances : instances that one supervisor may hold, shape (steps,).
+    demand : resources of one instance, shape (steps, resources).
+    capacity : shape (resources,).
+    correction : shape (steps, steps, 3): score per product of counts of a stream let go, and the factors of both squares that the
+        bounds hold instead; empty where no stream is let go.
+    """
+
+    order: Order
+    counts: Ints
+    max_instances: Ints
+    demand: Floats
+    capacity: Floats
+    correction: Floats
+
+
+class BoundTable(NamedTuple):
+    """Bounds by step, state and the room left on a grid; those of each step begin at `start`, shape (steps + 1,)."""
+
+    grid: Grid
+    start: Ints
+    values: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class Priced:
     """Patterns worth more than the threshold, best last, and an upper bound on the worth of any pattern.
@@ -306,30 +279,28 @@ class Pricer:
         self.order = order
         operators = order.operators
         self.steps = PatternSteps(
-            order.states, order.first, order.saving, order.following,
+            order,
             counts=model.instances[operators] + 1,
             max_instances=supervisors.max_instances[operators],
             demand=np.ascontiguousarray(model.demand[operators]),
             capacity=np.ascontiguousarray(supervisors.capacity),
             correction=_correction(model, order),
-        )  # fmt: skip
+        )
         self.fineness = (2 * COARSEST, 2 * COARSEST)
         while not self._grid((self.fineness[0] // 2, self.fineness[1] // 2)):
             self.fineness = (max(2, self.fineness[0] // 2), max(2, self.fineness[1] // 2))
 
     def _grid(self, fineness: tuple[int, int]) -> bool:
         """Take a grid of that fineness, unless its tables were too large."""
-        steps = self.steps
+        steps, states = self.steps, self.order.states
         grid = resource_grid(steps.demand, steps.capacity, steps.max_instances, fineness)
         cells = int(grid.cells.prod())
-        entries = int(steps.states.sum()) * cells
-        updates = int((steps.states[:-1] * steps.counts).sum()) * cells
+        entries = int(states.sum()) * cells
+        updates = int((states[:-1] * steps.counts).sum()) * cells
         if (entries > MAX_ENTRIES or updates > MAX_UPDATES) and max(fineness) > 1:
             return False
         self.fineness, self.grid = fineness, grid
-        start = np.cumsum([0, *(steps.states * cells)])
-        rows, columns = int(grid.cells[0]), int(grid.cells[1])
-        self.table = BoundTable(grid.axis, grid.unit, rows, columns, grid.need, start, np.empty(entries))
+        self.table = BoundTable(grid, np.cumsum([0, *(states * cells)]), np.empty(entries))
         self.filled: bytes | None = None
         return True
 
@@ -383,10 +354,8 @@ class Pricer:
         operators = self.order.operators
         by_step = np.zeros((max_patterns, operators.size), np.int64)
         values = np.zeros(max_patterns)
-        pattern_list = PatternList(by_step, values)
-        met, nodes, last = _native.search_patterns(
-            self.steps, self.table, worth[operators], threshold, improve, max_nodes, pattern_list
-        )
+        limits = threshold, improve, max_nodes
+        met, nodes, last = _native.search_patterns(self.steps, self.table, worth[operators], *limits, by_step, values)
         spend(NODE_WORK * nodes)
         stored = min(met, max_patterns)
         patterns = np.empty((stored, operators.size), np.int64)

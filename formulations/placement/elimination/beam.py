@@ -147,40 +147,11 @@ class Extensions(NamedTuple):
         return Extensions(self.parent[rows], self.choice[rows], self.bounds[rows])
 
 
-class Scratch(NamedTuple):
-    """Memory of the search: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
-
-    `flowing` is the cost that open streams bring with them.
-    `taken` (nodes, resources) is what a label takes.
-    `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`.
-    """
-
-    ready: Floats
-    pay: Floats
-    use: Floats
-    taken: Floats
-    flowing: Floats
-    added: Floats
-    late: Floats
-
-    @classmethod
-    def empty(cls, shape: tuple[int, ...], arrivals: int, flows: int) -> Scratch:
-        """Scratch for so many (nodes, resources), arrivals per operator, and flows."""
-        ready, pay, use = np.zeros((3, shape[0]))
-        return cls(ready, pay, use, np.zeros(shape), np.zeros(flows), np.zeros(3), np.zeros(arrivals))
-
-
-MAX_COMPARED = 100
-"""Labels that each label is compared with: marking fewer is slower later, never wrong."""
-
-
 class Comparison(NamedTuple):
-    """What matters of labels after an operator, and room for the kernel.
+    """What matters of labels after an operator.
 
     `frontier`: operators with open streams. `pending`: sums of rules that still matter. `nodes`: those that later operators may
-    use, `free` (nodes, resources) how much may be taken there without being in their way. `taken`: what one label takes, shape
-    (all nodes, resources). `recent` (`MAX_COMPARED`,), `recent_taken` (`MAX_COMPARED`, nodes, resources): labels that others
-    are compared with, and what they take of `nodes`.
+    use, `free` (nodes, resources) how much may be taken there without being in their way.
     """
 
     operators: int
@@ -188,16 +159,3 @@ class Comparison(NamedTuple):
     pending: Ints
     nodes: Ints
     free: Floats
-    taken: Floats
-    recent: Ints
-    recent_taken: Floats
-
-    @classmethod
-    def after(cls, operators: int, frontier: Ints, pending: Ints, capacity: Floats, later: Floats) -> Comparison:
-        """Comparison of labels of so many operators; `later` (nodes, resources) is the most that others may add."""
-        nodes = np.flatnonzero((later > 0).any(axis=1))
-        recent_taken = np.zeros((MAX_COMPARED, nodes.size, capacity.shape[1]))
-        free = (capacity - later)[nodes]
-        return cls(
-            operators, frontier, pending, nodes, free, np.zeros_like(capacity), np.zeros(MAX_COMPARED, np.int64), recent_taken
-        )

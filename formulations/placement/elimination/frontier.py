@@ -170,8 +170,7 @@ def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxatio
         spend(BACKWARD_WORK * states[i] * unary[i].size * (1 + len(plan.pairs[i])))
         after[i] = table
         table = np.empty(states[i])
-        scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
-        _native.fill_table_before(plan.steps[i], unary[i], pair[i], after[i], table, scratch)
+        _native.fill_table_before(plan.steps[i], unary[i], pair[i], after[i], table)
     return Tables(after, own, unary, pair, ahead, float(table[0]) + relaxation.constant)
 
 
@@ -191,9 +190,8 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, o
         spend(FORWARD_WORK * before.size * tables.unary[i].size * (1 + len(plan.pairs[i])))
         forward = np.full(size, np.inf)
         marginal = np.full(plan.candidates[i].node.size, np.inf)
-        scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
         step, unary, pair = plan.steps[i], tables.unary[i], tables.pair[i]
-        _native.fill_table_after(step, unary, pair, before, tables.after[i], forward, marginal, scratch)
+        _native.fill_table_after(step, unary, pair, before, tables.after[i], forward, marginal)
         marginals[i] = seat_marginals(relaxation.unary[i], plan.candidates[i], plan.groups[i], tables.own[i], marginal)
         before = forward
     return marginals + relaxation.constant

@@ -28,7 +28,6 @@ from edrp.formulations.placement.elimination.beam import (
     Configurations,
     Extensions,
     OperatorStage,
-    Scratch,
 )
 from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
@@ -226,7 +225,6 @@ class BoxLabelSearch:
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
         labels = BeamLabels.empty(1, model.operators, arrivals, sums, len(self.views))
         result = BoxLabelResult([], np.inf, 0)
-        scratch = Scratch.empty(model.capacity.shape, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
             extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
@@ -237,7 +235,7 @@ class BoxLabelSearch:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
             target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, sums, len(self.views))
-            _native.gather_labels(stage, configurations, labels, extensions, target, scratch)
+            _native.gather_labels(stage, configurations, labels, extensions, target)
             labels = self._thin(i, configurations, target, extensions.bounds, beam, result) if i < model.operators - 1 else target
             result.width = max(result.width, len(labels.chosen))
         result.complete = self._best(labels)
@@ -318,13 +316,11 @@ class BoxLabelSearch:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
         room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.own.degree)), count * len(stage.own.degree) + len(stage.own.degree))
-        arrivals = self.choices.tail.shape[1]
-        extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.capacity.shape, arrivals, len(self.views))
-        filled, row, cutoff = 0, 0, incumbent
+        extensions, filled, row, cutoff = Extensions.empty(room), 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.own.degree)))
             begun = row
-            filled, row = _native.expand_labels(stage, configurations, labels, row, last, cutoff, extensions, filled, scratch)
+            filled, row = _native.expand_labels(stage, configurations, labels, row, last, cutoff, extensions, filled)
             spend(EXTENSION_WORK * (row - begun) * len(stage.own.degree) * (len(self.views) + stage.rules.row.size))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
@@ -344,7 +340,9 @@ class BoxLabelSearch:
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
         pending = np.flatnonzero(model.rules.pending(i))
-        comparison = Comparison.after(i + 1, frontier, pending, model.capacity, self._most_taken(i + 1))
+        later = self._most_taken(i + 1)
+        nodes = np.flatnonzero((later > 0).any(axis=1))
+        comparison = Comparison(i + 1, frontier, pending, nodes, (model.capacity - later)[nodes])
         spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
         _native.hash_labels(labels, comparison, keys)

@@ -25,29 +25,6 @@ SLOTS = MASKS + 2 * MAX_CLASSES * LEVELS
 """Kinds of choices of an operator that states tell apart: a set of classes (several nodes); a class and the level that is added
 to a node (from `EXACT`); a class and the room that is left on a node nobody will join any more (from `UP_TO`)."""
 
-MAX_PATTERNS = 1 << 12
-
-
-class Found(NamedTuple):
-    """The part that one operator adds to the graph.
-
-    Arrays of `grow_state_graph` (edrp/native/formulations/placement/state_graph.cpp).
-
-    Attributes
-    ----------
-    codes, table : states after its turn, and a table of their numbers.
-    patterns, pattern_table : patterns of delays.
-    transitions : shape (4, transitions): source, target, slot and pattern.
-    counts : of states, transitions and patterns; the first is -1 where there was no room for one of them.
-    """
-
-    codes: Ints
-    table: Ints32
-    patterns: Ints
-    pattern_table: Ints32
-    transitions: Ints32
-    counts: Ints
-
 
 class StateArcs(NamedTuple):
     """The transitions of a graph.
@@ -142,7 +119,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
     level = choice_levels(quotient, levels)
     choices = quotient.choices
     transitions, buffer = [], np.empty((4, max_transitions), np.int32)
-    codes, tables, patterns = [np.zeros(1, np.int64)], [_table(np.zeros(1, np.int64))], []
+    codes, tables, patterns = [np.zeros(1, np.int64)], [_native.code_table(np.zeros(1, np.int64))], []
     ends, used = [0], 0
     for j, step in enumerate(steps):
         look("a proof")
@@ -151,16 +128,17 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         added = np.zeros((MAX_CLASSES, LEVELS), np.int64)
         single = rows & (choices.single == 1)
         added[choices.classes[single] >> 1, level[single]] = 1
-        steps_found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
-        _native.grow_state_graph(codes[-1], step, spread, added, np.array([levels, full]), steps_found)
-        spend(STATE_WORK * int(steps_found.counts[1]))
-        used += int(steps_found.counts[1])
-        if steps_found.counts[0] < 0 or used > max_transitions:
+        states = 64 + min(max_transitions // 4, 64 * len(codes[-1]))
+        grown = _native.grow_state_graph(codes[-1], step, spread, added, levels, full, states, buffer)
+        codes_after, own_patterns, count, has_room = grown
+        spend(STATE_WORK * count)
+        used += count
+        if not has_room or used > max_transitions:
             return None
-        codes.append(steps_found.codes[: steps_found.counts[0]].copy())
-        tables.append(_table(codes[-1]))
-        patterns.append(steps_found.patterns[: steps_found.counts[2]].copy())
-        transitions.append(buffer[:, : steps_found.counts[1]].copy())
+        codes.append(codes_after)
+        tables.append(_native.code_table(codes_after))
+        patterns.append(own_patterns)
+        transitions.append(buffer[:, :count].copy())
         ends.append(used)
     first_state, first_pattern = (np.cumsum([0, *(layer.size for layer in layers)]) for layers in (codes, patterns))
     return StateGraph(
@@ -173,16 +151,3 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         levels=levels,
         full=full,
     )
-
-
-def _empty_found(states: int, transitions: Ints32) -> Found:
-    table = np.full(1 << int(np.ceil(np.log2(4 * states))), -1, np.int32)
-    codes, patterns = np.empty(states, np.int64), np.empty(MAX_PATTERNS, np.int64)
-    return Found(codes, table, patterns, np.full(2 * MAX_PATTERNS, -1, np.int32), transitions, np.zeros(3, np.int64))
-
-
-def _table(codes: Ints) -> Ints32:
-    """A table by which the number of each code is found."""
-    table = np.full(1 << int(np.ceil(np.log2(2 * codes.size + 2))), -1, np.int32)
-    _native.fill_code_table(codes, table)
-    return table

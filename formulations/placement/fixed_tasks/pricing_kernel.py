@@ -66,7 +66,6 @@ class TreeCosts(NamedTuple):
     after : shape (operators, tasks + 1, units + 1), the same of those under its parent that come after it and what is under it,
         by tasks of the parent (0 for roots).
     tails : shape (operators, units + 1), room for the least cost of all that comes after an operator and what is under it.
-    sums : shape (2, units + 1), room to reckon.
     """
 
     single: np.ndarray
@@ -74,7 +73,6 @@ class TreeCosts(NamedTuple):
     under: np.ndarray
     after: np.ndarray
     tails: np.ndarray
-    sums: np.ndarray
 
 
 THINNING_FACTOR = 4
@@ -159,4 +157,4 @@ def empty_costs(rows: PatternRows) -> TreeCosts:
     operators, units = rows.most.size, rows.units + 1
     shape = (operators, int(rows.most.max(initial=0)) + 1, units)
     single, joint = np.empty(operators), np.empty(rows.arrays.source.size)
-    return TreeCosts(single, joint, np.empty(shape), np.empty(shape), np.empty((operators, units)), np.empty((2, units)))
+    return TreeCosts(single, joint, np.empty(shape), np.empty(shape), np.empty((operators, units)))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.heuristics.placement.problem_arrays import grouped
+from edrp.heuristics.placement.problem_arrays import grouped, same_fields
 from edrp.heuristics.placement.rule_rows import RuleRows, rule_rows
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.placement.compiled import Compiled
@@ -94,6 +94,12 @@ class RangeArrays(NamedTuple):
     rules: RuleRows
 
 
+_SAME_FIELDS = (
+    *("load", "min_replicas", "max_replicas", "candidate", "replica_cost", "demand", "capacity", "speedup"),
+    *("state_size", "spawn_time"),
+)
+
+
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
     """Convert a compiled problem into the arrays of the kernels."""
     compiled, problem = arrays.compiled, arrays.problem
@@ -104,11 +110,11 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
     names, streams = shared_resources(problem.application), problem.application.streams
     stream_use = np.array([[stream.usage.get(name, 0.0) for name in names] for stream in streams], float)
     return RangeArrays(
+        **same_fields(compiled, _SAME_FIELDS),
         **_tasks(arrays),
-        **_nodes(compiled),
+        **_candidates(compiled),
         **_streams(compiled),
         **_moves(arrays),
-        load=compiled.load,
         factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
         probability=np.array([scenario.probability for scenario in problem.load_scenarios]),
         model=model,
@@ -146,19 +152,12 @@ def _tasks(arrays: KeyedArrays) -> dict[str, Any]:
     }
 
 
-def _nodes(compiled: Compiled) -> dict[str, Any]:
-    """Numbers of replicas, the nodes that they may run on, and what these offer."""
+def _candidates(compiled: Compiled) -> dict[str, Any]:
+    """The nodes that replicas of each operator may run on."""
     lists = [compiled.candidates(i) for i in range(len(compiled.operators))]
     return {
-        "min_replicas": compiled.min_replicas,
-        "max_replicas": compiled.max_replicas,
-        "candidate": compiled.candidate,
         "candidate_list": np.concatenate(lists),
         "candidate_start": np.cumsum([0, *(nodes.size for nodes in lists)]),
-        "replica_cost": compiled.replica_cost,
-        "demand": compiled.demand,
-        "capacity": compiled.capacity,
-        "speedup": compiled.speedup,
     }
 
 
@@ -192,10 +191,8 @@ def _moves(arrays: KeyedArrays) -> dict[str, Any]:
     return {
         "has_current": compiled.current is not None,
         "current_count": present,
-        "state_size": compiled.state_size,
         "round_trip": 2 * compiled.store_delay,
         "store_slowness": 1 / compiled.store_bandwidth,
-        "spawn_time": compiled.spawn_time,
         "code_time": code,
         "upload_slowness": 1 / arrays.up_rate,
         "download_slowness": 1 / arrays.down_rate,

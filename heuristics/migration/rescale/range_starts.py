@@ -85,9 +85,7 @@ def ranges_on(
     spend(TRADE_UNITS * (1 + trades) * tasks.count * replicas)
     seats = _nodes_in_task_order(tasks.held_before, nodes)
     boundaries = np.zeros(replicas + 1, np.int64)
-    gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)
-    queue = np.zeros(tasks.count + 1, np.int64)
-    if not _native.order_replicas(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
+    if not _native.order_replicas(work, tasks.held_before, seats, limit, boundaries):
         return None
     return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
 

@@ -26,9 +26,6 @@ class CountPaths(NamedTuple):
     They are over operators a, nodes s, zones z and those streams that count for the path latency, by their target.
     The score grows by `price` per second of path latency and, whatever the placement, by at most `span`. `zone_delay`
     (zones, zones) is the delay between two nodes of these zones, on the diagonal between different nodes of one.
-    `hosts[a, :number[a]]` are the nodes of an operator and `arrival` (operators, nodes), in the same order, is when the last
-    tuples arrive there. `latest` (zones, 2) are the last two arrivals at nodes of a zone, `last` (zones,) is the node of the
-    first of these, `used` (zones,) lists the zones in use, and `reach` (zones,) is when the last from other zones arrive.
     """
 
     price: float
@@ -37,13 +34,6 @@ class CountPaths(NamedTuple):
     zone_delay: Floats
     source: Ints
     target: Ints
-    hosts: Ints
-    number: Ints
-    arrival: Floats
-    latest: Floats
-    last: Ints
-    used: Ints
-    reach: Floats
 
 
 def count_paths(compiled: Compiled) -> CountPaths:
@@ -59,7 +49,6 @@ def count_paths(compiled: Compiled) -> CountPaths:
     steps = np.zeros(len(compiled.operators), np.int64)
     for i, j in zip(source, target, strict=True):
         steps[j] = max(steps[j], steps[i] + 1)
-    operators, zones = len(compiled.operators), len(zone_delay)
     return CountPaths(
         price=price,
         span=price * float(zone_delay[zone_delay < NO_LINK_DELAY].max(initial=0.0)) * int(steps.max(initial=0)),
@@ -67,13 +56,6 @@ def count_paths(compiled: Compiled) -> CountPaths:
         zone_delay=zone_delay,
         source=source,
         target=target,
-        hosts=np.zeros((operators, zone.size), np.int64),
-        number=np.zeros(operators, np.int64),
-        arrival=np.zeros((operators, zone.size)),
-        latest=np.zeros((zones, 2)),
-        last=np.zeros(zones, np.int64),
-        used=np.zeros(zones, np.int64),
-        reach=np.zeros(zones),
     )
 
 

@@ -9,18 +9,18 @@ import numpy as np
 
 from edrp import _native
 from edrp.core import budget
-from edrp.core.arrays import Bools, Floats, Ints, UInts
+from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.tolerances import MIN_ANT_SCORE, MIN_MOVE_GAIN
-from edrp.heuristics.placement.replica_counts import random_stream
-from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
+from edrp.heuristics.placement.deployment_state import ReplicaCounts, random_stream
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, count_arrays, count_paths
-from edrp.heuristics.placement.search.count_state import CountState
 from edrp.heuristics.placement.search.search_engine import (
     OVERLOAD_RULES,
     ColonyParameters,
     Construct,
     EndIteration,
     KickParameters,
+    LocalSearchRun,
+    OverloadRule,
     PlacementValue,
     Rule,
     SearchEngine,
@@ -87,7 +87,7 @@ class CountEngine(SearchEngine):
         if start is not None:
             self._adopt(start)
             return
-        rule = FillingRule.of(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
+        rule = FillingRule.of(random.integers(2**63, size=1).astype(np.uint64))
         self._build(rule)
         for _ in range(max(MIN_FILLINGS, int(FILLING_UNITS / self.ant_units))):
             if self.value().violations == 0:
@@ -97,13 +97,13 @@ class CountEngine(SearchEngine):
 
     def climb(self, rule: Rule) -> Iterator[PlacementValue]:
         """Climb until no change is better: batches move, trade places, or leave a node for an empty one of another class."""
-        run = self._run(0, 0.0, OVERLOAD_RULES[rule].value)
-        yield from self._iterate(FillingRule.of(self._arrays, np.zeros(1, np.uint64)), run)
+        run = self._run(0, 0.0, OVERLOAD_RULES[rule])
+        yield from self._iterate(FillingRule.of(np.zeros(1, np.uint64)), run)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
-        run = self._run(parameters.kicks_per_run, parameters.tolerance, COMPARED)
-        yield from self._iterate(FillingRule.of(self._arrays, random_stream(seed)), run)
+        run = self._run(parameters.kicks_per_run, parameters.tolerance, OverloadRule.COMPARED)
+        yield from self._iterate(FillingRule.of(random_stream(seed)), run)
 
     def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
         """Begin an ant system with trails between operators instead of between operators and nodes.
@@ -115,7 +115,7 @@ class CountEngine(SearchEngine):
         """
         best, p, instances = self.memory.best, parameters, self._arrays.instances
         trail = np.full((instances.size, instances.size), max(p.initial_pheromone, p.minimum_pheromone))
-        search = self._search(FillingRule.of(self._arrays, random_stream(seed), p.heuristic_power, p.pheromone_power, trail))
+        search = self._search(FillingRule.of(random_stream(seed), p.heuristic_power, p.pheromone_power, trail))
         fresh = np.zeros_like(trail)
 
         def deposit(times: float) -> None:
@@ -158,6 +158,63 @@ class CountEngine(SearchEngine):
         )
 
 
+OPEN, CLOCK, CURSOR, TURN, BEGAN, SWEEP, SWEPT = range(7)
+"""Indices of `CountState.counters`: nodes in use, changes so far, the operator whose turn it is, the index of its node whose
+turn it is and the clock when the first had its, the index of the node that is to be dissolved next, and the clock when all had
+been tried."""
+
+
+class CountState(NamedTuple):
+    """A placement under search: `counts` of operators a on nodes s, and what the score and the changes of it need.
+
+    Moving any number of instances is one change, whose work is that of an operator's neighbours.
+
+    Arrays of `put_instances` (edrp/native/heuristics/placement/search/count_state.hpp).
+    `joined` (operators, nodes) is what one instance of a would gain on s by the instances of other operators there, `total`
+    (nodes,) the number of instances. `opened[:counters[OPEN]]` are the nodes in use and `opened_index` (nodes,) is where each
+    stands there. `empty[class_start[k]:][:empty_number[k]]` are the empty nodes of class k, whose last one stands for all;
+    `empty_index` (nodes,) is where each stands.
+
+    `last_changed` (nodes,) is when a node last changed, `last_compared` (operators,) when all changes of an operator were last
+    compared: a change between two nodes that have not changed since cannot have become better. `recent` lists the
+    nodes that have.
+    """
+
+    counts: ReplicaCounts
+    joined: Floats
+    total: Ints
+    opened: Ints
+    opened_index: Ints
+    empty: Ints
+    empty_number: Ints
+    empty_index: Ints
+    last_changed: Ints
+    last_compared: Ints
+    recent: Ints
+    counters: Ints
+
+    @classmethod
+    def nothing(cls, t: CountArrays) -> CountState:
+        """Create a state in which no instance is placed."""
+        operators, nodes = t.candidate.shape
+        empty_index = np.empty(nodes, np.int64)
+        empty_index[t.members] = np.arange(nodes)
+        return cls(
+            counts=ReplicaCounts.from_matrix(t.demand, np.zeros((operators, nodes), np.int64)),
+            joined=np.zeros((operators, nodes)),
+            total=np.zeros(nodes, np.int64),
+            opened=np.zeros(nodes, np.int64),
+            opened_index=np.full(nodes, -1),
+            empty=t.members.copy(),
+            empty_number=np.diff(t.class_start),
+            empty_index=empty_index,
+            last_changed=np.ones(nodes, np.int64),
+            last_compared=np.zeros(operators, np.int64),
+            recent=np.zeros(nodes, np.int64),
+            counters=np.array([0, 1, 0, 0, 0, 0, 0]),
+        )
+
+
 class CountMemory(NamedTuple):
     """The best placement visited, and the one to which a kick may return.
 
@@ -185,7 +242,7 @@ class CountSearch(NamedTuple):
     """A search over counts: problem, placement, best placements, and the rule that fills nodes after a kick.
 
     Arrays of `iterate_counts` and `build_counts` (edrp/native/heuristics/placement/search/count_engine.cpp).
-    `progress` (2,) is as in `acceptance`; work is counted in places compared, and for a kick in operators times nodes in use.
+    `progress` (2,) is as in `KICKS`; work is counted in places compared, and for a kick in operators times nodes in use.
     """
 
     arrays: CountArrays
@@ -208,7 +265,6 @@ class FillingRule(NamedTuple):
     first : shape (1,); index of the node in use that is filled first.
     trail : shape (operators, operators); pheromone between operators. Its mean is over the instances on the node.
     random : shape (1,); state of the random numbers.
-    trail_sum, useless : shapes (operators,) and (classes,); scratch.
     """
 
     power: float
@@ -217,11 +273,9 @@ class FillingRule(NamedTuple):
     first: Ints
     trail: Floats
     random: UInts
-    trail_sum: Floats
-    useless: Bools
 
     @classmethod
-    def of(cls, t: CountArrays, random: UInts, power: float = 1.0, trail_power: float = 0.0, trail: Floats | None = None) -> Self:
+    def of(cls, random: UInts, power: float = 1.0, trail_power: float = 0.0, trail: Floats | None = None) -> Self:
         """Create a rule that takes the largest worth, or draws by worth and pheromone where there is a trail."""
         return cls(
             power=power,
@@ -230,6 +284,4 @@ class FillingRule(NamedTuple):
             first=np.zeros(1, np.int64),
             trail=np.zeros((1, 1)) if trail is None else trail,
             random=random,
-            trail_sum=np.zeros(1 if trail is None else len(trail)),
-            useless=np.zeros(t.class_start.size - 1, np.bool_),
         )

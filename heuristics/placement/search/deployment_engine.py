@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from edrp import _native
-from edrp.core.arrays import Ints
+from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS
 from edrp.heuristics.placement.deployment_starts import first_fit
-from edrp.heuristics.placement.deployment_state import DeploymentState
+from edrp.heuristics.placement.deployment_state import FEW_REPLICAS, DeploymentState, MoveMix, random_stream
 from edrp.heuristics.placement.filling import stable_degrees
-from edrp.heuristics.placement.problem_arrays import evaluation_units, pairs_per_operator, placement_arrays
-from edrp.heuristics.placement.replica_counts import random_stream
-from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun, OverloadRule
-from edrp.heuristics.placement.search.deployment_ants import Pheromone
-from edrp.heuristics.placement.search.deployment_memory import WAITING, DeploymentMemory, DeploymentSearch
+from edrp.heuristics.placement.problem_arrays import PlacementArrays, evaluation_units, pairs_per_operator, placement_arrays
 from edrp.heuristics.placement.search.search_engine import (
     OVERLOAD_RULES,
     ColonyParameters,
     Construct,
     EndIteration,
     KickParameters,
+    LocalSearchRun,
+    OverloadRule,
     PlacementValue,
     Rule,
     SearchEngine,
@@ -36,6 +34,89 @@ ANT_NODE_UNITS = 0.03
 
 MAX_REPLICA_PAIRS = 10_000
 """Maximum number of pairs of replicas per operator, over its streams, for which single replicas are searched."""
+
+
+MAX_CHANGES = 4_096
+"""Maximum number of changes of one operator that are compared; on large networks, those listed last may be left out."""
+
+WAITING = 3
+"""Index into `DeploymentMemory.counters` of the number of operators in the queue; the kernel knows the others."""
+
+
+class DeploymentMemory(NamedTuple):
+    """Values of deployments, the best one visited, and the lists from which kernels continue.
+
+    Arrays of `search_deployments` (edrp/native/heuristics/placement/deployment_memory.hpp).
+
+    Values are (violations, overload, objective).
+
+    Attributes
+    ----------
+    value, best_value, trial, chosen : values of the deployment under search, of the best one met, of a change that is
+        tried, and of the best change of an operator.
+    best, home : shape (operators, nodes); counts of the best deployment, and of that to which a kick may return.
+    strays, stray : shape (operators,); the operators changed since, and which these are.
+    changes : shape (CHANGES, 5); the changes of an operator: kind, operator, and what they are about.
+    changed, touched : shape (operators,); the operators that a change touches, and which these are while they are collected.
+    queue, queued : shape (operators,); operators to look at, and which these are.
+    targets : shape (nodes,); nodes to which an operator may go.
+    stamped : shape (nodes,); the stamp with which a node was last listed.
+    """
+
+    value: Floats
+    best_value: Floats
+    trial: Floats
+    chosen: Floats
+    best: Ints
+    home: Ints
+    counters: Ints
+    changes: Ints
+    changed: Ints
+    touched: Bools
+    queue: Ints
+    queued: Bools
+    targets: Ints
+    stamped: Ints
+    strays: Ints
+    stray: Bools
+
+    @classmethod
+    def empty(cls, arrays: PlacementArrays) -> DeploymentMemory:
+        """Allocate the arrays for a problem."""
+        operators, nodes = arrays.candidate.shape
+        return cls(
+            value=np.full(3, np.inf),
+            best_value=np.full(3, np.inf),
+            trial=np.full(3, np.inf),
+            chosen=np.full(3, np.inf),
+            best=np.zeros((operators, nodes), np.int64),
+            home=np.zeros((operators, nodes), np.int64),
+            counters=np.zeros(8, np.int64),
+            changes=np.zeros((MAX_CHANGES, 5), np.int64),
+            changed=np.zeros(operators, np.int64),
+            touched=np.zeros(operators, np.bool_),
+            queue=np.zeros(operators, np.int64),
+            queued=np.zeros(operators, np.bool_),
+            targets=np.zeros(nodes, np.int64),
+            stamped=np.zeros(nodes, np.int64),
+            strays=np.zeros(operators, np.int64),
+            stray=np.zeros(operators, np.bool_),
+        )
+
+
+class DeploymentSearch(NamedTuple):
+    """A search: the problem, the deployment under search, and its memory.
+
+    `mix` says to which nodes kicks move replicas, `random` (1,) is the state of the random numbers, `progress` (2,) is as in
+    `KICKS`; work is counted in changes.
+    """
+
+    arrays: PlacementArrays
+    now: DeploymentState
+    memory: DeploymentMemory
+    mix: MoveMix
+    random: UInts
+    progress: Ints
 
 
 def too_many_pairs(compiled: Compiled) -> str | None:
@@ -97,7 +178,7 @@ class DeploymentEngine(SearchEngine):
         """Climb from the best placement: again and again, until no operator has a better change."""
         overload_rule = OVERLOAD_RULES[rule]
         self._adopt_best(overload_rule)
-        run = self._run(0, 0.0, overload_rule.value)
+        run = self._run(0, 0.0, overload_rule)
         before = np.full(3, np.inf)
         while not np.array_equal(before, self.memory.value):
             before = self.memory.value.copy()
@@ -106,7 +187,7 @@ class DeploymentEngine(SearchEngine):
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
-        run = self._run(parameters.kicks_per_run, parameters.tolerance, COMPARED)
+        run = self._run(parameters.kicks_per_run, parameters.tolerance, OverloadRule.COMPARED)
         yield from self._iterate(run, seed)
 
     def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[PlacementValue]:
@@ -139,7 +220,85 @@ class DeploymentEngine(SearchEngine):
 
     def _adopt(self, counts: Ints, rule: OverloadRule) -> None:
         self.now = DeploymentState.from_matrix(self.arrays, counts)
-        _native.adopt_deployment(self.arrays, self.now, self.memory, rule.value)
+        _native.adopt_deployment(self.arrays, self.now, self.memory, rule)
+
+
+class Pheromone(NamedTuple):
+    """Pheromone between operators and nodes, and on numbers of replicas, and the constants of eqs. 2 to 5.
+
+    Numbers of replicas carry pheromone as nodes do. The prior of a number is the operator's own share of the objective. The prior
+    of a node is eq. 3, with two differences: the doubling next to a neighbour decreases with the delay to it, and a node in use
+    is better only where nodes may fail, because nothing else in EDRP counts nodes.
+
+    Arrays of `run_deployment_ants` (edrp/native/heuristics/placement/deployment_ants.cpp).
+
+    Attributes
+    ----------
+    node, size : shapes (operators, nodes) and (operators, sizes); 𝒯 of eq. 4.
+    new_node, new_size : what the ants of an iteration add.
+    node_pull, size_pull : the products of eq. 2 as far as they are the same for a whole iteration.
+    size_prior : η of a number of replicas.
+    distance : shape (nodes, nodes); the delay over the mean delay.
+    order : operators in random order.
+    power, prior_power : α and β of eq. 2.
+    deposit, minimum : as in `ColonyParameters`.
+    restricted : whether ants choose among nodes that still fit.
+    shared : whether nodes in use are preferred.
+    """
+
+    node: Floats
+    size: Floats
+    new_node: Floats
+    new_size: Floats
+    node_pull: Floats
+    size_pull: Floats
+    size_prior: Floats
+    distance: Floats
+    order: Ints
+    power: float
+    prior_power: float
+    deposit: float
+    minimum: float
+    restricted: bool
+    shared: bool
+    overload_rule: int
+
+    @classmethod
+    def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> Pheromone:
+        """Create the pheromone before the first ant."""
+        operators, nodes = arrays.candidate.shape
+        sizes = arrays.latency.shape[1]
+        initial = parameters.initial_pheromone
+        apart = arrays.delay[~np.eye(nodes, dtype=bool)]
+        mean = float(apart.mean()) if apart.size else 0.0
+        return cls(
+            node=np.full((operators, nodes), initial),
+            size=np.full((operators, sizes), initial),
+            new_node=np.zeros((operators, nodes)),
+            new_size=np.zeros((operators, sizes)),
+            node_pull=np.ones((operators, nodes)),
+            size_pull=np.ones((operators, sizes)),
+            size_prior=size_prior(arrays) ** parameters.heuristic_power,
+            distance=arrays.delay / mean if mean > 0 else np.zeros_like(arrays.delay),
+            order=np.arange(operators),
+            power=parameters.pheromone_power,
+            prior_power=parameters.heuristic_power,
+            deposit=parameters.deposit,
+            minimum=parameters.minimum_pheromone,
+            restricted=parameters.rule == "repaired",
+            shared=arrays.has_loss,
+            overload_rule=OVERLOAD_RULES[parameters.rule],
+        )
+
+
+def size_prior(arrays: PlacementArrays) -> Floats:
+    """Prior of each number of replicas: the minimum share of the objective over that number's; 0 for none."""
+    sizes = np.arange(arrays.latency.shape[1])
+    stable = np.isfinite(arrays.latency)
+    latency = np.where(stable, arrays.latency, 0.0)
+    price = arrays.weights[1] * arrays.replica_cost[:, None] * sizes + arrays.weights[0] * latency
+    minimum = price.min(axis=1, keepdims=True, where=stable, initial=np.inf)
+    return np.where(stable, np.divide(minimum, price, out=np.ones_like(price), where=price > 0), 0.0)
 
 
 # Repair of deployments that break rules which must be met, for methods that do not search.

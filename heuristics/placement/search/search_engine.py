@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +14,34 @@ from pydantic import Field
 from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
-from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun, OverloadRule
 from edrp.placement.compiled import Compiled
+
+KICKS, WORK = range(2)
+"""Indices of a search's `progress`: kicks made, and work done since the kernel was called."""
+
+
+class LocalSearchRun(NamedTuple):
+    """Parameters of one run of iterated local search.
+
+    Attributes
+    ----------
+    kicks : how often a local optimum is disturbed.
+    tolerance : how much worse than the best a placement may be to go on from.
+    overload_rule : an `OverloadRule` as a number.
+    work : after how much work, in the engine's own unit, the kernel returns.
+    """
+
+    kicks: int
+    tolerance: float
+    overload_rule: int
+    work: int
+
+
+class OverloadRule(IntEnum):
+    """Whether a comparison includes the total overload; kernels multiply the overload by the rule's number."""
+
+    IGNORED = 0
+    COMPARED = 1
 
 
 class PlacementValue(NamedTuple):

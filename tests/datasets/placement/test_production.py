@@ -24,9 +24,8 @@ from edrp.datasets.placement.production import (
     production_instances,
 )
 from edrp.heuristics.placement.annealing import BestDeployment
-from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
 from edrp.heuristics.placement.deployment_starts import random_fit, zone_fits
-from edrp.heuristics.placement.deployment_state import DeploymentState
+from edrp.heuristics.placement.deployment_state import MANY_REPLICAS, DeploymentState
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.placement.compilation import compile_problem

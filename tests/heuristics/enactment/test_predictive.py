@@ -1,6 +1,5 @@
 """The predictive policy: what it learns, what it decides, and that both hold where nothing is as in the paper."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +152,7 @@ def test_more_hosts_are_worth_it_the_sooner_and_the_surer_the_surge() -> None:
         ahead = np.arange(11)
         found = paths(np.full(2, 0.9), 10, 60.0, PathSettings())
         levels = np.array([np.full(11, 0.9), np.where(ahead >= surge, 1.9, 0.9)])
-        found = replace(found, levels=levels, weights=np.array([1 - chance, chance]), known_rounds=np.array([10, 10]))
+        found = found._replace(levels=levels, weights=np.array([1 - chance, chance]), known_rounds=np.array([10, 10]))
         return int(expected_costs(found, support, prices, 1, 0.0, costs).argmin())
 
     assert best(surge=3, chance=0.9) == 2

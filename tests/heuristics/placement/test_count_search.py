@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from edrp import _native
 from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths
-from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.count_state import OPEN, CountState
+from edrp.heuristics.placement.search.count_engine import OPEN, CountEngine, CountState
 from edrp.heuristics.placement.search.search_engine import ColonyParameters, KickParameters, PlacementValue
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem

@@ -15,13 +15,10 @@ from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
-from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.deployment_ants import size_prior
-from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
-from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory
+from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, DeploymentMemory, size_prior
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.search.search_engine import KickParameters
+from edrp.heuristics.placement.search.search_engine import KickParameters, OverloadRule
 from edrp.placement.compilation import compile_problem
 from edrp.placement.metrics import EDRP_METRICS, NORMALISED
 from edrp.placement.metrics.own import OwnMetric
@@ -69,7 +66,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
     if engine is None:
         return
     now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
-    _native.adopt_deployment(engine.arrays, fresh, DeploymentMemory.empty(engine.arrays), COMPARED)
+    _native.adopt_deployment(engine.arrays, fresh, DeploymentMemory.empty(engine.arrays), OverloadRule.COMPARED)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
     for name in ("per_operator", "per_stream"):
         np.testing.assert_allclose(getattr(now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)

@@ -13,7 +13,7 @@ from edrp.core.arrays import Ints
 from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies
 from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths
-from edrp.heuristics.placement.search.count_state import CountState
+from edrp.heuristics.placement.search.count_engine import CountState
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment

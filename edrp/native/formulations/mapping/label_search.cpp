@@ -7,7 +7,6 @@ namespace edrp {
 namespace {
 
 using Floats4 = Array<const double, 4>;
-using Ints32Out = Array<std::int32_t, 1>;
 using Ints32Out2 = Array<std::int32_t, 2>;
 using Ints32Out3 = Array<std::int32_t, 3>;
 

@@ -4,8 +4,6 @@
 
 namespace edrp {
 
-using Ints32 = Array<const std::int32_t, 1>;
-
 struct LayeredGraph {
     Ints32 first, target;
     Floats needs, rates, limit;

@@ -57,12 +57,6 @@ Matrix<double> costs_to_go(const SplitLayer& layer, const Floats& unit, const Fl
     return costs;
 }
 
-struct ListedSplits {
-    IntsOut2 host, end;
-    IntsOut number;
-    FIELDS(host, end, number)
-};
-
 // On the way to a split: its last replica's node and where it ends, the level and the cost so far, and what is tried next.
 struct PartialSplit {
     i64 node, place, level;
@@ -87,12 +81,14 @@ bool inside_one(const PartialSplit* path, i64 replicas, const Ints& sets) {
     return false;
 }
 
-// Fills `found` with all splits into `fewest` to `most_replicas` replicas that cost at most `limit`; returns how many.
+// Fills in number of replicas, and node and last place of each, of all splits into `fewest` to `most_replicas` replicas that cost
+// at most `limit`; returns how many.
 //
 // Those whose nodes are all in one of the sets `smaller` (bits) are left out. Returns -1 where there are more than fit, or the
 // search takes more steps.
 i64 list_splits(const SplitLayer& layer, const Floats& unit, const Floats2& q, const Bools& on, double price, const Floats2& togo,
-                double limit, i64 fewest, i64 most_replicas, const Ints& smaller, i64 steps, const ListedSplits& found) {
+                double limit, i64 fewest, i64 most_replicas, const Ints& smaller, i64 steps, const IntsOut2& host,
+                const IntsOut2& end, const IntsOut& number) {
     const i64 last = layer.share.size() - 1, levels = layer.seconds.size(), nodes = unit.size();
     const bool mean = layer.range_seconds.shape[0] > 0;
     const double widest = widest_share(layer, on);
@@ -130,12 +126,12 @@ i64 list_splits(const SplitLayer& layer, const Floats& unit, const Floats2& q, c
         path[depth] = split;
         path[depth + 1].node = u;
         if (depth + 1 < fewest || inside_one(path, depth + 1, smaller)) continue;
-        if (splits == found.number.size()) return -1;
-        found.number[splits] = depth + 1;
+        if (splits == number.size()) return -1;
+        number[splits] = depth + 1;
         path[depth + 1].place = b;
         for (i64 k = 0; k <= depth; ++k) {
-            found.host(splits, k) = path[k + 1].node;
-            found.end(splits, k) = path[k + 1].place;
+            host(splits, k) = path[k + 1].node;
+            end(splits, k) = path[k + 1].place;
         }
         splits += 1;
     }

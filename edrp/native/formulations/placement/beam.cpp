@@ -11,16 +11,14 @@
 namespace edrp {
 namespace {
 
-using Ints32 = Array<const std::int32_t, 2>;
-using Ints32Row = Array<const std::int32_t, 1>;
-using Ints32Out = Array<std::int32_t, 2>;
+using Ints32Rows = Array<const std::int32_t, 2>;
 using Keys = Array<const std::uint64_t, 1>;
 using KeysOut = Array<std::uint64_t, 1>;
 
 constexpr i64 FIXED = 0, MONEY = 1, USAGE = 2, RENT = 3, DOWNTIME = 4, SINK = 5, SINK_FLOW = 6;
 
 struct BeamLabels {
-    Ints32Out chosen;
+    Array<std::int32_t, 2> chosen;
     FloatsOut3 finish;
     FloatsOut2 rules, sums;
     FIELDS(chosen, finish, rules, sums)
@@ -28,11 +26,11 @@ struct BeamLabels {
 
 struct Configurations {
     Ints start;
-    Ints32 members;
+    Ints32Rows members;
     Ints degree;
     Floats latency, fixed, cost, rent, downtime;
     Floats2 tail;
-    Ints32 places;
+    Ints32Rows places;
     Ints anchor, anchor_member;
     FIELDS(start, members, degree, latency, fixed, cost, rent, downtime, tail, places, anchor, anchor_member)
 };
@@ -90,22 +88,33 @@ struct Extensions {
     FIELDS(parent, choice, bounds)
 };
 
+// Memory of the search.
 struct Scratch {
-    FloatsOut ready, pay, use;
-    FloatsOut2 taken;
-    FloatsOut flowing, added, late;
-    FIELDS(ready, pay, use, taken, flowing, added, late)
+    Own<double, 1> ready, pay, use;  // per node: when all streams have arrived, and what they cost and occupy
+    Own<double, 2> taken;            // what a label takes, (nodes, resources)
+    Own<double, 1> flowing;          // cost that open streams bring with them, by flow
+    Own<double, 1> added;            // of an extension: last finish, money and usage
+    Own<double, 1> late;             // when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`
+
+    Scratch(const OperatorStage& stage, const BeamLabels& labels)
+        : ready(stage.capacity.shape[0]),
+          pay(stage.capacity.shape[0]),
+          use(stage.capacity.shape[0]),
+          taken(stage.capacity.shape[0], stage.capacity.shape[1]),
+          flowing(stage.constants.size()),
+          added(3),
+          late(labels.finish.shape[2]) {}
 };
 
 struct Comparison {
     i64 operators;
     Ints frontier, pending, nodes;
     Floats2 free;
-    FloatsOut2 taken;
-    IntsOut recent;
-    FloatsOut3 recent_taken;
-    FIELDS(operators, frontier, pending, nodes, free, taken, recent, recent_taken)
+    FIELDS(operators, frontier, pending, nodes, free)
 };
+
+// Labels that each label is compared with: marking fewer is slower later, never wrong.
+constexpr i64 MAX_COMPARED = 100;
 
 // Arrivals of a configuration of so many replicas: one for each, or one for all.
 inline i64 arrival_count(const BeamLabels& labels, i64 degree) { return labels.finish.shape[2] > 1 ? degree : 1; }
@@ -149,7 +158,7 @@ inline void count_taken(const AllConfigurations& all, const BeamLabels& labels, 
 
 inline bool has_room(const OperatorStage& stage, const Floats2& taken, i64 c) {
     i64 run = 0;
-    const Ints32Row members = stage.own.members.row(c);
+    const Ints32 members = stage.own.members.row(c);
     const i64 degree = stage.own.degree[c];
     for (i64 p = 0; p < degree; ++p) {
         const i64 u = members[p];
@@ -193,7 +202,7 @@ inline double flow_bound(const OperatorStage& stage, i64 base, i64 c, const Scra
     const FloatsOut flowing = scratch.flowing, late = scratch.late;
     const bool goes_on = stage.goes_on, at_once = stage.is_sink || late.size() == 1;
     const double alpha = stage.alpha, last = scratch.added[0];
-    const Ints32Row places = stage.own.places.row(c);
+    const Ints32 places = stage.own.places.row(c);
     const double *table = stage.tables.data + base, *early = stage.own_early.data;
     for (i64 k = 0; k < flows; ++k, table += states, early += candidates) {
         const double pace = alpha * stage.own_flow[k];
@@ -214,7 +223,7 @@ inline void extend(const OperatorStage& stage, i64 c, const Scratch& scratch) {
     double latest = 0.0, money = 0.0, usage = 0.0;
     const i64 degree = stage.own.degree[c], arrivals = scratch.late.size();
     const double latency = stage.own.latency[c];
-    const Ints32Row members = stage.own.members.row(c);
+    const Ints32 members = stage.own.members.row(c);
     const FloatsOut ready = scratch.ready, pay = scratch.pay, use = scratch.use, late = scratch.late, added = scratch.added;
     for (i64 p = 0; p < degree; ++p) {
         const i64 v = members[p];
@@ -255,7 +264,8 @@ inline double lower_bound(const OperatorStage& stage, const BeamLabels& labels, 
 // Writes to `extensions` from `filled` on; returns how far they are filled and the next label, which is below `last` when there
 // was no room for another label's extensions.
 std::tuple<i64, i64> expand_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels, i64 row,
-                                   i64 last, double cutoff, const Extensions& extensions, i64 filled, const Scratch& scratch) {
+                                   i64 last, double cutoff, const Extensions& extensions, i64 filled) {
+    const Scratch scratch(stage, labels);
     const FloatsOut flowing = scratch.flowing;
     const i64 choices = stage.own.degree.size();
     for (; row < last && filled + choices <= extensions.parent.size(); ++row) {
@@ -296,7 +306,8 @@ std::tuple<i64, i64> expand_labels(const OperatorStage& stage, const AllConfigur
 
 // Writes the extended labels (sorted by parent) to `target`.
 void gather_labels(const OperatorStage& stage, const AllConfigurations& all, const BeamLabels& labels,
-                   const Extensions& extensions, const BeamLabels& target, const Scratch& scratch) {
+                   const Extensions& extensions, const BeamLabels& target) {
+    const Scratch scratch(stage, labels);
     const FloatsOut added = scratch.added;
     for (i64 k = 0; k < extensions.parent.size(); ++k) {
         const i64 row = extensions.parent[k], c = extensions.choice[k];
@@ -334,7 +345,8 @@ void hash_labels(const BeamLabels& labels, const Comparison& comparison, const K
 }
 
 // Whether label a, whose use stands at `slot`, is nowhere worse than label b, whose use stands at `own`.
-inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i64 a, i64 b, i64 slot, i64 own) {
+inline bool dominates(const BeamLabels& labels, const Comparison& comparison, const FloatsOut3& uses, i64 a, i64 b, i64 slot,
+                      i64 own) {
     const FloatsOut sums = labels.sums.row(a), others = labels.sums.row(b);
     for (const i64 k : {FIXED, MONEY, USAGE, DOWNTIME, SINK})
         if (sums[k] > others[k]) return false;
@@ -343,8 +355,7 @@ inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i6
         for (i64 p = 0; p < labels.finish.shape[2]; ++p)
             if (labels.finish(a, i, p) > labels.finish(b, i, p)) return false;
     }
-    const double *mine = comparison.recent_taken.row(slot).data, *other = comparison.recent_taken.row(own).data,
-                 *free = comparison.free.data;
+    const double *mine = uses.row(slot).data, *other = uses.row(own).data, *free = comparison.free.data;
     for (i64 k = 0, cells = comparison.free.size(); k < cells; ++k)
         if (mine[k] > other[k] * (1 + EQUAL_AMOUNTS) && mine[k] > free[k]) return false;
     for (const i64 k : comparison.pending) {
@@ -361,7 +372,9 @@ inline bool dominates(const BeamLabels& labels, const Comparison& comparison, i6
 // fits.
 void mark_dominated(const AllConfigurations& all, const BeamLabels& labels, const Ints& order, const Keys& keys,
                     const Comparison& comparison, const BoolsOut& dominated) {
-    const i64 room = comparison.recent.size();
+    const Own<double, 2> taken(all.delay.shape[0], all.demand.shape[1]);
+    const Own<i64, 1> recent(MAX_COMPARED);  // labels that others are compared with, and what they take of `comparison.nodes`
+    const Own<double, 3> recent_taken(MAX_COMPARED, comparison.free.shape[0], comparison.free.shape[1]);
     i64 begin = 0, count = 0;
     for (i64 k = 0; k < order.size(); ++k) {
         const i64 row = order[k];
@@ -369,15 +382,14 @@ void mark_dominated(const AllConfigurations& all, const BeamLabels& labels, cons
             begin = k;
             count = 0;
         }
-        count_taken(all, labels, row, comparison.operators, comparison.taken);
-        const i64 own = count % room;
+        count_taken(all, labels, row, comparison.operators, taken);
+        const i64 own = count % MAX_COMPARED;
         for (i64 a = 0; a < comparison.nodes.size(); ++a)
-            for (i64 m = 0; m < comparison.free.shape[1]; ++m)
-                comparison.recent_taken(own, a, m) = comparison.taken(comparison.nodes[a], m);
-        for (i64 slot = 0; slot < least(count, room) && !dominated[row]; ++slot)
-            dominated[row] = slot != own && dominates(labels, comparison, comparison.recent[slot], row, slot, own);
+            for (i64 m = 0; m < comparison.free.shape[1]; ++m) recent_taken(own, a, m) = taken(comparison.nodes[a], m);
+        for (i64 slot = 0; slot < least(count, MAX_COMPARED) && !dominated[row]; ++slot)
+            dominated[row] = slot != own && dominates(labels, comparison, recent_taken, recent[slot], row, slot, own);
         if (!dominated[row]) {
-            comparison.recent[own] = row;
+            recent[own] = row;
             count += 1;
         }
     }

@@ -52,8 +52,9 @@ inline void advance(const FrontierStep& step, const IntsOut& digits) {
 }
 
 // Fills the table of a step from that after it: the least cost of placing its operator and all behind.
-void fill_backward(const FrontierStep& step, const Floats& unary, const Floats& pair, const Floats& after, const FloatsOut& table,
-                   const IntsOut& digits) {
+void fill_backward(const FrontierStep& step, const Floats& unary, const Floats& pair, const Floats& after,
+                   const FloatsOut& table) {
+    const Own<i64, 1> digits(step.sizes.size());
     const i64 size = table.size(), candidates = unary.size(), stride = step.own_stride;
     for (i64 s = 0; s < size; ++s) {
         const i64 base = state_after(step, digits);
@@ -72,7 +73,8 @@ void fill_backward(const FrontierStep& step, const Floats& unary, const Floats& 
 
 // Fills the table after a step from that before it, and the least cost with each candidate.
 void fill_forward(const FrontierStep& step, const Floats& unary, const Floats& pair, const Floats& before, const Floats& after,
-                  const FloatsOut& forward, const FloatsOut& marginal, const IntsOut& digits) {
+                  const FloatsOut& forward, const FloatsOut& marginal) {
+    const Own<i64, 1> digits(step.sizes.size());
     for (i64 s = 0; s < before.size(); ++s) {
         if (before[s] < inf) {
             const i64 base = state_after(step, digits);

@@ -22,8 +22,7 @@ double least_move_time(const Ints& before, const Floats& code, const Floats2& up
                        i64 replicas) {
     const i64 nodes = before.size();
     double best = inf;
-    std::vector<double> memory(std::size_t(nodes * (replicas + 1)));
-    const FloatsOut values{memory.data(), {nodes * (replicas + 1)}};
+    const Own<double, 1> values(nodes * (replicas + 1));
     for (i64 slowest = 0; slowest < nodes; ++slowest) {
         if (before[slowest] == 0) continue;
         const double second = second_slowest(before, upload, room, slowest);

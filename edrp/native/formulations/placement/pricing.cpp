@@ -8,30 +8,37 @@
 namespace edrp {
 namespace {
 
-struct PatternSteps {
-    Ints states, first;
+struct Order {
+    Ints operators, states, first;
     Floats saving;
-    Ints following, counts, max_instances;
+    Ints following;
+    Floats2 let_go;
+    FIELDS(operators, states, first, saving, following, let_go)
+};
+
+struct PatternSteps {
+    Order order;
+    Ints counts, max_instances;
     Floats2 demand;
     Floats capacity;
     Floats3 correction;
-    FIELDS(states, first, saving, following, counts, max_instances, demand, capacity, correction)
+    FIELDS(order, counts, max_instances, demand, capacity, correction)
+};
+
+struct Grid {
+    Ints axis;
+    Floats unit;
+    Ints cells;
+    Ints2 need;
+    bool exact;
+    FIELDS(axis, unit, cells, need, exact)
 };
 
 struct BoundTable {
-    Ints axis;
-    Floats unit;
-    i64 rows, columns;
-    Ints2 need;
+    Grid grid;
     Ints start;
     FloatsOut values;
-    FIELDS(axis, unit, rows, columns, need, start, values)
-};
-
-struct PatternList {
-    IntsOut2 patterns;
-    FloatsOut values;
-    FIELDS(patterns, values)
+    FIELDS(grid, start, values)
 };
 
 // Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none). The worth
@@ -52,16 +59,16 @@ struct Path {
 
 // Fills a table with upper bounds on what the operators from each step on can be worth, at the worth of an instance by step.
 void fill_bounds(const PatternSteps& steps, const BoundTable& table, const Floats& worth) {
-    const i64 rows = table.rows, columns = table.columns, cells = rows * columns, last = steps.counts.size();
+    const i64 rows = table.grid.cells[0], columns = table.grid.cells[1], cells = rows * columns, last = steps.counts.size();
     table.values.slice(table.start[last], table.start[last] + cells).fill(0.0);
     for (i64 k = last - 1; k >= 0; --k) {
-        for (i64 s = 0; s < steps.states[k]; ++s) {
+        for (i64 s = 0; s < steps.order.states[k]; ++s) {
             double* own = &table.values[table.start[k] + s * cells];
             for (i64 n = 0; n <= steps.max_instances[k]; ++n) {
-                const i64 row = steps.first[k] + s * steps.counts[k] + n;
-                const double* behind = &table.values[table.start[k + 1] + steps.following[row] * cells];
-                const double gain = steps.saving[row] + worth[k] * double(n);
-                const i64 down = n * table.need(k, 0), right = n * table.need(k, 1);
+                const i64 row = steps.order.first[k] + s * steps.counts[k] + n;
+                const double* behind = &table.values[table.start[k + 1] + steps.order.following[row] * cells];
+                const double gain = steps.order.saving[row] + worth[k] * double(n);
+                const i64 down = n * table.grid.need(k, 0), right = n * table.grid.need(k, 1);
                 if (n == 0) {
                     for (i64 c = 0; c < cells; ++c) own[c] = behind[c] + gain;
                     continue;
@@ -91,10 +98,10 @@ inline double corrected(i64 k, i64 n, const Floats3& correction, const std::vect
 
 // Chooses n instances at step k.
 inline void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth, Path& path) {
-    const i64 row = steps.first[k] + path.state[k] * steps.counts[k] + n;
+    const i64 row = steps.order.first[k] + path.state[k] * steps.counts[k] + n;
     const double correction = corrected(k, n, steps.correction, path.chosen);
-    path.total[k + 1] = path.total[k] + steps.saving[row] + worth[k] * double(n) + correction;
-    path.state[k + 1] = steps.following[row];
+    path.total[k + 1] = path.total[k] + steps.order.saving[row] + worth[k] * double(n) + correction;
+    path.state[k + 1] = steps.order.following[row];
     const FloatsOut2 room = path.room.view();
     for (i64 m = 0; m < steps.demand.shape[1]; ++m) room(k + 1, m) = room(k, m) - double(n) * steps.demand(k, m);
     path.chosen[k] = n;
@@ -103,22 +110,22 @@ inline void decide(i64 k, i64 n, const PatternSteps& steps, const Floats& worth,
 // Upper bound on any pattern that continues with n instances at step k; minus infinity where they do not fit.
 inline double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTable& table, const Floats& worth, Path& path) {
     if (n > steps.max_instances[k]) return -inf;
+    const Grid& grid = table.grid;
     i64 cell = 0;
     for (i64 m = 0; m < steps.demand.shape[1]; ++m) {
         const double left = path.room.view()(k, m) - double(n) * steps.demand(k, m);
         if (left < 0.0) return -inf;
         for (i64 side = 0; side < 2; ++side) {
-            if (table.axis[side] == m) {
-                const i64 last = (side == 0 ? table.rows : table.columns) - 1;
-                const i64 position = least(last, i64(left / table.unit[side] + GRID_CELL_SLACK));
-                cell += side == 0 ? position * table.columns : position;
+            if (grid.axis[side] == m) {
+                const i64 position = least(grid.cells[side] - 1, i64(left / grid.unit[side] + GRID_CELL_SLACK));
+                cell += side == 0 ? position * grid.cells[1] : position;
             }
         }
     }
-    const i64 row = steps.first[k] + path.state[k] * steps.counts[k] + n;
+    const i64 row = steps.order.first[k] + path.state[k] * steps.counts[k] + n;
     const double value =
-        path.total[k] + steps.saving[row] + worth[k] * double(n) + corrected(k, n, steps.correction, path.chosen);
-    return value + table.values[table.start[k + 1] + steps.following[row] * table.rows * table.columns + cell];
+        path.total[k] + steps.order.saving[row] + worth[k] * double(n) + corrected(k, n, steps.correction, path.chosen);
+    return value + table.values[table.start[k + 1] + steps.order.following[row] * grid.cells[0] * grid.cells[1] + cell];
 }
 
 // Searches depth-first over the counts of each operator, best bound first, with exact resources.
@@ -127,11 +134,11 @@ inline double bound_after(i64 k, i64 n, const PatternSteps& steps, const BoundTa
 // best. Otherwise all are listed. Returns patterns met (more than there is room for: the list is not complete), nodes searched
 // (more for those with many counts), and the final threshold; nodes beyond `max_nodes` say that the search was given up.
 std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const BoundTable& table, const Floats& worth,
-                                             double threshold, bool improve, i64 max_nodes, const PatternList& found) {
+                                             double threshold, bool improve, i64 max_nodes, const IntsOut2& patterns,
+                                             const FloatsOut& values) {
     const Ints counts = steps.counts;
-    const i64 size = counts.size(), room = found.values.size();
-    Matrix<double> bounds(size, *std::max_element(counts.begin(), counts.end()));
-    const FloatsOut2 bound = bounds.view();
+    const i64 size = counts.size(), room = values.size();
+    const Own<double, 2> bound(size, *std::max_element(counts.begin(), counts.end()));
     Path path(steps);
     i64 met = 0, nodes = 0, k = 0;
     bool opened = false;
@@ -159,8 +166,8 @@ std::tuple<i64, i64, double> search_patterns(const PatternSteps& steps, const Bo
                    std::any_of(path.chosen.begin(), path.chosen.end(), [](i64 c) { return c > 0; })) {
             if (improve || met < room) {
                 const i64 last = least(met, room - 1);
-                for (i64 i = 0; i < size; ++i) found.patterns(last, i) = path.chosen[i];
-                found.values[last] = path.total[size];
+                for (i64 i = 0; i < size; ++i) patterns(last, i) = path.chosen[i];
+                values[last] = path.total[size];
             }
             met += 1;
             if (improve)

@@ -4,19 +4,27 @@
 namespace edrp {
 namespace {
 
-struct PathArrays {
+struct LoadPaths {
     Floats2 levels;
     Floats weights;
     Ints known_rounds;
     FIELDS(levels, weights, known_rounds)
 };
 
-// Adds to `money`, for every n, what holding the first n hosts is expected to cost (`expected_costs`); `costs` holds the
-// fields of `HostCosts`. Load above what the hosts bear waits, and in the end costs a host that is leased to serve it.
-void expected_host_costs(const PathArrays& paths, const Floats& support, const Floats& prices, i64 served_by, double backlog,
-                         const Floats& costs, const FloatsOut& money) {
-    const i64 hosts = support.size() - 1, lag = i64(costs[1]), last = least(paths.levels.shape[1] - 1, i64(costs[0]));
-    const double late = costs[2], overload = costs[3], surprise = costs[4], utilisation = costs[5];
+struct HostCosts {
+    i64 rounds, lag;
+    double late, overload_share, surprise_share, utilisation;
+    FIELDS(rounds, lag, late, overload_share, surprise_share, utilisation)
+};
+
+// What holding the first n hosts is expected to cost (`expected_costs`), for every n. Load above what the hosts bear waits, and
+// in the end costs a host that is leased to serve it.
+std::vector<double> expected_host_costs(const LoadPaths& paths, const Floats& support, const Floats& prices, i64 served_by,
+                                        double backlog, const HostCosts& costs) {
+    const i64 hosts = support.size() - 1, lag = costs.lag, last = least(paths.levels.shape[1] - 1, costs.rounds);
+    const double late = costs.late, overload = costs.overload_share, surprise = costs.surprise_share;
+    const double utilisation = costs.utilisation;
+    std::vector<double> money(std::size_t(hosts + 1), 0.0);
     std::vector<i64> due(std::size_t(last + lag + 1), 0);  // hosts that begin to serve, by round
     // Money for a unit of load in a round.
     const double work = hosts ? prices[hosts - 1] * double(hosts) / most(support[hosts], 1e-9) : 0.0;
@@ -47,14 +55,15 @@ void expected_host_costs(const PathArrays& paths, const Floats& support, const F
                     due[period + lag] += 1;
                 }
             }
-            money[first] += paths.weights[path] * (cost + waiting * work);
+            money[std::size_t(first)] += paths.weights[path] * (cost + waiting * work);
         }
         if (first < hosts) price += prices[first];
     }
+    return money;
 }
 
 const Kernels here{
-    kernel<expected_host_costs>("expected_host_costs", "Adds the expected cost of holding the first n hosts, for every n."),
+    kernel<expected_host_costs>("expected_host_costs", "The expected cost of holding the first n hosts, for every n."),
 };
 
 }  // namespace

@@ -2,13 +2,11 @@
 #include <cmath>
 
 #include "edrp/native/python.hpp"
+#include "edrp/native/random.hpp"
 #include "edrp/native/tolerances.hpp"
 
 namespace edrp {
 namespace {
-
-using Ints32 = Array<const std::int32_t, 1>;
-using Ints32Out = Array<std::int32_t, 1>;
 
 constexpr i64 START = -1, PUBLIC = -2;
 constexpr i64 SENT = 0, HANDLED = 1, MAPS = 2, COMPLETE = 3, SPECIFICATIONS = 4, REQUESTED = 5, CAPPED = 6, WAITING = 7;
@@ -92,10 +90,7 @@ struct FloodMemory {
 // A number in [0, 1) that depends on seed and counter alone (SplitMix64): messages that overtake one another, and agents that
 // walk through them in another order, meet the same draws.
 double draw(i64 seed, i64 counter) {
-    std::uint64_t z = std::uint64_t(seed) * 0xD1342543DE82EF95u + (std::uint64_t(counter) + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return double((z ^ (z >> 31)) >> 11) * (1.0 / 9007199254740992.0);
+    return unit_share(std::uint64_t(seed) * 0xD1342543DE82EF95u + (std::uint64_t(counter) + 1) * 0x9E3779B97F4A7C15u);
 }
 
 // The mapping of one task: the arrays that all steps share.

@@ -5,12 +5,10 @@
 namespace edrp {
 namespace {
 
-using Ints32 = Array<const std::int32_t, 1>;
-
+// Arcs out of each of n servers, as in `NetworkArrays`, with their free bandwidth.
 struct FreeArcs {
     Ints32 first, source, target;
     FloatsOut free;
-    FIELDS(first, source, target, free)
 };
 
 // Working memory of a breadth-first search among n servers.
@@ -75,8 +73,10 @@ void take(const FreeArcs& arcs, RouteProbe& probe, i64 destination, double rate,
 // Gives flows the direct link or a shorter route where there is room; returns the number of flows that changed. `order` has the
 // flows that may change, server by server and by falling priority; the other arrays are those of all flows: `rate` and
 // `max_links` links that a route may have; `links` and `route`, what they hold, are changed, as are the free arcs.
-i64 improve_routes(const FreeArcs& arcs, const Ints& order, const Ints32& source, const Ints32& destination, const Floats& rate,
-                   const Ints& max_links, const Array<std::int32_t, 1>& links, const Array<std::int32_t, 2>& route) {
+i64 improve_routes(const Ints32& first, const Ints32& from, const Ints32& to, const FloatsOut& free, const Ints& order,
+                   const Ints32& source, const Ints32& destination, const Floats& rate, const Ints& max_links,
+                   const Array<std::int32_t, 1>& links, const Array<std::int32_t, 2>& route) {
+    const FreeArcs arcs{first, from, to, free};
     RouteProbe probe(arcs.first.size() - 1);
     for (i64 arc = 0; arc < arcs.free.size(); ++arc) probe.note_free(arcs, arc);
     i64 changed = 0, searches = 0;

@@ -42,8 +42,10 @@ double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double li
 }
 
 // Orders `seats` (the node of each replica) and sets `ends` so that the most bytes stay; false where nothing fits.
-bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut& seats, double limit, const IntsOut& ends,
-                    const FloatsOut2& gain, const IntsOut2& choice, const IntsOut& queue) {
+bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut& seats, double limit, const IntsOut& ends) {
+    const Own<double, 2> gain(2, work.size());
+    const Own<i64, 2> choice(seats.size() + 1, work.size());
+    const Own<i64, 1> queue(work.size());
     double best = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue);
     if (best < 0) return false;
     const auto trade = [&](i64 p, i64 q) {

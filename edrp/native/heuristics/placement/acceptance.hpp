@@ -1,5 +1,5 @@
 // Which of two placements is better: limits broken, total relative overload, objective
-// (heuristics/placement/search/acceptance.py).
+// (heuristics/placement/search/search_engine.py).
 #pragma once
 #include <cmath>
 

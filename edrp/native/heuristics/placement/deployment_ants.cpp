@@ -1,5 +1,5 @@
 // The ant system (latency-aware placement, 4.3.2) over deployments with replicas: ants draw how many, then where
-// (heuristics/placement/search/deployment_ants.py).
+// (heuristics/placement/search/deployment_engine.py).
 #include "edrp/native/heuristics/placement/deployment_memory.hpp"
 #include "edrp/native/python.hpp"
 
@@ -15,19 +15,26 @@ constexpr double NEAR_DOUBLINGS = 3.0;
 struct Pheromone {
     FloatsOut2 node, size, new_node, new_size, node_pull, size_pull;
     Floats2 size_prior, distance;
-    FloatsOut chance;
     IntsOut order;
-    FloatsOut nearness;
-    IntsOut total;
     double power, prior_power, deposit, minimum;
     bool restricted, shared;
     i64 overload_rule;
-    FIELDS(node, size, new_node, new_size, node_pull, size_pull, size_prior, distance, chance, order, nearness, total, power,
-           prior_power, deposit, minimum, restricted, shared, overload_rule)
+    FIELDS(node, size, new_node, new_size, node_pull, size_pull, size_prior, distance, order, power, prior_power, deposit,
+           minimum, restricted, shared, overload_rule)
+};
+
+// The pheromone, and memory for ants.
+struct Ants : Pheromone {
+    Own<double, 1> chance;    // cumulated weights
+    Own<double, 1> nearness;  // how near each node is to neighbours
+    Own<i64, 1> total;        // replicas on each node
+
+    explicit Ants(const Pheromone& given)
+        : Pheromone(given), chance(most(node.shape[1], size.shape[1])), nearness(node.shape[1]), total(node.shape[1]) {}
 };
 
 // The nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay.
-void average_nearness(const PlacementArrays& t, const ReplicaCounts& c, const Pheromone& f, i64 i) {
+void average_nearness(const PlacementArrays& t, const ReplicaCounts& c, const Ants& f, i64 i) {
     f.nearness.fill(0.0);
     i64 count = 0;
     for (i64 k = t.adjacent_start[i]; k < t.adjacent_start[i + 1]; ++k) {
@@ -45,7 +52,7 @@ void average_nearness(const PlacementArrays& t, const ReplicaCounts& c, const Ph
 }
 
 // Writes the cumulated numerators of eq. 2 for a replica of operator i to `chance`; returns their sum.
-double weigh(const PlacementArrays& t, const ReplicaCounts& c, const Pheromone& f, i64 i, bool only_fitting) {
+double weigh(const PlacementArrays& t, const ReplicaCounts& c, const Ants& f, i64 i, bool only_fitting) {
     double total = 0.0;
     const i64 start = t.candidate_start[i];
     for (i64 k = start; k < t.candidate_start[i + 1]; ++k) {
@@ -62,21 +69,21 @@ double weigh(const PlacementArrays& t, const ReplicaCounts& c, const Pheromone& 
 }
 
 // Draws an index of `chance` by its weight.
-i64 draw(const Pheromone& f, const Random& random, double total, i64 count) {
+i64 draw(const Ants& f, const Random& random, double total, i64 count) {
     const double drawn = uniform(random) * total;
     i64 k = 0;
     while (k < count - 1 && f.chance[k] <= drawn) ++k;
     return k;
 }
 
-i64 draw_size(const PlacementArrays& t, const Pheromone& f, const Random& random, i64 i) {
+i64 draw_size(const PlacementArrays& t, const Ants& f, const Random& random, i64 i) {
     double total = 0.0;
     for (i64 r = 0; r < t.latency.shape[1]; ++r) f.chance[r] = total += f.size_pull(i, r);
     return draw(f, random, total, t.latency.shape[1]);
 }
 
 // One ant constructs a deployment: operators in random order, a number of replicas and their nodes drawn by eq. 2.
-void construct(const PlacementArrays& t, const ReplicaCounts& c, const Pheromone& f, const Random& random) {
+void construct(const PlacementArrays& t, const ReplicaCounts& c, const Ants& f, const Random& random) {
     for (i64 i = 0; i < c.degree.size(); ++i) {
         for (i64 a = c.number[i] - 1; a >= 0; --a) {
             const i64 u = c.hosts(i, a);
@@ -130,7 +137,8 @@ void update(const Pheromone& f, double persistence) {
     for (i64 k = 0; k < f.size.size(); ++k) f.size_pull.data[k] = f.size_prior.data[k] * std::pow(f.size.data[k], f.power);
 }
 
-void run_ants(const DeploymentSearch& search, const Pheromone& f, i64 ants) {
+void run_ants(const DeploymentSearch& search, const Pheromone& pheromone, i64 ants) {
+    const Ants f(pheromone);
     for (i64 ant = 0; ant < ants; ++ant) {
         construct(search.arrays, search.now.counts, f, search.random);
         adopt(search.arrays, search.now, search.memory, f.overload_rule);

@@ -1,5 +1,5 @@
 // The memory of a search over deployments: best one, queue of operators, list of changes
-// (heuristics/placement/search/deployment_memory.py).
+// (heuristics/placement/search/deployment_engine.py).
 #pragma once
 #include <initializer_list>
 

@@ -23,9 +23,17 @@ struct ClassArrays {
 
 struct ClassState {
     IntsOut replicas, classes, block;
-    FloatsOut finish;
-    FloatsOut2 load, used;
-    FIELDS(replicas, classes, block, finish, load, used)
+    FIELDS(replicas, classes, block)
+};
+
+// Memory for the evaluation of a placement.
+struct ClassWork {
+    Own<double, 1> finish;  // seconds at which each operator is done
+    Own<double, 2> load;    // of the node of each block, (operators, resources)
+    Own<double, 2> used;    // what surely runs on each set, (sets, resources)
+
+    explicit ClassWork(const ClassArrays& t)
+        : finish(t.price.size()), load(t.price.size(), t.demand.shape[1]), used(t.room.shape[0], t.demand.shape[1]) {}
 };
 
 i64 bits(i64 mask) { return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1); }
@@ -33,26 +41,27 @@ i64 bits(i64 mask) { return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1); }
 i64 class_number(i64 mask) { return mask == 4 ? 2 : mask >> 1; }
 
 // Relative excess over the capacities of classes and of the nodes of blocks.
-double class_excess(const ClassArrays& t, const ClassState& s) {
-    s.load.fill(0.0);
-    s.used.fill(0.0);
+double class_excess(const ClassArrays& t, const ClassState& s, const ClassWork& work) {
+    work.load.fill(0.0);
+    work.used.fill(0.0);
     for (i64 i = 0; i < s.replicas.size(); ++i) {
         for (i64 m = 0; m < t.demand.shape[1]; ++m) {
-            if (s.block[i] >= 0) s.load(s.block[i], m) += double(s.replicas[i]) * t.demand(i, m);
+            if (s.block[i] >= 0) work.load(s.block[i], m) += double(s.replicas[i]) * t.demand(i, m);
             for (i64 subset = 1; subset < t.room.shape[0]; ++subset) {
                 const i64 inside = (s.classes[i] & ~subset) == 0 ? s.replicas[i] : bits(s.classes[i] & subset);
-                s.used(subset, m) += double(inside) * t.demand(i, m);
+                work.used(subset, m) += double(inside) * t.demand(i, m);
             }
         }
     }
     double total = 0.0;
     for (i64 m = 0; m < t.demand.shape[1]; ++m) {
         for (i64 subset = 1; subset < t.room.shape[0]; ++subset) {
-            if (s.used(subset, m) > t.room(subset, m) * (1 + LIMIT_SLACK)) total += s.used(subset, m) / t.room(subset, m) - 1.0;
+            if (work.used(subset, m) > t.room(subset, m) * (1 + LIMIT_SLACK))
+                total += work.used(subset, m) / t.room(subset, m) - 1.0;
         }
         for (i64 i = 0; i < s.replicas.size(); ++i) {
             if (s.block[i] < 0) continue;
-            const double load = s.load(s.block[i], m), capacity = t.capacity(class_number(s.classes[i]), m);
+            const double load = work.load(s.block[i], m), capacity = t.capacity(class_number(s.classes[i]), m);
             if (load > capacity * (1 + LIMIT_SLACK)) total += load / capacity - 1.0;
         }
     }
@@ -64,10 +73,10 @@ struct ClassEnergy {
 };
 
 // The objective with penalties, and the excess over limits and capacities.
-ClassEnergy class_energy(const ClassArrays& t, const ClassState& s) {
-    double excess = class_excess(t, s), cost = 0.0, response = 0.0;
+ClassEnergy class_energy(const ClassArrays& t, const ClassState& s, const ClassWork& work) {
+    double excess = class_excess(t, s, work), cost = 0.0, response = 0.0;
     for (i64 i = 0; i < s.replicas.size(); ++i) {
-        s.finish[i] = 0.0;
+        work.finish[i] = 0.0;
         cost += double(s.replicas[i]) * t.price[i];
     }
     i64 stream = 0;
@@ -75,10 +84,10 @@ ClassEnergy class_energy(const ClassArrays& t, const ClassState& s) {
         for (; stream < t.target.size() && t.target[stream] == j; ++stream) {
             const i64 i = t.source[stream];
             const bool together = s.block[i] >= 0 && s.block[i] == s.block[j];
-            s.finish[j] = most(s.finish[j], s.finish[i] + (together ? 0.0 : t.delay(s.classes[i], s.classes[j])));
+            work.finish[j] = most(work.finish[j], work.finish[i] + (together ? 0.0 : t.delay(s.classes[i], s.classes[j])));
         }
-        s.finish[j] += t.latency(j, s.replicas[j]) * t.slowness[s.classes[j]];
-        response = most(response, s.finish[j]);
+        work.finish[j] += t.latency(j, s.replicas[j]) * t.slowness[s.classes[j]];
+        response = most(response, work.finish[j]);
     }
     excess += most(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + most(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK);
     return {t.scalars[0] * response + t.scalars[1] * cost + CLASS_EXCESS_PENALTY * excess, excess};
@@ -151,13 +160,14 @@ void copy_placement(const ClassState& source, const ClassState& target) {
 // `values` are the temperature, the cooling per step, and the objective of the best placement.
 void anneal_classes(const ClassArrays& t, const ClassState& state, const ClassState& accepted, const ClassState& best,
                     const Random& random, const FloatsOut& values, i64 steps) {
+    const ClassWork work(t);
     double energy = inf;
     for (i64 step = 0; step <= steps; ++step) {  // the first one only evaluates
         if (step > 0) {
             values[0] *= values[1];
             change_classes(t, state, random);
         }
-        const ClassEnergy next = class_energy(t, state);
+        const ClassEnergy next = class_energy(t, state, work);
         if (next.value <= energy || uniform(random) < std::exp((energy - next.value) / values[0])) {
             energy = next.value;
             copy_placement(state, accepted);

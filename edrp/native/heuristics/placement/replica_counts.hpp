@@ -1,4 +1,4 @@
-// Replicas counted per operator and node, which annealing and the searches share (heuristics/placement/replica_counts.py).
+// Replicas counted per operator and node, which annealing and the searches share (heuristics/placement/deployment_state.py).
 #pragma once
 #include "edrp/native/arrays.hpp"
 

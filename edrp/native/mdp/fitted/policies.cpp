@@ -16,7 +16,8 @@ void all_gains(const Floats& state_before, const Ints2& before, const Ints2& aft
 // For each partition, the best response of a class where values are sums of arc prices: its cost and price, and its boundaries.
 template <class Boundary>
 void best_responses(const Trie& graph, const Floats& price, const Floats& state_before, const Array<Boundary, 2>& partitions,
-                    const FloatsOut& values, const IntsOut2& chosen, const SearchWorkspace& space) {
+                    const FloatsOut& values, const IntsOut2& chosen) {
+    const SearchWorkspace space(graph);
     const i64 everything = state_before.size();
     const double total = state_before[everything - 1];
     const SpanGains& gains = space.gains;

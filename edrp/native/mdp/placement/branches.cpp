@@ -17,12 +17,25 @@ struct Branches {
     FIELDS(parent, owner, copies, first, begin, ticks, price, tail, last, allowed)
 };
 
+constexpr i64 LEVELS = 2048;
+
+// Costs of subtrees, of what follows a node, of the rest, and by node, operator and column.
 struct Work {
-    FloatsOut2 inner, below, outer;
-    FloatsOut own, least, through, best;
-    Ints32Out source;
-    FloatsOut need;
-    FIELDS(inner, below, outer, own, least, through, best, source, need)
+    Own<double, 2> inner, below, outer;
+    Own<double, 1> own, least, through, best;
+    Own<std::int32_t, 1> source;
+    Own<double, 1> need;
+
+    Work(const Branches& branches, i64 columns)
+        : inner(branches.parent.size(), LEVELS + 1),
+          below(branches.parent.size() + branches.begin.size() - 1, LEVELS + 1),
+          outer(branches.parent.size(), LEVELS + 1),
+          own(branches.tail.shape[1]),
+          least(branches.tail.shape[1]),
+          through(branches.tail.shape[1]),
+          best(columns),
+          source(columns),
+          need(branches.copies.size()) {}
 };
 
 struct Sweep {
@@ -180,11 +193,11 @@ struct Sweep {
 };
 
 double sweep_branches(const Branches& branches, const OperatorTables& tables, const Floats& change, const FloatsOut2& costs,
-                      const FloatsOut2& prices, const FloatsOut2& shared, const FloatsOut2& values, const FloatsOut2& after,
-                      const Work& work) {
+                      const FloatsOut2& prices, const FloatsOut2& shared, const FloatsOut2& values, const FloatsOut2& after) {
+    const Work work(branches, costs.shape[1]);
     const Sweep sweep{branches, tables, change, costs, prices, shared, values, after, work, work.inner.shape[1]};
     const i64 periods = costs.shape[0];
-    following_costs(tables, costs, prices, after, work.best);
+    following_costs(tables, costs, prices, after);
     for (i64 t = 0; t < periods; ++t) {
         sweep.forward(t);
         sweep.agree(t);

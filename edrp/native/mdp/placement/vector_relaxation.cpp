@@ -6,11 +6,13 @@
 namespace edrp {
 namespace {
 
-// Fills in `values`, the least costs of the courses that end in each period, `sources`, the columns before, and `course`, columns
-// by period and operator. A price is infinite where no change is allowed; `best` is overwritten.
+// Fills in `values`, the least costs of the courses that end in each period, and `course`, columns by period and operator. A
+// price is infinite where no change is allowed.
 double operator_courses(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& values,
-                        const Array<std::int32_t, 2>& sources, const FloatsOut& best, const Array<std::int32_t, 2>& course) {
+                        const Array<std::int32_t, 2>& course) {
     const i64 periods = costs.shape[0];
+    const Own<std::int32_t, 2> sources(periods, costs.shape[1]);  // the columns before
+    const Own<double, 1> best(costs.shape[1]);
     double total = 0.0;
     for (i64 i = 0; i < tables.started.size(); ++i) {
         const i64 low = tables.first[i], high = tables.first[i + 1];
@@ -37,9 +39,10 @@ double operator_courses(const OperatorTables& tables, const Floats2& costs, cons
     return total;
 }
 
-// Prices of a period that sum up to more than `change` are moved onto the nearest that do not. `order` is overwritten.
-void raise_prices(const FloatsOut2& prices, const Floats& change, const Floats2& slope, double step, const FloatsOut& order) {
+// Prices of a period that sum up to more than `change` are moved onto the nearest that do not.
+void raise_prices(const FloatsOut2& prices, const Floats& change, const Floats2& slope, double step) {
     const i64 operators = prices.shape[1];
+    const Own<double, 1> order(operators);
     for (i64 t = 0; t < prices.shape[0]; ++t) {
         double total = 0.0;
         for (i64 i = 0; i < operators; ++i) {

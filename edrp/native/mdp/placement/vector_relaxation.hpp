@@ -11,8 +11,6 @@ struct OperatorTables {
     FIELDS(first, replicas, started, entry, enters)
 };
 
-using Ints32Out = Array<std::int32_t, 1>;
-
 // The price of going from the number of replicas in a column to that in the next.
 inline double rise(const OperatorTables& tables, i64 i, i64 k) {
     return tables.started[i] * double(tables.replicas[k + 1] - tables.replicas[k]);
@@ -52,10 +50,10 @@ inline void cost_before(const OperatorTables& tables, i64 t, const Floats2& cost
     }
 }
 
-// Fills in the least cost of each operator after each period, from each number of replicas in it; overwrites `best`.
-inline void following_costs(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& after,
-                            const FloatsOut& best) {
+// Fills in the least cost of each operator after each period, from each number of replicas in it.
+inline void following_costs(const OperatorTables& tables, const Floats2& costs, const Floats2& prices, const FloatsOut2& after) {
     const i64 periods = costs.shape[0];
+    const Own<double, 1> best(costs.shape[1]);
     after.row(periods - 1).fill(0.0);
     for (i64 t = periods - 1; t > 0; --t) cost_before(tables, t, costs, prices, after, best);
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,29 +14,6 @@ from edrp.core.budget import look, spend
 from edrp.core.tolerances import SHARE_RANGE_SLACK
 from edrp.formulations.migration.rescale.decomposition.model import NodeSets
 from edrp.formulations.migration.rescale.decomposition.operators import OperatorPrices, OperatorValues
-
-
-class ListedSplits(NamedTuple):
-    """Memory for the splits that are found.
-
-    Arrays of `list_splits` (edrp/native/formulations/migration/alternatives.cpp).
-
-    Attributes
-    ----------
-    host, end : shape (splits, replicas), node and last place of each replica.
-    number : shape (splits,), replicas.
-    """
-
-    host: Ints
-    end: Ints
-    number: Ints
-
-    @classmethod
-    def empty(cls, splits: int, replicas: int) -> ListedSplits:
-        """Memory for `splits` splits of at most `replicas` replicas."""
-        host, end = (np.zeros((splits, replicas), np.int64) for _ in range(2))
-        return cls(host, end, np.zeros(splits, np.int64))
-
 
 LISTED_WORK, STEP_WORK = 1e-6, 1e-8
 """Units of work for a split that is listed, and for an entry of the table that bounds it."""
@@ -133,13 +109,15 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     for layer in model.layers[values.index]:
         split, q = layer.split, values.place_prices(prices, layer)
         bounds = (split.exact, split.exact) if split.exact else (int(numbers[0]), int(numbers[-1]))
-        splits, common = ListedSplits.empty(MAX_LISTED, bounds[1]), (split, prices.replica, q, on, prices.latency)
+        host, end = np.zeros((2, MAX_LISTED, bounds[1]), np.int64)
+        number, common = np.zeros(MAX_LISTED, np.int64), (split, prices.replica, q, on, prices.latency)
         togo = _native.costs_to_go(*common)
-        count = _native.list_splits(*common, togo, most, *bounds, smaller_sets(sets, state), MAX_LISTING_STEPS, splits)
+        limits = most, *bounds, smaller_sets(sets, state), MAX_LISTING_STEPS
+        count = _native.list_splits(*common, togo, *limits, host, end, number)
         spend(LISTED_WORK * (MAX_LISTED if count < 0 else count) + STEP_WORK * togo.size)
         if count < 0:
             return None
-        for n, hosts, ends in zip(splits.number[:count].tolist(), splits.host[:count], splits.end[:count], strict=True):
+        for n, hosts, ends in zip(number[:count].tolist(), host[:count], end[:count], strict=True):
             places = [0, *layer.places[ends[:n]].tolist()]
             listed.append([(u, a, b) for u, (a, b) in zip(hosts[:n].tolist(), pairwise(places), strict=True)])
     return [replicas for replicas in listed if _in_range(values, replicas, state)]

@@ -135,8 +135,7 @@ Thinned thin(const PatternLabels& labels, i64 count, i64 width) {
 // Keeps, of the labels that operator i makes, those that no other makes superfluous, by key and then by bound.
 i64 keep_labels(const PatternRows& rows, const PatternLabels& then, i64 made, i64 i, const PatternLabels& now) {
     set_keys(rows, then, made, i);
-    std::vector<i64> places(std::size_t(made), 0), spares(std::size_t(made), 0);
-    const IntsOut order{places.data(), {made}}, spare{spares.data(), {made}};
+    const Own<i64, 1> order(made), spare(made);
     for (i64 k = 0; k < made; ++k) order[k] = k;
     sort_by(then.bounds, order, spare);
     sort_by(then.keys, order, spare);
@@ -195,10 +194,8 @@ std::tuple<double, double> set_multipliers(const PatternRows& rows, const TaskPr
                                            const TreeCosts& costs) {
     const i64 operators = rows.most.size();
     std::vector<double> best(multipliers.begin(), multipliers.end());
-    std::vector<i64> counts(std::size_t(operators), 0);
-    const IntsOut pattern{counts.data(), {operators}};
-    Matrix<double> uses(operators + 1, rows.upper.size());
-    const FloatsOut2 used = uses.view();
+    const Own<i64, 1> pattern(operators);
+    const Own<double, 2> used(operators + 1, rows.upper.size());
     double root = -inf;
     for (i64 turn = 0; turn < MULTIPLIER_STEPS; ++turn) {
         const double constant = set_costs(rows, prices, multipliers, costs), value = constant + fill_tree(rows, costs);

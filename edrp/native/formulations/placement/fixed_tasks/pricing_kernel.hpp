@@ -31,8 +31,8 @@ struct TaskPrices {
 struct TreeCosts {
     FloatsOut single, joint;
     FloatsOut3 under, after;
-    FloatsOut2 tails, sums;
-    FIELDS(single, joint, under, after, tails, sums)
+    FloatsOut2 tails;
+    FIELDS(single, joint, under, after, tails)
 };
 
 // Sets the cost of a task of each operator and of each stream with multipliers; returns the cost of the multipliers alone.
@@ -95,9 +95,8 @@ inline void add_up(const Floats& one, const Floats& two, const FloatsOut& both) 
 // Least cost of all operators within the units of a node, without streams out of the tree; fills `under` and `after`.
 inline double fill_tree(const PatternRows& rows, const TreeCosts& costs) {
     const i64 units = rows.units;
-    const FloatsOut roots = costs.sums.row(0), whole = costs.sums.row(1);
+    const Own<double, 1> roots(units + 1), whole(units + 1);
     costs.under.fill(0.0);
-    roots.fill(0.0);
     for (i64 i = rows.most.size() - 1; i >= 0; --i) {
         const i64 above = rows.tree.parent[i];
         for (i64 x = 0; x < (above < 0 ? 1 : rows.most[above] + 1); ++x) {
@@ -108,7 +107,8 @@ inline double fill_tree(const PatternRows& rows, const TreeCosts& costs) {
                 const FloatsOut under = costs.under.row(i).row(v);
                 for (i64 s = taken; s <= units; ++s) whole[s] = least(whole[s], cost + under[s - taken]);
             }
-            const FloatsOut joined = above < 0 ? roots : costs.under.row(above).row(x), after = costs.after.row(i).row(x);
+            const FloatsOut joined = above < 0 ? FloatsOut(roots) : costs.under.row(above).row(x),
+                            after = costs.after.row(i).row(x);
             copy(joined, after);
             add_up(after, whole, joined);
         }

@@ -11,12 +11,28 @@ struct CountPaths {
     Ints zone;
     Floats2 zone_delay;
     Ints source, target;
-    IntsOut2 hosts;
-    IntsOut number;
-    FloatsOut2 arrival, latest;
-    IntsOut last, used;
-    FloatsOut reach;
-    FIELDS(price, span, zone, zone_delay, source, target, hosts, number, arrival, latest, last, used, reach)
+    FIELDS(price, span, zone, zone_delay, source, target)
+};
+
+// The paths, and memory for the search of the slowest one.
+struct PathSearch : CountPaths {
+    Own<i64, 2> hosts;  // hosts[a, :number[a]] are the nodes of an operator
+    Own<i64, 1> number;
+    Own<double, 2> arrival;  // in the same order, when the last tuples arrive there
+    Own<double, 2> latest;   // (zones, 2), the last two arrivals at nodes of a zone
+    Own<i64, 1> last;        // (zones,), the node of the first of these
+    Own<i64, 1> used;        // zones in use
+    Own<double, 1> reach;    // (zones,), when the last from other zones arrive
+
+    PathSearch(const CountPaths& paths, i64 operators)
+        : CountPaths(paths),
+          hosts(operators, paths.zone.size()),
+          number(operators),
+          arrival(operators, paths.zone.size()),
+          latest(paths.zone_delay.shape[0], 2),
+          last(paths.zone_delay.shape[0]),
+          used(paths.zone_delay.shape[0]),
+          reach(paths.zone_delay.shape[0]) {}
 };
 
 struct CountArrays {
@@ -33,7 +49,7 @@ struct CountArrays {
 };
 
 // Lists the nodes of all operators after a change (see `path_latency`), and resets the arrivals there.
-inline void list_hosts(const CountPaths& p, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
+inline void list_hosts(const PathSearch& p, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
     for (i64 a = 0; a < c.degree.size(); ++a) {
         const bool moves = mover == a || mover == ALL_OPERATORS;
         i64 count = 0;
@@ -48,7 +64,7 @@ inline void list_hosts(const CountPaths& p, const ReplicaCounts& c, i64 mover, i
 }
 
 // Finds the last two arrivals of operator i in each zone that it uses; returns the number of these zones.
-inline i64 summarise(const CountPaths& p, i64 i) {
+inline i64 summarise(const PathSearch& p, i64 i) {
     for (i64 k = 0; k < p.number[i]; ++k) {
         const i64 z = p.zone[p.hosts(i, k)];
         p.latest(z, 0) = p.latest(z, 1) = -1.0;
@@ -70,7 +86,7 @@ inline i64 summarise(const CountPaths& p, i64 i) {
 }
 
 // Propagates the arrivals of operator i to every node of operator j; returns the last arrival there.
-inline double pass_on(const CountPaths& p, i64 i, i64 j) {
+inline double pass_on(const PathSearch& p, i64 i, i64 j) {
     double last = 0.0;
     for (i64 k = 0; k < p.number[j]; ++k) {
         const i64 h = p.zone[p.hosts(j, k)];
@@ -102,7 +118,7 @@ inline double pass_on(const CountPaths& p, i64 i, i64 j) {
 
 // Latency in seconds of the slowest path through instances: where q instances of operator `mover` are taken to be on node d
 // instead of s, all that s holds for `ALL_OPERATORS`, or now for `NO_OPERATOR`.
-inline double path_latency(const CountPaths& p, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
+inline double path_latency(const PathSearch& p, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
     list_hosts(p, c, mover, q, s, d);
     double longest = 0.0;
     for (i64 e = 0; e < p.source.size(); ++e) longest = most(longest, pass_on(p, p.source[e], p.target[e]));

@@ -33,9 +33,7 @@ struct FillingRule {
     IntsOut first;
     Floats2 trail;
     Random random;
-    FloatsOut trail_sum;
-    BoolsOut useless;
-    FIELDS(power, trail_power, noise, first, trail, random, trail_sum, useless)
+    FIELDS(power, trail_power, noise, first, trail, random)
 };
 
 struct CountSearch {
@@ -51,7 +49,7 @@ struct CountSearch {
 // Placements built node by node: the operator that joins most of what a node already runs comes next.
 
 // Logarithm of the weight of operator a for node d, with the noise that makes the largest one a draw.
-double log_weight(const CountArrays& t, const CountState& c, const FillingRule& rule, i64 a, i64 d) {
+double log_weight(const CountArrays& t, const CountState& c, const FillingRule& rule, const Floats& trail_sum, i64 a, i64 d) {
     double share = 1e-9;
     for (i64 m = 0; m < t.demand.shape[1]; ++m)
         if (t.demand(a, m) > 0 && t.capacity(d, m) < inf) share = most(share, t.demand(a, m) / t.capacity(d, m));
@@ -60,7 +58,7 @@ double log_weight(const CountArrays& t, const CountState& c, const FillingRule& 
         future += t.pair(a, t.neighbours[j]) * double(waiting(t, c, t.neighbours[j]));
     const double worth = c.joined(a, d) + 2.0 * t.pair(a, a) * double(c.counts.replicas(a, d)) + WAITING_WEIGHT * future;
     double weight = rule.power * std::log((worth + 1e-12 * t.score_apart) / share);
-    if (rule.trail_power > 0 && c.total[d] > 0) weight += rule.trail_power * std::log(rule.trail_sum[a] / double(c.total[d]));
+    if (rule.trail_power > 0 && c.total[d] > 0) weight += rule.trail_power * std::log(trail_sum[a] / double(c.total[d]));
     if (rule.noise[0] > 0) weight -= rule.noise[0] * std::log(-std::log(uniform(rule.random) + 1e-300) + 1e-300);
     return weight;
 }
@@ -68,17 +66,17 @@ double log_weight(const CountArrays& t, const CountState& c, const FillingRule& 
 // Places waiting instances on node d as long as some fit; returns whether any did.
 bool fill_node(const CountArrays& t, const CountState& c, const FillingRule& rule, i64 d) {
     bool placed = false;
-    const i64 operators = rule.trail_power > 0 ? rule.trail_sum.size() : 0;
+    const i64 operators = rule.trail_power > 0 ? rule.trail.shape[0] : 0;
+    const Own<double, 1> trail_sum(operators);  // pheromone between each operator and the instances on the node
     for (i64 a = 0; a < operators; ++a) {
-        rule.trail_sum[a] = 0.0;
-        for (i64 b = 0; b < operators; ++b) rule.trail_sum[a] += double(c.counts.replicas(b, d)) * rule.trail(a, b);
+        for (i64 b = 0; b < operators; ++b) trail_sum[a] += double(c.counts.replicas(b, d)) * rule.trail(a, b);
     }
     while (true) {
         i64 best = -1;
         double max_weight = -inf;
         for (i64 a = 0; a < c.counts.degree.size(); ++a) {
             if (waiting(t, c, a) == 0 || fitting(t, c, a, d, 1) == 0) continue;
-            const double weight = log_weight(t, c, rule, a, d);
+            const double weight = log_weight(t, c, rule, trail_sum, a, d);
             if (best < 0 || weight > max_weight) best = a, max_weight = weight;
         }
         if (best < 0) return placed;
@@ -86,16 +84,16 @@ bool fill_node(const CountArrays& t, const CountState& c, const FillingRule& rul
         const i64 q = fitting(t, c, best, d, part);
         put(t, c, best, d, q);
         placed = placed || q > 0;
-        for (i64 a = 0; a < operators; ++a) rule.trail_sum[a] += double(q) * rule.trail(a, best);
+        for (i64 a = 0; a < operators; ++a) trail_sum[a] += double(q) * rule.trail(a, best);
     }
 }
 
 // Chooses the empty node that can take most waiting instances, preferably in the zone of the previous one; -1: none.
-i64 next_node(const CountArrays& t, const CountState& c, const FillingRule& rule, i64 previous) {
+i64 next_node(const CountArrays& t, const CountState& c, const FillingRule& rule, const Bools& useless, i64 previous) {
     i64 best = -1;
     double max_value = 0.0;
     for (i64 k = 0; k < c.empty_number.size(); ++k) {
-        if (c.empty_number[k] == 0 || rule.useless[k]) continue;
+        if (c.empty_number[k] == 0 || useless[k]) continue;
         const i64 d = c.empty[t.class_start[k] + c.empty_number[k] - 1];
         double share = 1.0, count = 0.0;
         for (i64 a = 0; a < c.counts.degree.size(); ++a) count += t.candidate(a, d) ? double(waiting(t, c, a)) : 0.0;
@@ -137,13 +135,13 @@ void squeeze(const CountArrays& t, const CountState& c) {
 // Places all waiting instances: on node `first` (-1 for none), on nodes in use, on empty ones, and finally anywhere.
 void fill(const CountArrays& t, const CountState& c, const FillingRule& rule, i64 first) {
     i64 before = c.counters[OPEN], turn = first >= 0 ? -1 : 0, previous = -1;
-    rule.useless.fill(false);
+    const Own<bool, 1> useless(c.empty_number.size());  // classes of which no empty node took an instance
     for (;; ++turn) {
         i64 unplaced = 0;
         for (i64 a = 0; a < c.counts.degree.size(); ++a) unplaced += waiting(t, c, a);
         if (unplaced == 0) return;
         i64 d = first;
-        if (turn >= 0) d = turn < before ? c.opened[(rule.first[0] + turn) % before] : next_node(t, c, rule, previous);
+        if (turn >= 0) d = turn < before ? c.opened[(rule.first[0] + turn) % before] : next_node(t, c, rule, useless, previous);
         if (d < 0) return squeeze(t, c);
         const bool filled = fill_node(t, c, rule, d);
         if (turn < 0)
@@ -151,7 +149,7 @@ void fill(const CountArrays& t, const CountState& c, const FillingRule& rule, i6
         else if (filled)
             previous = d;
         else if (turn >= before)
-            rule.useless[t.class_of[d]] = true;
+            useless[t.class_of[d]] = true;
     }
 }
 
@@ -175,7 +173,7 @@ void update_copy(const CountState& c, const IntsOut2& copy, i64 since) {
         for (i64 a = 0; a < (c.last_changed[s] > since ? copy.shape[0] : 0); ++a) copy(a, s) = c.counts.replicas(a, s);
 }
 
-void evaluate_counts(const CountArrays& t, const CountState& c, const CountPaths& p, const CountMemory& memory) {
+void evaluate(const CountArrays& t, const CountState& c, const PathSearch& p, const CountMemory& memory) {
     refresh(t, c);
     const FloatsOut& value = memory.value;
     value[VIOLATIONS] = value[OVERLOAD] = 0.0;
@@ -193,15 +191,24 @@ void evaluate_counts(const CountArrays& t, const CountState& c, const CountPaths
     }
 }
 
+void evaluate_counts(const CountArrays& t, const CountState& c, const CountPaths& paths, const CountMemory& memory) {
+    evaluate(t, c, PathSearch(paths, c.counts.degree.size()), memory);
+}
+
+double longest_path(const CountPaths& paths, const ReplicaCounts& c, i64 mover, i64 q, i64 s, i64 d) {
+    return path_latency(PathSearch(paths, c.degree.size()), c, mover, q, s, d);
+}
+
 // Each placement deposits `amount` over its score on `fresh` (operators, operators): that times the share of two operators' pairs
 // of instances that it co-locates (latency-aware placement, eq. 5).
 void build_counts(const CountSearch& search, i64 ants, double amount, const FloatsOut2& fresh) {
     const CountArrays& t = search.arrays;
     const CountState& c = search.now;
+    const PathSearch paths(search.paths, c.counts.degree.size());
     for (; ants > 0; --ants) {
         while (c.counters[OPEN] > 0) empty_node(t, c, c.opened[c.counters[OPEN] - 1]);
         fill(t, c, search.rule, -1);
-        evaluate_counts(t, c, search.paths, search.memory);
+        evaluate(t, c, paths, search.memory);
         const double total = search.memory.value[OBJECTIVE] + PAPER_VIOLATION_PENALTY * search.memory.value[VIOLATIONS];
         const double deposit = amount / most(total, MIN_ANT_SCORE);
         for (i64 k = 0; k < (amount > 0 ? c.counters[OPEN] : 0); ++k) {
@@ -216,9 +223,9 @@ void build_counts(const CountSearch& search, i64 ants, double amount, const Floa
 }
 
 // Climbs to a local optimum or until the work limit, and evaluates; returns whether it is an optimum.
-bool climb(const CountSearch& search, const LocalSearchRun& run) {
-    const bool ended = climb_batches(search.arrays, search.now, search.paths, search.progress[WORK], run);
-    evaluate_counts(search.arrays, search.now, search.paths, search.memory);
+bool climb(const CountSearch& search, const PathSearch& paths, const LocalSearchRun& run) {
+    const bool ended = climb_batches(search.arrays, search.now, paths, search.progress[WORK], run);
+    evaluate(search.arrays, search.now, paths, search.memory);
     return ended;
 }
 
@@ -279,8 +286,9 @@ void kick(const CountSearch& search) {
 }
 
 bool iterate_counts(const CountSearch& search, const LocalSearchRun& run) {
+    const PathSearch paths(search.paths, search.now.counts.degree.size());
     search.progress[WORK] = 0;
-    while (climb(search, run)) {
+    while (climb(search, paths, run)) {
         if (search.progress[KICKS] == run.kicks) return true;
         accept(search, run);
         kick(search);
@@ -292,7 +300,7 @@ bool iterate_counts(const CountSearch& search, const LocalSearchRun& run) {
 const Kernels here{
     kernel<put>("put_instances", "Add instances of an operator to a node, or remove some where their number is negative."),
     kernel<colocation_gain>("colocation_gain", "Gain in co-location when instances move between two nodes."),
-    kernel<path_latency>("path_latency", "Latency of the slowest path through instances, now or after a change."),
+    kernel<longest_path>("path_latency", "Latency of the slowest path through instances, now or after a change."),
     kernel<evaluate_counts>("evaluate_counts", "Evaluate the present placement, and copy it to `best` if it is the best so far."),
     kernel<build_counts>("build_counts", "Build placements from scratch, one per ant (latency-aware placement, 4.3.2)."),
     kernel<iterate_counts>("iterate_counts", "Continue iterated local search for some work; return whether it has ended."),

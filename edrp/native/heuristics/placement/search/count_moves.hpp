@@ -44,7 +44,7 @@ inline Strain relief(const CountArrays& t, const CountState& c, i64 a, i64 b, i6
 }
 
 // Decrease of the latency term when q instances of an operator, or all on s, go from s to d.
-inline double latency_gain(const CountState& c, const CountPaths& p, i64 mover, i64 q, i64 s, i64 d) {
+inline double latency_gain(const CountState& c, const PathSearch& p, i64 mover, i64 q, i64 s, i64 d) {
     const double before = path_latency(p, c.counts, NO_OPERATOR, q, s, d);
     return p.price * (before - path_latency(p, c.counts, mover, q, s, d));
 }
@@ -64,7 +64,7 @@ inline i64 target(const CountArrays& t, const CountState& c, i64 k) {
 inline i64 targets(const CountState& c) { return c.counters[OPEN] + c.empty_number.size(); }
 
 // Bound on the change of the score by latency, 0 where a climb ignores it.
-inline double latency_span(const CountArrays& t, const CountPaths& p) {
+inline double latency_span(const CountArrays& t, const PathSearch& p) {
     return p.span > MIN_LATENCY_GAIN * t.score_apart ? p.span : 0.0;
 }
 
@@ -80,7 +80,7 @@ inline i64 list_recent(const CountArrays& t, const CountState& c, i64 a) {
 
 // Moves instances of operator a from node s to the target with the largest gain, if positive; returns whether it did. If s has
 // not changed since the last comparison, only the `recent` nodes are targets.
-inline bool move(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a, i64 s, i64 recent, i64 rule) {
+inline bool move(const CountArrays& t, const CountState& c, const PathSearch& p, i64& work, i64 a, i64 s, i64 recent, i64 rule) {
     const double span = latency_span(t, p);
     i64 best = -1, number = 0, fewer = 0;
     double less = 0.0, max_value = -span;
@@ -152,7 +152,7 @@ inline Trade counterpart(const CountArrays& t, const CountState& c, i64 a, i64 b
 
 // Trades instances of operator a on node s for another operator's, if that gains more than latency can cost. From an overloaded
 // node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
-inline bool swap(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a, i64 s, i64 recent) {
+inline bool swap(const CountArrays& t, const CountState& c, const PathSearch& p, i64& work, i64 a, i64 s, i64 recent) {
     const bool strained = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK).violations > 0;
     double max_gain = latency_span(t, p) + MIN_MOVE_GAIN * t.score_apart;
     i64 best = -1, other = -1;
@@ -187,7 +187,7 @@ inline bool swap(const CountArrays& t, const CountState& c, const CountPaths& p,
 }
 
 // Compares the changes of operator a that may have become better, and makes those that gain; returns whether all were compared.
-inline bool compare_moves(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 a,
+inline bool compare_moves(const CountArrays& t, const CountState& c, const PathSearch& p, i64& work, i64 a,
                           const LocalSearchRun& run) {
     if (c.counters[TURN] == 0) c.counters[BEGAN] = c.counters[CLOCK];
     const i64 recent = list_recent(t, c, a);
@@ -213,7 +213,7 @@ inline bool takes_all(const CountArrays& t, const CountState& c, i64 s, i64 d) {
 }
 
 // Moves everything on some node to another one, in use or an empty one of another class, if that is better.
-inline bool dissolve(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, i64 max_work) {
+inline bool dissolve(const CountArrays& t, const CountState& c, const PathSearch& p, i64& work, i64 max_work) {
     const double span = latency_span(t, p), min_gain = MIN_MOVE_GAIN * t.score_apart;
     const IntsOut2& replicas = c.counts.replicas;
     while (c.counters[SWEEP] < c.counters[OPEN]) {
@@ -244,7 +244,7 @@ inline bool dissolve(const CountArrays& t, const CountState& c, const CountPaths
 }
 
 // Climbs until the work limit, counted in targets compared; returns whether a local optimum is reached.
-inline bool climb_batches(const CountArrays& t, const CountState& c, const CountPaths& p, i64& work, const LocalSearchRun& run) {
+inline bool climb_batches(const CountArrays& t, const CountState& c, const PathSearch& p, i64& work, const LocalSearchRun& run) {
     const i64 operators = c.last_compared.size();
     i64 idle = 0;
     while (work < run.work) {

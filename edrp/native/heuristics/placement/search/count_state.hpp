@@ -1,4 +1,4 @@
-// A placement under search: counts, and sums that every change updates (heuristics/placement/search/count_state.py).
+// A placement under search: counts, and sums that every change updates (heuristics/placement/search/count_engine.py).
 #pragma once
 #include "edrp/native/heuristics/placement/search/count_arrays.hpp"
 #include "edrp/native/tolerances.hpp"
