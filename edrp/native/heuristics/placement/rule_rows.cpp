@@ -11,7 +11,8 @@ std::tuple<i64, double, double> judge(const RuleRows& rows, const Ints2& counts)
     return {verdict.broken, verdict.breach, verdict.price};
 }
 
-const Kernels here{kernel<judge>("judge_rules", "Rules that are broken, by how much in all, and what violations of others cost.")};
+const Kernels here{
+    kernel<judge>("judge_rules", "Rules that are broken, by how much in all, and what violations of others cost.")};
 
 }  // namespace
 }  // namespace edrp
