@@ -35,7 +35,8 @@ def main(words: list[str]) -> int:
     import pytest
 
     load_checked_kernels()
-    return pytest.main(["-p", "no:cacheprovider", *words])
+    # What sanitizers write ends up on the terminal, as the process ends before pytest could show it.
+    return pytest.main(["-p", "no:cacheprovider", "--capture=sys", *words])
 
 
 if __name__ == "__main__":

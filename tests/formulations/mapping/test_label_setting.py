@@ -260,3 +260,24 @@ def test_a_long_task_has_a_map_soon_that_gets_no_worse_by_segments() -> None:
     assert search.cost <= before
     assert problem.evaluate(moves_to_map(tables, search.moves)).feasible
     assert search.bound <= search.cost
+
+
+def test_a_cheaper_label_with_fewer_empty_hops_left_displaces_none() -> None:
+    problem = random_mapping_problem(1063, max_servers=5, max_components=4)
+    assert solved(problem).objective == pytest.approx(brute_force_mapping(problem)[0]) == 9.0
+
+
+@pytest.mark.parametrize(
+    ("downlink", "bandwidth", "feasible"), [(7, "cumulative", False), (8, "cumulative", True), (7, "per_edge", True)]
+)
+def test_a_downlink_carries_all_hops_that_come_to_its_server(downlink: float, bandwidth: str, feasible: bool) -> None:
+    """From a to b there is the public network alone, and from c back to b the link is too narrow."""
+    nodes = [{"name": "a", "capacity": 0, "uplink": 9}, {"name": "b", "capacity": 2, "downlink": downlink}]
+    network = {
+        "nodes": [*nodes, {"name": "c", "capacity": 2, "uplink": 9, "downlink": 0}],
+        "links": [{"source": "b", "target": "c", "cost": 1, "bandwidth": 3}],
+    }
+    components = [{"name": f"c{need}{at}", "capacity": need} for at, need in enumerate((1, 2, 1))]
+    task = {"source": "a", "delivery": "b", "components": components, "bandwidths": [4, 3, 4, 1]}
+    answer = solved(MappingProblem(network=network, task=task, public_cost=2.0, bandwidth=bandwidth))
+    assert (answer.status, answer.objective) == (("optimal", 5.0) if feasible else ("infeasible", None))
