@@ -55,16 +55,18 @@ def test_each_tolerance_has_a_docstring_and_a_use():
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
-            if "edrp.core.tolerances" in text:
-                uses |= {
-                    name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) for name in _from_home(node)
-                }
+            if "tolerances" in text and path != HOME:
+                uses |= {name for node in ast.walk(ast.parse(text)) for name in _from_home(node)}
     kernels = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "edrp/native").rglob("*.[hc]pp"))
     assert names - uses - set(re.findall(r"\w+", kernels)) == set()
 
 
-def _from_home(node: ast.ImportFrom) -> list[str]:
-    return [alias.name for alias in node.names] if node.module == "edrp.core.tolerances" else []
+def _from_home(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "tolerances":
+        return [node.attr]
+    return (
+        [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "edrp.core.tolerances" else []
+    )
 
 
 @pytest.mark.parametrize(
