@@ -22,7 +22,7 @@ ROUNDS = 3000
 """Maximum number of steps of the prices."""
 
 PATIENCE, SHORTER, SHORTEST = 20, 0.7, 1e-3
-"""Steps without a better bound after which steps become so much shorter, and the length at which they end."""
+"""Steps without a better bound after which steps become shorter, by which factor, and the length at which they end."""
 
 SEARCHED = 25
 """Steps between two courses that are made from what the prices give."""
@@ -141,7 +141,7 @@ class VectorSearch:
         return self.relaxation.courses(table, prices)[1]
 
     def improve(self, course: Ints32, together: int, out_of_time: Callable[[], bool]) -> Ints32:
-        """Renew the courses of so many operators among those of the others, until nothing is gained."""
+        """Renew the courses of `together` operators at a time among those of the others, until nothing is gained."""
         sizes = np.diff(self.relaxation.tables.first)
         groups = list(combinations(range(self.relaxation.operators), together))
         groups = [group for group in groups if self.relaxation.periods * sizes[list(group)].prod() <= MAX_CELLS]

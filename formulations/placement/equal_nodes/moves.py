@@ -28,8 +28,8 @@ class MoveTimes:
     ----------
     before : shape (nodes,), replicas now.
     code : shape (nodes,), to bring the code there.
-    upload : shape (nodes, 1 + most), to store what leaves a node on which so many replicas stay.
-    download : shape (nodes, 1 + most), to fetch what a node with so many replicas needs, and to start the new ones.
+    upload : shape (nodes, 1 + most), to store what leaves a node, by the replicas that stay on it.
+    download : shape (nodes, 1 + most), to fetch what a node needs, by its replicas, and to start the new ones.
     """
 
     before: Ints
@@ -67,14 +67,14 @@ class Moves:
         self._boxes: dict[tuple[int, int, bytes, float], list[Box]] = {}
 
     def times(self, j: int, replicas: int) -> MoveTimes:
-        """Times of an operator's move to so many replicas."""
+        """Times of an operator's move to a number of replicas."""
         if (j, replicas) not in self._times:
             most = int(min(self.most[j].max(), replicas))
             self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)
         return self._times[j, replicas]
 
     def breakpoints(self, j: int, replicas: int) -> Floats:
-        """All downtimes at which an operator's moves to so many replicas change, in ascending order."""
+        """All downtimes at which an operator's moves to a number of replicas change, in ascending order."""
         if (j, replicas) not in self._breakpoints:
             times = self.times(j, replicas)
             sent = np.unique(times.upload[times.before > 0])
@@ -83,7 +83,7 @@ class Moves:
         return self._breakpoints[j, replicas]
 
     def spread(self, j: int, replicas: int, room: Ints) -> float:
-        """Least downtime of an operator's move to so many replicas, at most `room` on each node; infinite where there is none."""
+        """Least downtime of an operator's move to a number of replicas, at most `room` on each node; infinite where there is none."""
         key = (j, replicas, room.tobytes())
         if key not in self._spread:
             times = self.times(j, replicas)
@@ -123,7 +123,7 @@ def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:
-    """Replicas that may be on each node where the given one sends longest, with at least so many that stay on it."""
+    """Replicas that may be on each node where the given one sends longest, with at least `stay` that stay on it."""
     upload = float(times.upload[slowest, stay])
     others = [u for u in np.flatnonzero(times.before) if u != slowest]
     lower, upper = np.zeros(room.size), np.zeros(room.size)

@@ -46,7 +46,7 @@ def first_sum(tasks: FixedTasks, patterns: Ints) -> Ints | None:
 
     @cache
     def with_room(i: int, count: int) -> int:
-        """The sums that have room for so many more of a digit."""
+        """The sums that have room for `count` more of a digit."""
         period, bits = (totals[i] + 1) * radix[i], (1 << (totals[i] - count + 1) * radix[i]) - 1
         while period < size:
             bits |= bits << period

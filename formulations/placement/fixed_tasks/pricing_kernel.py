@@ -41,7 +41,7 @@ class PatternRows(NamedTuple):
     most : shape (operators,), largest number of tasks of each operator on a node.
     upper : shape (rows,), amount that a node has of each resource that tasks take, then the largest load of each that they share.
     counted : shape (operators, rows), bool, whether operators after this one can exceed the row.
-    taken : shape (operators, tasks + 1), units of the scarcest row that so many tasks take, rounded down.
+    taken : shape (operators, tasks + 1), units of the scarcest row that a number of tasks takes, rounded down.
     units : int, units that a node has of it; 0 for no such row.
     """
 
@@ -61,8 +61,8 @@ class TreeCosts(NamedTuple):
     ----------
     single : shape (operators,), cost of a task.
     joint : shape (streams,), cost of a stream all of whose tuples leave the node.
-    under : shape (operators, tasks + 1, units + 1), least cost of all operators under one with so many tasks, that together take
-        at most so many units.
+    under : shape (operators, tasks + 1, units + 1), least cost of all operators under one, by its tasks and by the units
+        that they take together at most.
     after : shape (operators, tasks + 1, units + 1), the same of those under its parent that come after it and what is under it,
         by tasks of the parent (0 for roots).
     tails : shape (operators, units + 1), room for the least cost of all that comes after an operator and what is under it.
@@ -76,7 +76,7 @@ class TreeCosts(NamedTuple):
 
 
 THINNING_FACTOR = 4
-"""Labels are thinned out when there are so many times as many as go on."""
+"""Labels are thinned out when there are this many times as many as go on."""
 
 
 class PatternLabels(NamedTuple):

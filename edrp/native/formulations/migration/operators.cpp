@@ -10,7 +10,7 @@ class ReplicaTable {
     ReplicaTable(i64 nodes_, i64 most_replicas)
         : nodes(nodes_), costs(nodes + 1, most_replicas + 1), numbers(nodes, most_replicas + 1) {}
 
-    // Least sum of prices(u, c) over nodes that are `on`, with so many replicas in all.
+    // Least sum of prices(u, c) over nodes that are `on`, with `replicas` in all.
     template <class On>
     double fill(const Floats2& prices, const On& on, i64 replicas) {
         const FloatsOut2 cost = costs.view();

@@ -116,7 +116,7 @@ struct Comparison {
 // Labels that each label is compared with: marking fewer is slower later, never wrong.
 constexpr i64 MAX_COMPARED = 100;
 
-// Arrivals of a configuration of so many replicas: one for each, or one for all.
+// Arrivals of a configuration of `degree` replicas: one for each, or one for all.
 inline i64 arrival_count(const BeamLabels& labels, i64 degree) { return labels.finish.shape[2] > 1 ? degree : 1; }
 
 // Arrival time of all streams, traffic cost and traffic load of each node.
@@ -144,7 +144,7 @@ inline void fill_arrivals(const OperatorStage& stage, const AllConfigurations& a
     }
 }
 
-// What the first so many operators of a label take of each node, shape (nodes, resources), into `taken`.
+// What the first `operators` of a label take of each node, shape (nodes, resources), into `taken`.
 inline void count_taken(const AllConfigurations& all, const BeamLabels& labels, i64 row, i64 operators, const FloatsOut2& taken) {
     taken.fill(0.0);
     for (i64 i = 0; i < operators; ++i) {

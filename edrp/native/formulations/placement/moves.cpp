@@ -13,7 +13,7 @@ double second_slowest(const Ints& before, const Floats2& upload, const Ints& roo
     return second;
 }
 
-// Least seconds of moving an operator to so many replicas, at most `room` on each node; infinite where they find none.
+// Least seconds of moving an operator to a number of replicas, at most `room` on each node; infinite where they find none.
 //
 // Every node that sends is tried as the one that takes longest, with every number of replicas that may stay on it. The others
 // then keep as many as they must to take no longer, and further replicas go where they take least. Data that the slowest sender

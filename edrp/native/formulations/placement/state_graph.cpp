@@ -10,7 +10,7 @@ constexpr i64 MASKS = 8, MAX_CLASSES = 3, LEVELS = MAX_LEVEL + 1, EXACT = MASKS,
 
 constexpr i64 MAX_DELAY_PATTERNS = 1 << 12;
 
-// A table without entries, of at least so many places.
+// A table without entries, of at least `places`.
 std::vector<std::int32_t> empty_table(i64 places) {
     i64 size = 1;
     while (size < places) size *= 2;

@@ -46,7 +46,7 @@ struct Sweep {
     const Work& work;
     i64 levels;
 
-    // Least cost of each subtree whose paths take at most so many ticks.
+    // Least cost of each subtree whose paths take at most a number of ticks.
     void inside(i64 tree, i64 t) const {
         const i64 begin = branches.begin[tree], end = branches.begin[tree + 1];
         for (i64 c = begin; c <= end; ++c) work.below.row(c).fill(0.0);
@@ -67,7 +67,7 @@ struct Sweep {
         }
     }
 
-    // Cost of a longest path of so many ticks, infinite where it is not allowed.
+    // Cost of a longest path of r ticks, infinite where it is not allowed.
     double level_cost(i64 tree, i64 t, i64 r) const {
         if (r > branches.allowed(t, tree)) return inf;
         return r == levels - 1 ? branches.last(t, tree) : branches.price(t, tree) * double(r);
@@ -82,7 +82,7 @@ struct Sweep {
         return lowest;
     }
 
-    // Least cost of a node and all that is not after it, where so many ticks are left after it.
+    // Least cost of a node and all that is not after it, by the ticks that are left after it.
     void handed_down(i64 c, i64 t, const FloatsOut& result) const {
         const i64 first = branches.first[c], low = tables.first[branches.owner[c]];
         const Floats outer = work.outer.row(c);

@@ -134,7 +134,7 @@ inline void set_tails(const PatternRows& rows, const TreeCosts& costs, const Int
         if (rows.tree.end[j] > i) set_tail(rows, costs, pattern, j);
 }
 
-// Least cost of all that is not decided where operator i takes v tasks, of so many units; infinite if they are too few.
+// Least cost of all that is not decided where operator i takes v tasks, of `left` units; infinite if they are too few.
 inline double rest_cost(const PatternRows& rows, const TreeCosts& costs, i64 i, i64 v, i64 left) {
     left -= rows.taken(i, v);
     const Floats under = costs.under.row(i).row(v), tail = costs.tails.row(i);
