@@ -83,7 +83,7 @@ class Moves:
         return self._breakpoints[j, replicas]
 
     def spread(self, j: int, replicas: int, room: Ints) -> float:
-        """Least downtime of an operator's move to a number of replicas, at most `room` on each node; infinite where there is none."""
+        """Least downtime of moving an operator to a number of replicas, at most `room` on each node; else infinite."""
         key = (j, replicas, room.tobytes())
         if key not in self._spread:
             times = self.times(j, replicas)
