@@ -31,7 +31,7 @@ def over_periods(problem: EdrpPolicyProblem, duration: float) -> EdrpSequence:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(4, 10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in (*range(4), *range(10, 100)))]
+    "seed", [4, 5, 6, 7, 9, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (*range(4), 8, *range(10, 100)))]
 )
 def test_a_growing_pool_is_never_better_than_the_optimum_and_its_bound_never_above(seed):
     problem = random_policy(seed)

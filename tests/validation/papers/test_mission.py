@@ -10,6 +10,9 @@ from rich.console import Console
 from edrp.core.errors import BackendUnavailableError
 from edrp.validation.papers import mission
 
+pytestmark = pytest.mark.xdist_group("mission")
+"""One worker makes the page that all tests read."""
+
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
