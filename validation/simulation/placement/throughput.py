@@ -1,9 +1,9 @@
-"""Throughput of a placement, the rate at which the first supervisor is full, and its end-to-end latency by simulation.
+"""Sustainable throughput of a placement, the rate at which the first supervisor is full, and its latency by simulation.
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
-times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. With it, the order of
-schedulers that the paper measured on Storm (latency-aware placement, Tables 2 and 3) follows from placements alone.
-In simulation, tuples wait for cores, take them, and travel between supervisors.
+times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. All of it is said in kind
+`edrp`, with the cores of a supervisor as a resource that its instances share, so that the throughput is that of
+`edrp.placement.throughput`. In simulation, tuples wait for cores, take them, and travel between supervisors.
 """
 
 from __future__ import annotations
@@ -20,12 +20,82 @@ from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.throughput import node_loads
 
 TRANSFER = 0.2
 """h: cost of sending or of receiving a tuple over the network, relative to processing a mean one."""
 
 CPU = "cpu"
+
+READER = "{} reads"
+"""Name of the operator that stands for the reading of another."""
+
+
+def shared_cpu(problem: LatencyAwareProblem, *, transfer: float = TRANSFER) -> EdrpProblem:
+    """State a problem in kind `edrp`, where the instances on a supervisor share its cores.
+
+    An operator's need is understood at the rates of the problem: it uses its need over its load per tuple, whatever the rates.
+    The price of a tuple that leaves a supervisor is the stream's usage. Kind `edrp` knows no price of a tuple that arrives:
+    each operator gets a second one without needs, and the streams between these run back, so that what leaves there is what
+    arrives here. Operators and their readers are placed alike (`with_readers`).
+
+    Parameters
+    ----------
+    problem
+        Operators with the resource `cpu` in cores, rates in tuples/s, no cycles; supervisors that state their cores.
+    transfer
+        h, relative to the cores that a mean tuple takes.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Where streams form a cycle, or a supervisor states no cores.
+    """
+    application = problem.application
+    cores = {o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) for o in application.operators}
+    load = {name: application.load(name) for name in cores}
+    sent = {CPU: transfer * sum(cores.values()) / (sum(load.values()) or 1.0)}
+    operators: list[dict[str, Any]] = []
+    for o in application.operators:
+        use = {"per_tuple": cores[o.name] / load[o.name]} if load[o.name] else {"per_replica": cores[o.name] / o.instances}
+        count = {"min_replicas": o.instances, "max_replicas": o.instances}
+        operators.append({"name": o.name, "external_rate": o.external_rate, "usage": {CPU: use}, **count})
+        operators.append({"name": READER.format(o.name), **count})
+    streams: list[dict[str, Any]] = []
+    for s in application.streams:
+        rate = {"rate": application.rate(s.source, s.target), "usage": sent}
+        streams.append({"source": s.source, "target": s.target, **rate})
+        streams.append({"source": READER.format(s.target), "target": READER.format(s.source), **rate})
+    offered = {node.name: named_resources(node.resources or {}) for node in problem.network.nodes}
+    nodes = [{"name": name, "capacity": {CPU: has[CPU]} if CPU in has else {}} for name, has in offered.items()]
+    return EdrpProblem(
+        application={"operators": operators, "streams": streams},
+        network=problem.network.replace(nodes=nodes),
+        weights={"peak_load": 1.0},
+    )
+
+
+def with_readers(deployment: DeploymentLike) -> Deployment:
+    """Place the readers of a problem of `shared_cpu` where their operators are."""
+    return Deployment({**deployment, **{READER.format(name): nodes for name, nodes in deployment.items()}})
+
+
+def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> float:
+    """Tuples/s of all sources together that a placement sustains: at which the first supervisor is full.
+
+    Whether the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
+
+    Parameters
+    ----------
+    problem
+        Of `shared_cpu`.
+    deployment
+        Any placement of the operators whose cores that problem shares, without readers.
+    """
+    fullest = node_loads(problem, with_readers(deployment))[0]
+    return sum(operator.external_rate for operator in problem.application.operators) / fullest.share
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,13 @@ from edrp.validation.papers.latency_aware.throughput_report import (
     table_2,
     throughput_statements,
 )
-from edrp.validation.simulation.placement.throughput import carried, cores_needed, end_to_end_latencies
+from edrp.validation.simulation.placement.throughput import (
+    carried,
+    cores_needed,
+    end_to_end_latencies,
+    shared_cpu,
+    sustainable_throughput,
+)
 
 
 def line(cores: float = 1.0, **fields) -> LatencyAwareProblem:
@@ -56,6 +62,19 @@ def test_instances_share_a_stream():
     # Half of the tuples leave a; a mean tuple takes 0.0075 core-seconds.
     sent = cores_needed(two, Deployment({"source": ["a"], "work": ["a", "b"]}), transfer=1.0)
     assert sent == {"a": pytest.approx(1.0 + 50 * 0.0075), "b": pytest.approx(0.5 + 50 * 0.0075)}
+
+
+@pytest.mark.parametrize("name", ["T-M2", "T-R2", "T-R7"])
+@pytest.mark.parametrize("transfer", [0.0, 0.2, 1.5])
+def test_shared_cores_are_those_that_were_counted_by_hand(name, transfer):
+    problem = paper_problem(name, 0.4)
+    shared = shared_cpu(problem, transfer=transfer)
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        nodes = [node.name for node in problem.network.nodes][: random.integers(1, 12)]
+        placed = Deployment({o.name: tuple(random.choice(nodes, o.instances)) for o in problem.application.operators})
+        expected = carried(problem, placed, transfer=transfer).throughput
+        assert sustainable_throughput(shared, placed) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("load", [0.3, 0.7])
