@@ -8,9 +8,7 @@ times what it costs to process a mean tuple; co-located operators hand tuples ov
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -98,78 +96,6 @@ def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> 
     return sum(operator.external_rate for operator in problem.application.operators) / fullest.share
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedThroughput:
-    """The throughput of a placement, and the cores that it reserves.
-
-    Attributes
-    ----------
-    throughput : tuples/s of all sources together at which the first supervisor is full; infinite where nothing needs cores.
-    reserved : cores of all supervisors in use.
-    bottleneck : name of that supervisor.
-    """
-
-    throughput: float
-    reserved: float
-    bottleneck: str
-
-
-def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> SimulatedThroughput:
-    """Throughput of a placement, by the cores that it takes at the rates of the problem.
-
-    The needs of operators are understood at those rates, so that they grow with the sources' rates. Whether
-    the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
-
-    Parameters
-    ----------
-    problem
-        Operators with the resource `cpu` in cores, and rates in tuples/s.
-    deployment
-        Any placement of all operators; a plain dict will do.
-    transfer
-        h, relative to the cores that a mean tuple takes.
-    """
-    needed = cores_needed(problem, deployment, transfer=transfer)
-    sources = sum(operator.external_rate for operator in problem.application.operators)
-    offered = {name: offered_cores(problem, name) for name in needed}
-    full = {name: offered[name] / cores if cores > 0 else math.inf for name, cores in needed.items()}
-    bottleneck = min(full, key=lambda name: full[name])
-    return SimulatedThroughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
-
-
-def cores_needed(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> dict[str, float]:
-    """Cores that each supervisor in use needs at the rates of the problem, tuples on the network included."""
-    placed: Deployment = problem.read_decision(deployment, "deployment")
-    needed: dict[str, float] = {}
-    for operator in problem.application.operators:
-        cores = named_resources(operator.resources).get(CPU, 0.0)
-        for node, instances in placed.replicas(operator.name).items():
-            needed[node] = needed.get(node, 0.0) + instances * cores
-    price = transfer * cores_per_tuple(problem)
-    for stream in problem.application.streams:
-        senders, receivers = placed.replicas(stream.source), placed.replicas(stream.target)
-        rate = problem.application.rate(stream.source, stream.target)
-        share = rate / (senders.total() * receivers.total())
-        for ends, others in ((senders, receivers), (receivers, senders)):
-            for node, count in ends.items():
-                needed[node] += price * share * count * (others.total() - others[node])
-    return needed
-
-
-def cores_per_tuple(problem: LatencyAwareProblem) -> float:
-    """Cores that a tuple per second takes, on average over all tuples that operators receive."""
-    application = problem.application
-    cores = sum(o.instances * named_resources(o.resources).get(CPU, 0.0) for o in application.operators)
-    tuples = sum(application.load(operator.name) for operator in application.operators)
-    return cores / tuples if tuples else 0.0
-
-
-def offered_cores(problem: LatencyAwareProblem, node: str, unlimited: float = math.inf) -> float:
-    """Cores of a supervisor; `unlimited` where nothing limits them."""
-    resources = problem.network.by_name[node].resources
-    return unlimited if resources is None else named_resources(resources).get(CPU, 0.0)
-
-
 def end_to_end_latencies(
     problem: LatencyAwareProblem,
     deployment: DeploymentLike,
@@ -184,8 +110,8 @@ def end_to_end_latencies(
     Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
     served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
-    need over its load; tuples that come from or go to another supervisor cost more (see `throughput.py`)
-    and are on their way for the delay of the link.
+    need over its load; tuples that come from or go to another supervisor cost more (`shared_cpu`) and are on their way for
+    the delay of the link.
 
     Parameters
     ----------
@@ -202,6 +128,8 @@ def end_to_end_latencies(
     ------
     BackendUnavailableError
         When SimPy is not installed.
+    InvalidInstanceError
+        As `shared_cpu`.
     """
     try:
         import simpy
@@ -224,18 +152,15 @@ class _Simulation:
     def __init__(
         self, simpy: Any, problem: LatencyAwareProblem, deployment: Deployment, transfer: float, random: np.random.Generator
     ) -> None:
-        application = problem.application
+        application, shared = problem.application, shared_cpu(problem, transfer=transfer)
         self.clock = simpy.Environment()
         self.network = problem.network
         self.random = random
         self.homes = {operator: deployment[operator] for operator in deployment}
-        self.cores = {node: offered_cores(problem, node, unlimited=1e9) for nodes in self.homes.values() for node in nodes}
+        self.cores = {node.name: node.capacity[CPU] for node in shared.network.nodes}
         self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
-        self.work = {
-            o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
-            for o in application.operators
-        }
-        self.transfer = transfer * cores_per_tuple(problem)
+        self.work = {o.name: shared.application.by_name[o.name].usage[CPU].per_tuple for o in application.operators}
+        self.transfer = max((stream.usage[CPU] for stream in shared.application.streams), default=0.0)
         self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
         for stream in application.streams:
             received = application.load(stream.source)
