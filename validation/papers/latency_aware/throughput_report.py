@@ -380,7 +380,7 @@ def _between(low: float, high: float, methods: Sequence[str], reference: str, of
     )
 
 
-def _variation(values: Floats) -> Floats:
+def _variation(values: Floats) -> np.floating[Any]:
     return values.std() / values.mean()
 
 

@@ -2,8 +2,8 @@
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
 times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. All of it is said in kind
-`edrp`, with the cores of a supervisor as a resource that its instances share, so that the throughput is that of
-`edrp.placement.throughput`. In simulation, tuples wait for cores, take them, and travel between supervisors.
+`edrp`, with the cores of a supervisor as a resource that its instances share, so that `edrp.placement.throughput`
+computes the throughput, as for any problem. In simulation, tuples wait for cores, take them, and travel between supervisors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.throughput import node_loads
+from edrp.placement.throughput import largest_multiple
 
 TRANSFER = 0.2
 """h: cost of sending or of receiving a tuple over the network, relative to processing a mean one."""
@@ -81,7 +81,7 @@ def with_readers(deployment: DeploymentLike) -> Deployment:
 
 
 def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> float:
-    """Tuples/s of all sources together that a placement sustains: at which the first supervisor is full.
+    """Tuples/s of all sources together that a placement sustains, at which the first supervisor is full; infinite without needs.
 
     Whether the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
 
@@ -92,8 +92,8 @@ def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> 
     deployment
         Any placement of the operators whose cores that problem shares, without readers.
     """
-    fullest = node_loads(problem, with_readers(deployment))[0]
-    return sum(operator.external_rate for operator in problem.application.operators) / fullest.share
+    multiple = largest_multiple(problem, with_readers(deployment)).multiple
+    return sum(operator.external_rate for operator in problem.application.operators) * (multiple or 0.0)
 
 
 def end_to_end_latencies(
