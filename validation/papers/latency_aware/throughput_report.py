@@ -361,12 +361,12 @@ def _ordered(printed: MeanFactors, reference: str) -> Requirement:
     """Each method carries more than the next one of the paper's order, in the mean over the random topologies."""
     means = printed[reference]
     pairs = [(f"{first} above {second}", (first, second)) for first, second in pairwise(means)]
-
-    def lead(placed: Sequence[SchedulerPlacement], pair: tuple[str, str]) -> Floats:
-        first, second = (topology_factors(placed, method, reference) for method in pair)
-        return _known(first - second)
-
-    return positive(lambda _: pairs, lead, Unit(1, "+.2f"), printed=lambda pair: means[pair[0]] - means[pair[1]])
+    return positive(
+        lambda _: pairs,
+        lambda placed, pair: _known(np.subtract(*(topology_factors(placed, method, reference) for method in pair))),
+        Unit(1, "+.2f"),
+        printed=lambda pair: means[pair[0]] - means[pair[1]],
+    )
 
 
 def _between(low: float, high: float, methods: Sequence[str], reference: str, of: Statistic = np.mean) -> Requirement:

@@ -37,7 +37,7 @@ def shared_cpu(problem: LatencyAwareProblem, *, transfer: float = TRANSFER) -> E
     An operator's need is understood at the rates of the problem: it uses its need over its load per tuple, whatever the rates.
     The price of a tuple that leaves a supervisor is the stream's usage. Kind `edrp` knows no price of a tuple that arrives:
     each operator gets a second one without needs, and the streams between these run back, so that what leaves there is what
-    arrives here. Operators and their readers are placed alike (`with_readers`).
+    arrives here. Operators and their readers are placed alike.
 
     Parameters
     ----------
@@ -75,11 +75,6 @@ def shared_cpu(problem: LatencyAwareProblem, *, transfer: float = TRANSFER) -> E
     )
 
 
-def with_readers(deployment: DeploymentLike) -> Deployment:
-    """Place the readers of a problem of `shared_cpu` where their operators are."""
-    return Deployment({**deployment, **{READER.format(name): nodes for name, nodes in deployment.items()}})
-
-
 def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> float:
     """Tuples/s of all sources together that a placement sustains, at which the first supervisor is full; infinite without needs.
 
@@ -92,7 +87,8 @@ def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> 
     deployment
         Any placement of the operators whose cores that problem shares, without readers.
     """
-    multiple = largest_multiple(problem, with_readers(deployment)).multiple
+    readers = {READER.format(name): nodes for name, nodes in deployment.items()}
+    multiple = largest_multiple(problem, {**deployment, **readers}).multiple
     return sum(operator.external_rate for operator in problem.application.operators) * (multiple or 0.0)
 
 
