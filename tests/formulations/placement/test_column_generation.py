@@ -105,6 +105,17 @@ def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
         assert pricer.all_above(worth, threshold, int((value > threshold).sum()) - 1, 10**6) is None
 
 
+@pytest.mark.parametrize("off", [-1e-9, 1e-9])
+def test_needs_that_are_almost_a_whole_number_of_cells_of_the_grid_fit(off):
+    """Four of a and four of b fill a node to the last, and no grid tells their needs, a billionth apart, from one another."""
+    needs = {"a": 0.125 * (1 + off), "b": 0.125 * (1 - off)}
+    operators = [{"name": name, "resources": {"cpu": need}, "instances": 5} for name, need in needs.items()]
+    nodes = [{"name": name, "resources": {"cpu": 1.0}} for name in "xy"]
+    model = build_model(compile_problem(line(operators, [("a", "b", 1.0)], nodes, utilisation={"cpu": 1.0})))
+    pricer = Pricer(model, decision_order(model.together, model.instances), model.classes[0])
+    assert pricer.best(np.array([1.0, 1.0]), -10.0, np.inf).patterns[-1].tolist() == [4, 4]
+
+
 def test_a_grid_never_forbids_what_fits():
     random = np.random.default_rng(3)
     for fineness in (2, 7, 32):
