@@ -419,6 +419,21 @@ def test_no_move_to_some_replicas_takes_less_than_the_least_that_is_claimed(seed
     assert any(claimed[replicas] == pytest.approx(least[replicas]) for replicas in least)
 
 
+def test_the_way_to_a_class_need_not_take_as_long_as_the_way_back():
+    """From x to y it takes 0.1 s, back 0.5 s, which the limit on response time would forbid."""
+    names, delays = ["x0", "x1", "y0", "y1"], {"xy": 0.1, "yx": 0.5, "xx": 0.2, "yy": 0.2}
+    links = [{"source": u, "target": v, "delay": delays[u[0] + v[0]]} for u in names for v in names if u != v]
+    operators = [{"name": "a", "external_rate": 1.0, "candidates": names[:2]}, {"name": "b", "candidates": names[2:]}]
+    problem = edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": "a", "target": "b"}]},
+        network={"nodes": [{"name": name, "resources": 2} for name in names], "links": links, "symmetric": False},
+        weights={"response_time": 1.0},
+        limits={"response_time": 0.3},
+    )
+    solution = edrp.solve(problem, "equal-nodes")
+    assert (solution.status, solution.metrics["response_time"]) == ("optimal", 0.1)
+
+
 def test_nodes_without_resources_take_all_that_moves():
     queue = {"model": "mm1", "service_rate": 100.0}
     problem = edrp.EdrpProblem(
