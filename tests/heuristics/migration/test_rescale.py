@@ -58,6 +58,20 @@ def test_what_remains_downloads_its_share_of_the_state_that_leaves():
     assert problem.evaluate(arrays.deployment([[(0, 0, 0), (1, 0, 0)]])).metrics["downtime"] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(("node", "load"), [(0, 0.0), (1, 0.25)])
+def test_what_stays_on_a_node_does_not_use_the_network(node, load):
+    stream = {"source": "a", "target": "b", "usage": {"network": 1.0}}
+    problem = edrp.RescaleProblem(
+        application={"operators": [{"name": "a", "external_rate": 10.0}, {"name": "b"}], "streams": [stream]},
+        network={"nodes": [{"name": name, "capacity": {"network": 40.0}} for name in "xy"], "between_zones": {"delay": 0.01}},
+        weights={"peak_load": 1.0},
+        limits={"peak_load": 1.0},
+    )
+    arrays, start = compile_rescale(problem), [[(0, 0, 0)], [(node, 0, 0)]]
+    assert RangeSearch(range_arrays(arrays), [start]).objective == load
+    assert problem.evaluate(arrays.deployment(start)).metrics["peak_load"] == load
+
+
 @pytest.mark.parametrize(("seed", "scenarios"), [*((seed, False) for seed in range(12)), *((seed, True) for seed in range(6))])
 def test_the_search_finds_the_optima_of_tiny_problems(seed, scenarios):
     problem = random_rescale(seed, scenarios=scenarios)
