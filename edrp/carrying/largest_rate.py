@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from edrp.backends.base import ProgramResult
 from edrp.backends.registry import get_backend
 from edrp.backends.solving import solve_program
+from edrp.carrying.both_sides import write_both_sides
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
@@ -18,7 +21,7 @@ from edrp.core.errors import UnsupportedProblemError, VerificationError
 from edrp.core.methods import get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
-from edrp.core.tolerances import RATE_STEP, SAME_VALUE
+from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
@@ -32,13 +35,13 @@ STEP_GROWTH = 10.0
 """Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LargestRate:
-    """The largest multiple of a load.
+    """The largest multiple of a load; `best` is solved for when it is first asked for.
 
     Attributes
     ----------
-    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for a step of 1e-6; "feasible" where it
+    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
         does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
         0, which `clashes` explains; "none" where nothing was found.
     stopped_because : why the search ended.
@@ -100,6 +103,23 @@ class LargestRate:
         problem = self.problem_at(self.multiple * (1 - self.margin))
         return solve(problem, method, start=self.deployment, seed=self.seed, **options)
 
+    @cached_property
+    def best(self) -> EdrpSolution:
+        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use."""
+        return self.solve_best()
+
+    def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
+        """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
+        return write_both_sides(self, folder, force=force)
+
+    def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
+        """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
+        document = {name: getattr(self, name) for name in (part.name for part in fields(self)) if name != "load"}
+        if self.multiple is not None and math.isinf(self.multiple):
+            document["multiple"] = None
+        deployment = None if self.deployment is None else dict(self.deployment)
+        return {**document, "deployment": deployment, "best": None if best is None else best.to_document()}
+
 
 BEST_WORK = 20.0
 """Units of work at most for the best deployment where no limit is given."""
@@ -114,6 +134,7 @@ def largest_rate(
     time_limit: float | None = None,
     work_limit: float | None = None,
     margin: float = 1e-3,
+    certificate: str | Path | None = None,
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
 
@@ -136,7 +157,9 @@ def largest_rate(
     time_limit, work_limit
         As in `edrp.solve`.
     margin
-        Share of the multiple that `LargestRate.solve_best` stays below it.
+        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    certificate
+        Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
 
     Raises
     ------
@@ -165,7 +188,7 @@ def largest_rate(
     with running(**limits) as run, interruptible(run):
         search.run()
         why = solve(load.start, work_limit=units_left()) if search.status == "infeasible" else None
-    return LargestRate(
+    largest = LargestRate(
         status=search.status,
         stopped_because=search.stopped_because,
         multiple=search.carried.multiple,
@@ -180,11 +203,12 @@ def largest_rate(
         method=search.method,
         solves=search.solves,
         seconds=perf_counter() - started,
-        notes=tuple(dict.fromkeys(search.notes)),
+        notes=tuple(dict.fromkeys(search.notes)) if search.status in ("feasible", "none") else (),
         margin=margin,
         seed=seed,
         load=load,
     )
+    return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
 
 
 def _backend(method: str, problem: EdrpProblem) -> str:
@@ -205,14 +229,14 @@ class _Search:
         self.carried, self.deployment = Carried(None), None
         self.highest, self.solves = math.inf, 0
         self.stopped_because: StoppedBecause = "finished"
-        self.infeasible = False
+        self.graded = self.infeasible = False
         self.notes: list[str] = []
 
     @property
     def closed(self) -> bool:
         """Whether nothing is left between both sides but a step."""
         multiple = self.carried.multiple
-        return multiple is not None and self.highest <= multiple * (1 + RATE_STEP) * (1 + SAME_VALUE)
+        return multiple is not None and self.highest <= multiple * (1 + RATE_GAP) * (1 + SAME_VALUE)
 
     @property
     def status(self) -> Status:
@@ -246,29 +270,26 @@ class _Search:
         return {name: rate * (self.carried.multiple if name in growing else 1.0) for name, rate in sources.items()}
 
     def run(self) -> None:
-        """Ask for more than the best until there is none, first without limits on metrics that grow with the rate."""
+        """Ask for more than the best until there is none, without limits on metrics that grow with the rate until one binds."""
         self.highest = max(0.0, highest_multiple(self.load))
-        step, graded = RATE_STEP, False
-        while not self.closed and math.isfinite(self.carried.multiple or 0.0):
-            lowest = self._above(step)
-            if lowest > self.highest > 0:
+        step, stale = RATE_STEP, False
+        while not self.closed and math.isfinite(self.carried.multiple or 0.0) and step <= 1:
+            before, graded = (self.carried.multiple, self.highest), self.graded
+            lowest = self._above(step) if graded or stale else (self.carried.multiple or 0.0) * (1 - step)
+            if lowest >= self.highest > 0:
                 return
-            before = self.carried.multiple, self.highest
-            result = self._ask(lowest, graded)
+            result = self._ask(lowest)
             if result.status == "infeasible":
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
                 if self.infeasible:
                     return
-            elif result.stopped_because != "finished" and result.status != "optimal":
+            elif result.stopped_because not in ("finished", "error"):
                 self.stopped_because = result.stopped_because
-                if result.stopped_because != "error":
-                    return
-            if before == (self.carried.multiple, self.highest) and (graded or not self.load.graded):
-                if self.deployment is None or step > 1:
-                    return
+                return
+            stale = before[0] == self.carried.multiple
+            if stale and before[1] == self.highest and graded == self.graded:
                 step *= STEP_GROWTH
-            graded = bool(self.load.graded)
 
     def _above(self, step: float) -> float:
         """The next multiple to ask for."""
@@ -276,18 +297,18 @@ class _Search:
             return 0.0
         return (self.carried.multiple or 0.0) * (1 + step) or step
 
-    def _ask(self, lowest: float, graded: bool) -> ProgramResult:
-        """Solve for a deployment that carries more than `lowest`; take what was found and what was proven."""
-        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=graded)
+    def _ask(self, lowest: float) -> ProgramResult:
+        """Solve for a deployment that carries `lowest` or more; take what was found and what was proven."""
+        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
         start = None if self.deployment is None else program.formulation.encode(self.deployment)
-        exact = graded or not self.load.graded
+        exact = self.graded or not self.load.graded
         features = get_backend(self.method).features
         result = solve_program(
             program.formulation.program,
             self.method,
             work_limit=None if math.isinf(units_left()) else units_left(),
             seed=self.seed if "seed" in features else 0,
-            start=start if "start" in features and not lowest else None,
+            start=start if "start" in features and not self.graded else None,
             allowed=self._allowed(program, lowest) if exact else None,
         )
         self.solves += 1
@@ -316,6 +337,7 @@ class _Search:
             When it carries more than was proven to be possible: a defect.
         """
         carried = self.load.carried(deployment)
+        self.graded = bool(self.load.graded) and (carried.multiple is None or carried.multiple < carried.within)
         if carried.multiple is None or (self.carried.multiple is not None and carried.multiple <= self.carried.multiple):
             return
         self.carried, self.deployment = carried, deployment
