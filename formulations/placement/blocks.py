@@ -154,7 +154,7 @@ def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) 
     compiled, program = expressions.compiled, expressions.program
     position = {node: index for index, node in enumerate(compiled.problem.network.by_name)}
     nodes = [position[node] for node in compiled.nodes]
-    recorded = cell_matrices(written.model, compiled.operators, compiled.nodes, [written.counted.matrix])
+    recorded = cell_matrices(written.model, compiled.operators, compiled.nodes, written.counted.matrix)
     matrix, cells = _over_columns(expressions, *recorded, f"metrics.{name}"), []
     for row, constant in enumerate(written.counted.constant.tolist()):
         part = slice(*matrix.indptr[row : row + 2])
