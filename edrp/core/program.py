@@ -196,18 +196,22 @@ class Program:
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
         integer: ArrayLike = False,
+        parts: Sequence[tuple[str, int]] | None = None,
     ) -> Ints:
-        """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
+        """Add a block of columns and return their indices in `shape`; bounds broadcast to it.
+
+        With `parts`, it is known as several flat blocks instead, one after another, by their names and numbers of columns.
+        """
         look("the program")
-        if name in self.column_blocks:
-            raise ValueError(f"the program already has columns named {name!r}")
         count = prod(shape) if isinstance(shape, tuple) else shape
+        named = _named_parts(parts or [(name, count)], self.column_blocks, "columns")
         self._refuse_beyond_memory(name, columns=count)
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
         least, most = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
         self._bounds.append((least, most, np.broadcast_to(np.array(integer), index.shape)))
+        for part, first, size in named:
+            self.column_blocks[part] = ColumnBlock(part, index.ravel()[first : first + size] if parts else index)
         self.columns += count
-        self.column_blocks[name] = ColumnBlock(name, index)
         return index
 
     def add_rows(
@@ -218,6 +222,7 @@ class Program:
         *,
         lower: ArrayLike = -np.inf,
         upper: ArrayLike = np.inf,
+        parts: Sequence[tuple[str, int]] | None = None,
     ) -> None:
         """Add a block of `count` rows.
 
@@ -232,10 +237,11 @@ class Program:
             entries of one cell add up. Quickest where rows ascend, and columns within each.
         lower, upper
             Range of each row, broadcast to (count,).
+        parts
+            Names and numbers of rows of the blocks, one after another, as which the rows are known instead of by `name`.
         """
         look("the program")
-        if name in self.row_blocks:
-            raise ValueError(f"the program already has rows named {name!r}")
+        named = _named_parts(parts or [(name, count)], self.row_blocks, "rows")
         shapes = [common_shape(entry) for entry in entries]
         self._refuse_beyond_memory(name, rows=count, nonzeros=sum(prod(shape) for shape in shapes))
         rows, columns = (stacked([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
@@ -243,7 +249,8 @@ class Program:
         self._matrices.append(CompressedRows.of(rows, columns, values, (count, self.columns)))
         self.nonzeros += values.size
         self._row_bounds.append((stacked([lower], np.float64, [(count,)]), stacked([upper], np.float64, [(count,)])))
-        self.row_blocks[name] = RowBlock(name, self.rows, count)
+        for part, first, size in named:
+            self.row_blocks[part] = RowBlock(part, self.rows + first, size)
         self.rows += count
 
     def _refuse_beyond_memory(self, name: str, *, columns: int = 0, rows: int = 0, nonzeros: int = 0) -> None:
@@ -374,6 +381,17 @@ class Program:
             row_lower,
             row_upper,
         )
+
+
+def _named_parts(parts: Sequence[tuple[str, int]], known: Collection[str], what: str) -> list[tuple[str, int, int]]:
+    """Name, first place and size of each part; refuses a name that is known already."""
+    names = set[str]()
+    for name, _ in parts:
+        if name in known or name in names:
+            raise ValueError(f"the program already has {what} named {name!r}")
+        names.add(name)
+    firsts = accumulate((size for _, size in parts), initial=0)
+    return [(name, first, size) for (name, size), first in zip(parts, firsts, strict=False)]
 
 
 def _refuse_unbounded(name: str, lower: Floats | float, upper: Floats | float) -> None:
