@@ -14,7 +14,7 @@ from edrp.core.expressions import Rows
 from edrp.core.late_imports import sparse
 from edrp.core.program import stacked
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel, RuleRows
+from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel, WrittenRows
 
 
 class WrittenRule(Protocol):
@@ -40,7 +40,7 @@ class WrittenRule(Protocol):
     def scale(self) -> float:
         """Size that rounding is relative to."""
 
-    def linearise(self, model: RuleModel) -> RuleRows | Rows | Sequence[RuleRows | Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | Rows | Sequence[WrittenRows | Rows]:
         """The rows, whose violations sum to its own."""
 
 
@@ -191,10 +191,10 @@ def record_rules(
         return no_rules(len(operators) * len(nodes))
     model = RuleModel(problem)
     index_of: list[int] = []
-    written: list[RuleRows] = []
+    written: list[WrittenRows] = []
     for index, part in enumerate(rule.linearise(model) for rule in rules):
-        blocks = [part] if isinstance(part, (Rows, RuleRows)) else part
-        written += [RuleRows.of(block) if isinstance(block, Rows) else block for block in blocks]
+        blocks = [part] if isinstance(part, (Rows, WrittenRows)) else part
+        written += [WrittenRows.of(block) if isinstance(block, Rows) else block for block in blocks]
         index_of += [index] * len(blocks)
     sizes = np.array([rows.count for rows in written], np.int64)
     shared = np.array([rows.shared for rows in written], bool)
@@ -218,7 +218,7 @@ def record_rules(
     )
 
 
-def _matrix(written: Sequence[RuleRows], columns: int) -> sparse.csr_array:
+def _matrix(written: Sequence[WrittenRows], columns: int) -> sparse.csr_array:
     """Coefficients of rows, one block after another, over the columns of a model."""
     ends = np.cumsum([0, *(rows.count for rows in written)]).tolist()
     entries = [(first + row, *rest) for first, rows in zip(ends, written, strict=False) for row, *rest in rows.entries]

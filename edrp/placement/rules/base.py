@@ -87,7 +87,7 @@ def place_at(node: Node, per: str, *, alone: bool) -> Place | None:
     return (False, name) if name is not None else (True, node.name) if alone else None
 
 
-class RuleRows(NamedTuple):
+class WrittenRows(NamedTuple):
     """Rows `lower ≤ Σ coefficient × column ≤ upper` of one rule as triplets: thousands of rules become one matrix, not one each.
 
     Attributes
@@ -105,7 +105,7 @@ class RuleRows(NamedTuple):
     shared: bool = False
 
     @classmethod
-    def of(cls, rows: Rows) -> RuleRows:
+    def of(cls, rows: Rows) -> WrittenRows:
         """Rows that were written as a comparison of expressions."""
         matrix = rows.expression.matrix
         row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -195,7 +195,7 @@ class Rule(RuleDocument):
         """By how much a deployment violates the rule, in its unit; 0 where it is met."""
 
     @abstractmethod
-    def linearise(self, model: RuleModel) -> RuleRows | Rows | Sequence[RuleRows | Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | Rows | Sequence[WrittenRows | Rows]:
         """The same as rows: the sum of what deployments break of them is the violation."""
 
     def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:

@@ -21,7 +21,7 @@ from edrp.placement.rules.base import (
     Rule,
     RuledProblem,
     RuleModel,
-    RuleRows,
+    WrittenRows,
     check_operators,
     check_per,
     place_at,
@@ -97,7 +97,7 @@ class Apart(_GroupingRule):
         ]
         return float(sum(max(0, count - 1) for count in counted))
 
-    def linearise(self, model: RuleModel) -> RuleRows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per place."""
         entries, found = [], model.places(self.per)
         for row, nodes in enumerate(found.values()):
@@ -105,7 +105,7 @@ class Apart(_GroupingRule):
                 entries += [(row, _present(model, name, nodes), 1.0) for name in self.operators]
             else:
                 entries.append((row, model.cells(self.operators, nodes), 1.0))
-        return RuleRows(len(found), entries, upper=1.0)
+        return WrittenRows(len(found), entries, upper=1.0)
 
 
 class Together(_GroupingRule):
@@ -150,7 +150,7 @@ class Together(_GroupingRule):
         missing = [sum(not count[name] for name in self._needed) for count in used if any(count[name] for name in self.operators)]
         return float(sum(missing))
 
-    def linearise(self, model: RuleModel) -> RuleRows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per place and operator that may be missing there."""
         entries, count = [], 0
         for nodes in model.places(self.per).values():
@@ -158,7 +158,7 @@ class Together(_GroupingRule):
             for name in self._needed:
                 entries += [(count, here, 1.0), (count, _present(model, name, nodes), -1.0)]
                 count += 1
-        return RuleRows(count, entries, upper=0.0)
+        return WrittenRows(count, entries, upper=0.0)
 
 
 class Spread(_GroupingRule):
@@ -230,7 +230,7 @@ class Spread(_GroupingRule):
             place for place, nodes in found.items() if any(own is None or not set(nodes).isdisjoint(own) for own in candidates)
         ]
 
-    def linearise(self, model: RuleModel) -> RuleRows | list[RuleRows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | list[WrittenRows]:
         """One row per place, or per pair of places."""
         cells = {place: model.cells(self.operators, nodes) for place, nodes in model.places(self.per).items()}
         if self.max_skew is None:
@@ -238,7 +238,7 @@ class Spread(_GroupingRule):
             if self.share is not None:
                 everywhere = model.cells(self.operators, model.problem.network.by_name)
                 entries += [(row, everywhere, -self.share) for row in range(len(cells))]
-            return RuleRows(len(cells), entries, upper=self.most or 0)
+            return WrittenRows(len(cells), entries, upper=self.most or 0)
         named = {place: cells[place] for place in model.places(self.per, alone=False)}
         alone = [columns for place, columns in cells.items() if place not in named]
         eligible = self._eligible(model.problem)
@@ -246,8 +246,8 @@ class Spread(_GroupingRule):
         pairs = [pair for pair in product(named, emptiest) if pair[0] != pair[1]]
         entries = [(row, named[fullest], 1.0) for row, (fullest, _) in enumerate(pairs)]
         entries += [(row, named[least], -1.0) for row, (_, least) in enumerate(pairs) if least is not None]
-        outside = RuleRows(len(alone), [(row, columns, 1.0) for row, columns in enumerate(alone)], upper=0.0)
-        return [outside, RuleRows(len(pairs), entries, upper=self.max_skew, shared=True)]
+        outside = WrittenRows(len(alone), [(row, columns, 1.0) for row, columns in enumerate(alone)], upper=0.0)
+        return [outside, WrittenRows(len(pairs), entries, upper=self.max_skew, shared=True)]
 
 
 class AtLeastZones(_GroupingRule):
@@ -284,11 +284,11 @@ class AtLeastZones(_GroupingRule):
         used = sum(any(counts.values()) for counts in self._replicas(problem, deployment, alone=False).values())
         return float(max(0, self.zones - used))
 
-    def linearise(self, model: RuleModel) -> RuleRows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """A single row."""
         found = model.places(self.per, alone=False).values()
         used = [model.joined(model.cells(self.operators, nodes, on=True)) for nodes in found]
-        return RuleRows(1, [(0, column, 1.0) for column in used], lower=self.zones)
+        return WrittenRows(1, [(0, column, 1.0) for column in used], lower=self.zones)
 
 
 def _present(model: RuleModel, operator: str, nodes: Sequence[str]) -> Ints:

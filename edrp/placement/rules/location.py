@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, checks, unit
 from edrp.core.wording import enumerated
 from edrp.placement.network import Node
-from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, RuleRows, check_operators
+from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, WrittenRows, check_operators
 
 
 class _LocationRule(NodeChoice, Rule):
@@ -45,11 +45,11 @@ class _LocationRule(NodeChoice, Rule):
         nodes, counts = problem.network.by_name, [deployment.replicas(name).items() for name in self._names(problem)]
         return float(sum(count for replicas in counts for node, count in replicas if self._closed(nodes[node])))
 
-    def linearise(self, model: RuleModel) -> RuleRows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per operator and node."""
         closed = [node.name for node in model.problem.network.nodes if self._closed(node)]
         cells = model.cells(self._names(model.problem), closed)
-        return RuleRows(cells.size, [(np.arange(cells.size), cells, 1.0)], upper=0.0)
+        return WrittenRows(cells.size, [(np.arange(cells.size), cells, 1.0)], upper=0.0)
 
 
 class Forbidden(_LocationRule):
@@ -162,12 +162,12 @@ class LinearRule(Rule):
         lower, upper = self._bounds
         return max(0.0, lower - total, total - upper)
 
-    def linearise(self, model: RuleModel) -> RuleRows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """A single row."""
         chosen = [(term, term.chosen(model.problem.network)) for term in self.terms]
         cells = [model.cells([term.operator], nodes, on=term.count == "nodes") for term, nodes in chosen]
         entries = [(0, columns, term.coefficient) for term, columns in zip(self.terms, cells, strict=True)]
-        return RuleRows(1, entries, *self._bounds)
+        return WrittenRows(1, entries, *self._bounds)
 
     @property
     def _bounds(self) -> tuple[float, float]:
