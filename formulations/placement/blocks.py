@@ -153,7 +153,7 @@ def add_rule_rows(expressions: PlacementColumns) -> Linear:
     priced = np.flatnonzero(np.isfinite(rules.penalty))
     sizes = Counter(rules.group_rule[priced].tolist())
     names = [(f"violation of {rules.rules[index].block.removeprefix(RULES)}", size) for index, size in sizes.items()]
-    violation = program.add_columns("violations of rules", priced.size, parts=names) if names else priced
+    violation = program.add_columns(names, priced.size) if names else priced
     _add_rules(program, rules, matrix, violation)
     return Linear.of(violation, rules.penalty[priced])
 
@@ -229,4 +229,4 @@ def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, vi
         (np.repeat(np.arange(row.size), counts), part.indices, part.data / np.repeat(scale, counts)),
         (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], sign[slack] / scale[slack]),
     ]
-    program.add_rows("rules", row.size, entries, lower=lower / scale, upper=upper / scale, parts=names)
+    program.add_rows(names, row.size, entries, lower=lower / scale, upper=upper / scale)

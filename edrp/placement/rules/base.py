@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from edrp.core.arrays import Ints
+from edrp.core.arrays import AnyInts, Ints
 from edrp.core.document import Document, Faults, Name, duplicates
 from edrp.core.expressions import JOINED, Block, Expression, Rows
 from edrp.core.rules import RuleDocument
@@ -87,7 +88,8 @@ def place_at(node: Node, per: str, *, alone: bool) -> Place | None:
     return (False, name) if name is not None else (True, node.name) if alone else None
 
 
-class WrittenRows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
     """Rows `lower ≤ Σ coefficient × column ≤ upper` of one rule as triplets: thousands of rules become one matrix, not one each.
 
     Attributes
@@ -99,7 +101,7 @@ class WrittenRows(NamedTuple):
     """
 
     count: int
-    entries: Sequence[tuple[ArrayLike, Ints, ArrayLike]]
+    entries: Sequence[tuple[ArrayLike, AnyInts, ArrayLike]]
     lower: ArrayLike = -np.inf
     upper: ArrayLike = np.inf
     shared: bool = False
