@@ -146,7 +146,8 @@ def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
     if get_method("fixed-tasks", problem.kind).refusal(problem) is None:
         return len(compiled.rules) > 0 and columns <= SMALL_SHARED_PROGRAM  # few tasks need no kernels either
     # The weight of a peak load takes equal-nodes several proofs, and a small program one.
-    shared = not problem.weighted_peaks and get_method("equal-nodes", problem.kind).refusal(problem) is None
+    shared = not (problem.weighted_peaks or (len(compiled.rules) and _rules_decide(problem, compiled)))
+    shared = shared and get_method("equal-nodes", problem.kind).refusal(problem) is None
     return columns <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
 
 

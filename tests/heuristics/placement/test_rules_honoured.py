@@ -16,7 +16,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.placement.deployment_starts import given_starts, random_fit
-from edrp.heuristics.placement.filling import Filling
+from edrp.heuristics.placement.filling import Filling, RuleRoom
 from edrp.heuristics.placement.problem_arrays import evaluation_units
 from edrp.heuristics.placement.rule_rows import rule_rows
 from edrp.heuristics.placement.search.methods import make_engine
@@ -182,3 +182,15 @@ def test_counts_give_way_to_whole_deployments_where_there_are_rules() -> None:
     ruled = problem.replace(rules=[{"name": "a", "rule": "apart", "operators": ["read"], "per": "node"}])
     engines = [type(make_engine(compile_problem(each))).__name__ for each in (problem, ruled)]
     assert engines == ["CountEngine", "DeploymentEngine"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_room_and_prices_do_not_depend_on_what_was_counted_before(seed):
+    compiled = compile_problem(tiny(seed))
+    generator, used = np.random.default_rng(seed), RuleRoom(compiled)
+    for most in (0, 1, 3, 1, 0):
+        counts = generator.integers(most + 1, size=compiled.candidate.shape)
+        for i in range(len(counts)):
+            fresh = RuleRoom(compiled)
+            assert used.room(counts, i, 3).tolist() == fresh.room(counts, i, 3).tolist()
+            assert used.prices(counts, i).tolist() == fresh.prices(counts, i).tolist()
