@@ -17,6 +17,7 @@ from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale import documents
 from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
 from edrp.placement.deployment import Action
+from edrp.placement.latency import serves
 from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_other_places, sum_needed
@@ -234,20 +235,23 @@ class RescaleProblem(StreamPlacement):
         if operator.latency is None:
             return []
         replicas = len(loads)
-        unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas)]
-        when = self.heaviest_text
-        if unstable and operator.tasks is None:
+        when, speed = self.heaviest_text, {node.name: node.speedup for node in self.network.nodes}
+        if operator.tasks is None and not self.is_stable(operator, loads[0].rate, replicas):
             return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
-        return [
-            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for {documents.range_text(load)}"
-            for load in unstable
-        ]
+        unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas, speed[load.node])]
+        return list(
+            dict.fromkeys(
+                f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for "
+                + ("each replica" if operator.tasks is None else documents.range_text(load))
+                + ("" if speed[load.node] >= 1 else f" at the speed-up of {speed[load.node]:g}")
+                for load in unstable
+            )
+        )
 
-    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int) -> bool:
+    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int, speedup: float = 1.0) -> bool:
         """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
-        model = operator.latency
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
-        return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)
+        return all(serves(operator.latency, reached, replicas, speedup) for reached in rates)
 
     def _broken_ranges(self, operator: documents.KeyedOperator, loads: list[documents.ReplicaLoad]) -> list[str]:
         """Ranges above the tolerance, and such that are not even where they have to be."""
