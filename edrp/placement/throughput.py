@@ -98,7 +98,7 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = service_rate(operator, replicas.total()) * problem.network.by_name[node].speedup
+            served = service_rate(operator, replicas.total()) * min(1.0, problem.network.by_name[node].speedup)
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):

@@ -72,7 +72,7 @@ def searched_rows(compiled: Compiled) -> RuleArrays:
 
 
 def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
-    """Convert the rules of a compiled problem, and stability on slow nodes, for kernels, for an objective that is divided by `scale`."""
+    """Convert the rows that searches meet for kernels, for an objective that is divided by `scale`."""
     rules = searched_rows(compiled)
     columns, one = rules.matrix.indices, sparse.eye_array(compiled.candidate.size, format="csr")
     terms = sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))[columns]

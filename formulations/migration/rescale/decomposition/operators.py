@@ -222,7 +222,7 @@ class PlainTables:
         self.overloaded = np.array(slow, bool).reshape(self.share.shape[:2])[:, :, None] & (c > 0)
 
     def prices(self, prices: OperatorPrices) -> Floats:
-        """The price of each number of replicas on each node, infinite for overloads; shape (numbers, nodes, 1 + most replicas)."""
+        """The price of each number of replicas on each node, infinite where overloaded, shape (numbers, nodes, 1 + most)."""
         table = self.count * prices.replica[:, None] + self.share * prices.share[:, None]
         table = (
             table + self.leaving * prices.leaving[:, None] + self.arriving * prices.arriving[:, None] + self.moved * prices.moved
