@@ -180,7 +180,9 @@ class Filling:
         """Order nodes by what one more replica there costs by rules with a penalty; equal ones stay in their order."""
         return nodes if self.rules is None else nodes[np.argsort(self.rules.prices(self.counts, operator)[nodes], kind="stable")]
 
-    def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
+    def add(
+        self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints], final: int | None = None
+    ) -> None:
         """Place `replicas` replicas of an operator in all; note how many find no node.
 
         Parameters
@@ -188,9 +190,11 @@ class Filling:
         share
             Says from the room of the nodes, and a number of replicas, how many each node gets. Where rules tie nodes to each
             other, it is asked for one replica after the other.
+        final
+            Replicas that the operator will have at last, for which some nodes are too slow; None for `replicas`.
         """
         missing, ruled = replicas - int(self.counts[operator].sum()), self.rules is not None
-        fast_enough = self.compiled.fewest_replicas[operator, nodes] <= replicas
+        fast_enough = self.compiled.fewest_replicas[operator, nodes] <= (final or replicas)
         for _ in range(missing if ruled else 1):
             shares = share(np.where(fast_enough, self.room(operator, nodes), 0), 1 if ruled else missing)
             self.counts[operator, nodes] += shares
