@@ -11,6 +11,7 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.core.errors import Fault, numbered
+from edrp.core.limits import digits_apart
 from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
@@ -235,18 +236,22 @@ class RescaleProblem(StreamPlacement):
         if operator.latency is None:
             return []
         replicas = len(loads)
-        when, speed = self.heaviest_text, {node.name: node.speedup for node in self.network.nodes}
+        speed = {node.name: node.speedup for node in self.network.nodes}
         if operator.tasks is None and not self.is_stable(operator, loads[0].rate, replicas):
-            return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
+            return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{self.heaviest_text}"]
         unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas, speed[load.node])]
-        return list(
-            dict.fromkeys(
-                f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for "
-                + ("each replica" if operator.tasks is None else documents.range_text(load))
-                + ("" if speed[load.node] >= 1 else f" at the speed-up of {speed[load.node]:g}")
-                for load in unstable
-            )
-        )
+        return list(dict.fromkeys(self._overload_sentence(operator, load, replicas, speed[load.node]) for load in unstable))
+
+    def _overload_sentence(
+        self, operator: documents.KeyedOperator, load: documents.ReplicaLoad, replicas: int, speedup: float
+    ) -> str:
+        """What a replica is asked for that it does not serve, and what it serves on a slow node."""
+        asked, served, model = f"{load.rate:.6g}", "", operator.latency
+        if speedup < 1 and model is not None:
+            asked, most = digits_apart(load.rate, self.utilisation * model.true_rate(replicas) * speedup)
+            served = f", which serves {most} at the speed-up of {speedup:g}"
+        whose = "each replica" if operator.tasks is None else documents.range_text(load)
+        return f"{operator.name} is overloaded on {load.node}: {asked} tuples/s{self.heaviest_text} for {whose}{served}"
 
     def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int, speedup: float = 1.0) -> bool:
         """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
