@@ -20,7 +20,7 @@ from edrp.formulations.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
+from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency, served_share
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
@@ -36,7 +36,8 @@ def load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Mar
     for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
         if operator.latency is not None and not isinstance(operator.latency, PolynomialLatency):
             replicas, load = len(deployment[operator.name]), problem.application.load(operator.name)
-            capacity = replicas * operator.latency.true_rate(replicas)
+            slowest = min(problem.network.by_name[node].speedup for node in deployment[operator.name])
+            capacity = replicas * operator.latency.true_rate(replicas) * served_share(operator.latency, slowest)
             parts.append(Margin.of(f"load of {operator.name}", load, capacity, "tuples/s"))
     return tuple(parts)
 

@@ -22,7 +22,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.metrics.own import OwnMetric
 from edrp.placement.network import Network
-from edrp.placement.problem_warnings import idle_terms, odd_times, unreached_operators
+from edrp.placement.problem_warnings import idle_bandwidths, idle_terms, odd_times, unreached_operators
 from edrp.placement.rules import PlacementRule
 from edrp.placement.rules.arrays import WrittenRule
 from edrp.placement.rules.base import Placed
@@ -190,6 +190,7 @@ class StreamPlacement(Problem):
         yield from idle_terms(self)
         yield from unreached_operators(self.application)
         yield from odd_times(self)
+        yield from idle_bandwidths(self)
         for index, rule in enumerate(self.rules):
             yield from rule.warnings(f"rules[{index}]")
 

@@ -15,7 +15,7 @@ from edrp.core.problem import derived
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.note_wording import judged_answer, shortened
-from edrp.heuristics.placement.rule_rows import rule_rows
+from edrp.heuristics.placement.rule_rows import rule_rows, searched_rows
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import SEARCHED
@@ -68,7 +68,7 @@ class RuleRoom:
     """
 
     def __init__(self, compiled: Compiled) -> None:
-        rules, rows = compiled.rules, rule_rows(compiled, 1.0)
+        rules, rows = searched_rows(compiled), rule_rows(compiled, 1.0)
         self._rows, self._shape = rows, compiled.candidate.shape
         self._row = np.repeat(np.arange(len(rules)), np.diff(rows.row_start))
         self._term = np.repeat(np.arange(self._row.size), np.diff(rows.term_start))
@@ -202,7 +202,9 @@ class Filling:
         """Order nodes by what one more replica there costs by rules with a penalty; equal ones stay in their order."""
         return nodes if self.rules is None else nodes[np.argsort(self.rules.prices(self.counts, operator)[nodes], kind="stable")]
 
-    def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
+    def add(
+        self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints], final: int | None = None
+    ) -> None:
         """Place `replicas` replicas of an operator in all; note how many find no node.
 
         Parameters
@@ -210,10 +212,13 @@ class Filling:
         share
             Says from the room of the nodes, and a number of replicas, how many each node gets. Where rules tie nodes to each
             other, it is asked for one replica after the other.
+        final
+            Replicas that the operator will have at last, for which some nodes are too slow; None for `replicas`.
         """
         missing, ruled = replicas - int(self.counts[operator].sum()), self.rules is not None
+        fast_enough = self.compiled.fewest_replicas[operator, nodes] <= (final or replicas)
         for _ in range(missing if ruled else 1):
-            shares = share(self.room(operator, nodes), 1 if ruled else missing)
+            shares = share(np.where(fast_enough, self.room(operator, nodes), 0), 1 if ruled else missing)
             self.counts[operator, nodes] += shares
             self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
         missing = replicas - int(self.counts[operator].sum())

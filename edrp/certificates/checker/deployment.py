@@ -48,11 +48,15 @@ class Deployments(Application):
     def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
         """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
         operator, need_of = self.operators[name], by_resource(self.operators[name].get("resources", 1))
-        latency = latency_at(operator.get("latency"), self.load[name] / len(nodes), len(nodes))
-        if latency is None or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
+        rate, speeds = self.load[name] / len(nodes), {fraction(self.nodes[node].get("speedup", 1)) for node in nodes}
+        seconds = [seconds_at(operator.get("latency"), rate, len(nodes), speed) for speed in speeds]
+        if None in seconds or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
             return None
-        slowest = max(latency / fraction(self.nodes[node].get("speedup", 1)) for node in nodes)
-        return slowest, self.price(operator) * len(nodes), self.downtime(operator, nodes)
+        return (
+            max(value for value in seconds if value is not None),
+            self.price(operator) * len(nodes),
+            self.downtime(operator, nodes),
+        )
 
     def excess(self, node: str, used: dict[str, Any]) -> bool:
         """Whether that is more than a node has of a resource."""
@@ -120,6 +124,15 @@ def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
         if low <= rate <= high:
             return first + (second - first) * (rate - low) / (high - low)
     return None
+
+
+def seconds_at(model: Any, rate: Fraction, replicas: int, speed: Fraction) -> Fraction | None:
+    """Latency on a node of a speed-up (EDRP, eq. 1); None for an overload, which nodes slower than the reference reach sooner."""
+    named = model is not None and model.get("model") != "polynomial"
+    if named and speed < 1 and latency_at(model, rate / speed, replicas) is None:
+        return None
+    latency = latency_at(model, rate, replicas)
+    return None if latency is None else latency / speed
 
 
 def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:

@@ -153,6 +153,23 @@ class RuleArrays:
             self.upper[kept],
         )
 
+    def with_rows(self, matrix: sparse.csr_array, members: sparse.csr_array, lower: Floats) -> RuleArrays:
+        """The same and further rows that must be met, `lower ≤ matrix · (replicas, on, any of members)`, which no rule is for."""
+        cells, more, groups = self.members.shape[1], len(lower), self.penalty.size
+        own, theirs = (sparse.csr_array(part[:, : 2 * cells]) for part in (self.matrix, matrix))
+        any_of = sparse.block_diag([self.matrix[:, 2 * cells :], matrix[:, 2 * cells :]], format="csr")
+        return RuleArrays(
+            self.rules,
+            np.concatenate([self.rule, np.full(more, len(self.rules))]),
+            np.concatenate([self.group, groups + np.arange(more)]),
+            np.concatenate([self.penalty, np.full(more, np.inf)]),
+            np.concatenate([self.slack, np.full(more, LIMIT_SLACK)]),
+            sparse.csr_array(sparse.hstack([sparse.vstack([own, theirs]), any_of], format="csr")),
+            sparse.csr_array(sparse.vstack([self.members, members], format="csr")),
+            np.concatenate([self.lower, lower]),
+            np.concatenate([self.upper, np.full(more, np.inf)]),
+        )
+
     def closed(self, kept: Bools, rules: int | None = None) -> tuple[Bools, Bools]:
         """Rows that say of some cells, and nothing else, that they hold no replica; and these cells, shape (operators, nodes).
 

@@ -113,6 +113,12 @@ class EliminationModel:
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
 
     @cached_property
+    def stable(self) -> Bools:
+        """Whether replicas on each node are stable by their number in all, shape (operators, nodes, 1 + most replicas)."""
+        enough = np.arange(self.latency.shape[1]) >= self.compiled.fewest_replicas[self.order][:, :, None]
+        return np.asarray(enough & np.isfinite(self.latency)[:, None])
+
+    @cached_property
     def rules(self) -> OrderedRules:
         """Rules over operators in search order."""
         return OrderedRules(self.compiled.rules, self.order, self.nodes)

@@ -12,13 +12,14 @@ from edrp import _native
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.placement.deployment_starts import given_starts, random_fit
 from edrp.heuristics.placement.filling import Filling, RuleRoom
 from edrp.heuristics.placement.problem_arrays import evaluation_units
-from edrp.heuristics.placement.rule_rows import rule_rows
+from edrp.heuristics.placement.rule_rows import rule_rows, searched_rows
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -69,11 +70,11 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     counts = np.random.default_rng(draw).integers(0, 3, compiled.candidate.shape)
     rows = rule_rows(compiled, 2.0)
     broken, breach, price = _native.judge_rules(rows, counts)
-    rules = compiled.rules
+    rules = searched_rows(compiled)
     violated = rules.violations(counts)
     hard = np.isinf(rules.penalty) & (violated > rules.slack)
     assert broken == hard.sum()
-    assert breach == pytest.approx(sum(violated[g] / rules.rules[rules.group_rule[g]].scale for g in np.flatnonzero(hard)))
+    assert breach == pytest.approx(LIMIT_SLACK * (violated[hard] / rules.slack[hard]).sum())
     assert price == pytest.approx(rules.price(counts) / 2)
     allowed = np.minimum(counts, compiled.max_replicas[:, None])
     assert rules.price(allowed) <= rules.price_ceiling(compiled.max_replicas) * (1 + 1e-9)
