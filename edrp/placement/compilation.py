@@ -14,6 +14,7 @@ from edrp.core.problem import derived
 from edrp.core.tolerances import MIN_SPARE_CAPACITY
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
+from edrp.placement.devices import units_of, usable_units
 from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
 from edrp.placement.metrics import package_metrics
 from edrp.placement.network import Node
@@ -62,7 +63,8 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
             len(order), len(resources)
         ),
-        capacity=_capacities(problem, nodes, resources),
+        capacity=(capacity := _capacities(problem, nodes, resources)),
+        units=_units(nodes, resources, capacity),
         links=LinkArrays(network, names, terms.link_price),
         contention=contention,
         node_loss=-np.log([node.availability for node in nodes])
@@ -124,6 +126,14 @@ def _capacities(problem: PlacementProblem, nodes: list[Node], resources: tuple[s
             free = named_resources(node.resources)
             capacity[u] = [free.get(name, 0.0) * problem.usable_share(name) for name in resources]
     return capacity
+
+
+def _units(nodes: list[Node], resources: tuple[str, ...], capacity: Floats) -> Ints:
+    units = np.full(capacity.shape, -1)
+    for u, node in enumerate(nodes):
+        for name in units_of(node).keys() & {*resources}:
+            units[u, resources.index(name)] = usable_units(capacity[u, resources.index(name)])
+    return units
 
 
 def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, ...]:
