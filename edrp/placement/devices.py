@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from operator import itemgetter
 from typing import Annotated, Any
@@ -24,6 +25,9 @@ Pattern = tuple[int, ...]
 
 MAX_PACKINGS = 200_000
 """Partial packings after which the evaluator gives up; a few sizes on the devices of a host have far fewer."""
+
+MAX_KNOWN = 10_000
+"""Packings that are kept: nodes of a cluster mostly hold the same."""
 
 
 class Units(float):
@@ -133,10 +137,15 @@ def units_needed(demands: Mapping[float, int]) -> int:
     (4, 1, 8)
     """
     whole, sizes, counts = _parted(demands)
+    return whole + _packed_units(sizes, counts)
+
+
+@lru_cache(MAX_KNOWN)
+def _packed_units(sizes: tuple[float, ...], counts: Pattern) -> int:
     units = _least_units(sizes, counts)
     while not _fit(sizes, counts, units):
         units += 1
-    return whole + units
+    return units
 
 
 def least_units(demands: Mapping[float, int]) -> int:
@@ -149,10 +158,10 @@ def least_units(demands: Mapping[float, int]) -> int:
     return whole + _least_units(sizes, counts)
 
 
-def _parted(demands: Mapping[float, int]) -> tuple[int, list[float], Pattern]:
+def _parted(demands: Mapping[float, int]) -> tuple[int, tuple[float, ...], Pattern]:
     """Units of whole demands, and fractions, the largest first, each with its number of replicas."""
     whole = sum(round(need) * count for need, count in demands.items() if need >= 1)
-    sizes = sorted((need for need, count in demands.items() if 0 < need < 1 and count), reverse=True)
+    sizes = tuple(sorted((need for need, count in demands.items() if 0 < need < 1 and count), reverse=True))
     return whole, sizes, tuple(demands[size] for size in sizes)
 
 

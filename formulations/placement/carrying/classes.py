@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -26,7 +26,6 @@ from edrp.core.tolerances import RATE_STEP, SAME_VALUE
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.devices import maximal_patterns
-from edrp.placement.edrp import EdrpProblem
 from edrp.placement.throughput import Carried, GrowingLoad, service_rate
 
 MAX_CLASSES = 100
@@ -56,17 +55,15 @@ class ClassBound:
     deployment: Deployment | None
 
 
-def carry_by_classes(
-    problem: EdrpProblem, scale: Sequence[str] = (), *, backend: str = "highs", seed: int = 0
-) -> ClassBound | None:
+def carry_by_classes(load: GrowingLoad, backend: str = "highs", seed: int = 0) -> ClassBound | None:
     """Bound the largest multiple of a load by classes of equal nodes, and pack a deployment that carries much of it.
 
     Limits on metrics other than the cost of replicas are left out: the bound holds, the deployment may be worth less.
 
     Parameters
     ----------
-    problem, scale
-        As in `edrp.largest_rate`.
+    load
+        The problem and its growing sources.
     backend
         Solver of the programs over classes.
 
@@ -78,12 +75,13 @@ def carry_by_classes(
 
     Examples
     --------
+    >>> from edrp.placement.edrp import EdrpProblem
     >>> stages = [("decode", 0.25, 5.0), ("caption", 2, 1.0)]
     >>> problem = EdrpProblem(
     ...     application={
     ...         "operators": [
-    ...             {"name": name, "resources": {"gpu": gpus}, "max_replicas": 999, "latency": {"service_rate": rate}}
-    ...             | ({"external_rate": 1.0} if name == "decode" else {})
+    ...             {"name": name, "resources": {"gpu": gpus}, "max_replicas": 999, "external_rate": float(name == "decode"),
+    ...              "latency": {"model": "mm1", "service_rate": rate}}
     ...             for name, gpus, rate in stages
     ...         ],
     ...         "streams": [{"source": "decode", "target": "caption"}],
@@ -93,13 +91,14 @@ def carry_by_classes(
     ...     },
     ...     weights={"cost": 1.0}, limits={"cost": 1.0},
     ... )
-    >>> bound = carry_by_classes(problem)
+    >>> bound = carry_by_classes(GrowingLoad(problem))
     >>> bound.bound, bound.deployment.degree("caption")
     (156.0, 156)
     """
+    problem = load.problem
     if problem.rules or problem.metric_rows or any(stream.usage for stream in problem.application.streams):
         return None
-    classes = _Classes(GrowingLoad(problem, scale))
+    classes = _Classes(load)
     if not classes.tractable:
         return None
     relaxed = _ClassProgram(classes)
@@ -225,7 +224,7 @@ class _Classes:
             sizes = np.unique(need[users])[::-1]
             caps = [int(self.compiled.max_replicas[users & (need == size)].sum()) for size in sizes]
             held = [*islice(maximal_patterns(sizes.tolist(), caps), MAX_PATTERNS + 1)] if sizes.size else []
-            made[m] = sizes, np.array(held, np.int64).reshape(-1, sizes.size)
+            made[m] = sizes, np.array(held, np.int64).reshape(len(held), sizes.size)
         return made
 
 
