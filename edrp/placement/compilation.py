@@ -15,7 +15,7 @@ from edrp.core.tolerances import MIN_SPARE_CAPACITY
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
 from edrp.placement.devices import units_of, usable_units
-from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
+from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency
 from edrp.placement.metrics import package_metrics
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
@@ -155,9 +155,13 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
             table[i, : operator.max_replicas + 1] = _curve_latencies(model, float(load[i]), operator.max_replicas)
             table[i, : operator.min_replicas] = np.inf
             continue
+        if model is None or isinstance(model, Mm1Latency):
+            numbers = np.arange(operator.min_replicas, operator.max_replicas + 1)
+            table[i, numbers] = 0.0 if model is None else _queue_latencies(model, load[i] / numbers)
+            continue
         for replicas in range(operator.min_replicas, operator.max_replicas + 1):
             rate = load[i] / replicas
-            table[i, replicas] = 0.0 if model is None else model.at(rate)
+            table[i, replicas] = model.at(rate)
             if table[i, replicas] < 0:
                 path = f"application.operators[{document[operator.name]}].latency"
                 faults.append(
@@ -165,6 +169,13 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
                 )
     InvalidInstanceError.raise_if_any(faults)
     return table
+
+
+def _queue_latencies(model: Mm1Latency, rates: Floats) -> Floats:
+    """Seconds at each rate, 1 / (service rate − rate); of thousands of numbers of replicas at once."""
+    spare = model.service_rate - rates
+    latencies: Floats = np.divide(1.0, spare, out=np.full(spare.size, np.inf), where=spare * MAX_LATENCY >= 1.0)
+    return latencies
 
 
 def _curve_latencies(model: CapacityCurveLatency, load: float, max_replicas: int) -> Floats:
