@@ -162,7 +162,8 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     A search where the problem is beyond what they hold.
     """
     if DEVICES in problem.parts:
-        return _highs(problem)
+        greedy = get_method("greedy-pipeline", problem.kind)
+        return helped_out(problem, _highs(problem), *([greedy] if greedy.refusal(problem) is None else []))
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     try:
