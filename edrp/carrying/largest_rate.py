@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from edrp.backends.base import ProgramResult
 from edrp.backends.registry import get_backend
 from edrp.backends.solving import solve_program
+from edrp.carrying.both_sides import write_both_sides
+from edrp.carrying.monotone import refuse_falling
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
@@ -18,7 +22,7 @@ from edrp.core.errors import UnsupportedProblemError, VerificationError
 from edrp.core.methods import get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
-from edrp.core.tolerances import RATE_STEP, SAME_VALUE
+from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
@@ -31,14 +35,23 @@ DEFAULT_METHOD = "highs"
 STEP_GROWTH = 10.0
 """Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
 
+FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
+"""Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
 
-@dataclass(frozen=True, slots=True)
+WIDE, PARTS = 1.01, (0.5, 0.75, 0.25)
+"""Ratio of both sides above which questions in between are asked, and where: at the first place, else at the next."""
+
+ANY_GAP = 1e9
+"""Gap of a program of which any feasible point will do."""
+
+
+@dataclass(frozen=True)
 class LargestRate:
-    """The largest multiple of a load.
+    """The largest multiple of a load; `best` is solved for when it is first asked for.
 
     Attributes
     ----------
-    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for a step of 1e-6; "feasible" where it
+    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
         does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
         0, which `clashes` explains; "none" where nothing was found.
     stopped_because : why the search ended.
@@ -100,6 +113,23 @@ class LargestRate:
         problem = self.problem_at(self.multiple * (1 - self.margin))
         return solve(problem, method, start=self.deployment, seed=self.seed, **options)
 
+    @cached_property
+    def best(self) -> EdrpSolution:
+        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use."""
+        return self.solve_best()
+
+    def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
+        """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
+        return write_both_sides(self, folder, force=force)
+
+    def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
+        """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
+        document = {name: getattr(self, name) for name in (part.name for part in fields(self)) if name != "load"}
+        if self.multiple is not None and math.isinf(self.multiple):
+            document["multiple"] = None
+        deployment = None if self.deployment is None else dict(self.deployment)
+        return {**document, "deployment": deployment, "best": None if best is None else best.to_document()}
+
 
 BEST_WORK = 20.0
 """Units of work at most for the best deployment where no limit is given."""
@@ -114,6 +144,7 @@ def largest_rate(
     time_limit: float | None = None,
     work_limit: float | None = None,
     margin: float = 1e-3,
+    certificate: str | Path | None = None,
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
 
@@ -136,7 +167,9 @@ def largest_rate(
     time_limit, work_limit
         As in `edrp.solve`.
     margin
-        Share of the multiple that `LargestRate.solve_best` stays below it.
+        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    certificate
+        Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
 
     Raises
     ------
@@ -161,13 +194,16 @@ def largest_rate(
     refuse_other_kinds("edrp.largest_rate", problem, EdrpProblem)
     started = perf_counter()
     load = GrowingLoad(problem, tuple(scale or ()))
+    refuse_falling(load)
     search = _Search(load, _backend(method, problem), seed)
     with running(**limits) as run, interruptible(run):
         search.run()
-        why = solve(load.start, work_limit=units_left()) if search.status == "infeasible" else None
-    return LargestRate(
+        search.verify()
+        why = solve(load.start) if search.status == "infeasible" else None
+        cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
+    largest = LargestRate(
         status=search.status,
-        stopped_because=search.stopped_because,
+        stopped_because=cut if search.stopped or run.interrupted else "finished",
         multiple=search.carried.multiple,
         attained=search.carried.attained,
         bound=search.bound,
@@ -180,11 +216,12 @@ def largest_rate(
         method=search.method,
         solves=search.solves,
         seconds=perf_counter() - started,
-        notes=tuple(dict.fromkeys(search.notes)),
+        notes=tuple(dict.fromkeys(search.notes)) if search.status in ("feasible", "none") else (),
         margin=margin,
         seed=seed,
         load=load,
     )
+    return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
 
 
 def _backend(method: str, problem: EdrpProblem) -> str:
@@ -202,17 +239,18 @@ class _Search:
 
     def __init__(self, load: GrowingLoad, method: str, seed: int) -> None:
         self.load, self.method, self.seed = load, method, seed
-        self.carried, self.deployment = Carried(None), None
+        self.carried = Carried(None)
+        self.deployment: Deployment | None = None
         self.highest, self.solves = math.inf, 0
-        self.stopped_because: StoppedBecause = "finished"
-        self.infeasible = False
+        self.graded = self.infeasible = self.stopped = self.hard = False
+        self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
         self.notes: list[str] = []
 
     @property
     def closed(self) -> bool:
         """Whether nothing is left between both sides but a step."""
         multiple = self.carried.multiple
-        return multiple is not None and self.highest <= multiple * (1 + RATE_STEP) * (1 + SAME_VALUE)
+        return multiple is not None and self.highest <= multiple * (1 + RATE_GAP) * (1 + SAME_VALUE)
 
     @property
     def status(self) -> Status:
@@ -246,48 +284,67 @@ class _Search:
         return {name: rate * (self.carried.multiple if name in growing else 1.0) for name, rate in sources.items()}
 
     def run(self) -> None:
-        """Ask for more than the best until there is none, first without limits on metrics that grow with the rate."""
+        """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
         self.highest = max(0.0, highest_multiple(self.load))
-        step, graded = RATE_STEP, False
-        while not self.closed and math.isfinite(self.carried.multiple or 0.0):
-            lowest = self._above(step)
-            if lowest > self.highest > 0:
+        while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
+            if self.solves and units_left() <= 0:
+                self.stopped = True
                 return
-            before = self.carried.multiple, self.highest
-            result = self._ask(lowest, graded)
+            lowest, optimal = self._question()
+            if lowest >= self.highest > 0:
+                return
+            before = self.carried.multiple, self.highest, self.graded
+            result = self._ask(lowest, optimal)
+            self.hard = self.hard or result.stopped_because != "finished"
             if result.status == "infeasible":
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
-                if self.infeasible:
-                    return
-            elif result.stopped_because != "finished" and result.status != "optimal":
-                self.stopped_because = result.stopped_because
-                if result.stopped_because != "error":
-                    return
-            if before == (self.carried.multiple, self.highest) and (graded or not self.load.graded):
-                if self.deployment is None or step > 1:
-                    return
-                step *= STEP_GROWTH
-            graded = bool(self.load.graded)
+            if before == (self.carried.multiple, self.highest, self.graded):
+                self.unanswered += 1
+                self.patience *= PATIENCE_GROWTH
+                self.step *= 1.0 if self._wide else STEP_GROWTH
+            else:
+                self.unanswered = 0
 
-    def _above(self, step: float) -> float:
-        """The next multiple to ask for."""
+    def verify(self) -> None:
+        """Evaluate the deployment just below what it is said to carry.
+
+        Raises
+        ------
+        VerificationError
+            When it is not feasible there: a defect.
+        """
+        multiple = min(self.carried.multiple or 0.0, self.load.largest) * (1 - RATE_STEP)
+        if self.deployment is not None and (broken := self.load.at(multiple).evaluate(self.deployment).broken):
+            message = f"method {self.method}: {self.carried.multiple!r} is not carried, {'; '.join(broken)} at {multiple!r}"
+            raise VerificationError(message, self.carried, self.deployment)
+
+    @property
+    def _wide(self) -> bool:
+        """Whether programs are hard, and both sides so far apart that any answer in between tells more than an optimum."""
+        return self.hard and self.deployment is not None and 0 < (self.carried.multiple or 0.0) * WIDE < self.highest < math.inf
+
+    def _question(self) -> tuple[float, bool]:
+        """The multiple to ask for next, and whether the largest one is asked for or any that is as large."""
         if self.deployment is None:
-            return 0.0
-        return (self.carried.multiple or 0.0) * (1 + step) or step
+            return 0.0, not self.solves
+        multiple = self.carried.multiple or 0.0
+        if self._wide:
+            part = PARTS[self.unanswered % len(PARTS)]
+            return multiple ** (1 - part) * self.highest**part, False
+        return multiple * (1 + self.step) or self.step, True
 
-    def _ask(self, lowest: float, graded: bool) -> ProgramResult:
-        """Solve for a deployment that carries more than `lowest`; take what was found and what was proven."""
-        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=graded)
-        start = None if self.deployment is None else program.formulation.encode(self.deployment)
-        exact = graded or not self.load.graded
+    def _ask(self, lowest: float, optimal: bool) -> ProgramResult:
+        """Solve for the largest multiple from `lowest` on, or for any; take what was found and what was proven."""
+        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
+        exact = self.graded or not self.load.graded
         features = get_backend(self.method).features
         result = solve_program(
             program.formulation.program,
             self.method,
-            work_limit=None if math.isinf(units_left()) else units_left(),
+            work_limit=min(self.patience, units_left()),
+            gap=OPTIMALITY_GAP if optimal else ANY_GAP,
             seed=self.seed if "seed" in features else 0,
-            start=start if "start" in features and not lowest else None,
             allowed=self._allowed(program, lowest) if exact else None,
         )
         self.solves += 1
@@ -316,6 +373,7 @@ class _Search:
             When it carries more than was proven to be possible: a defect.
         """
         carried = self.load.carried(deployment)
+        self.graded = bool(self.load.graded) and (carried.multiple is None or carried.multiple < carried.within)
         if carried.multiple is None or (self.carried.multiple is not None and carried.multiple <= self.carried.multiple):
             return
         self.carried, self.deployment = carried, deployment

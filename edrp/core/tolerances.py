@@ -229,6 +229,12 @@ RATE_STEP = 1e-6
 A limit on a metric that binds within this of the rate at which a queue is full is not told apart from the queue.
 """
 
+RATE_GAP = 1e-5
+"""Distance of the multiple that is carried to one that is proven to be too much at which both count as the same.
+
+It is ten times `RATE_STEP`: of what lies that near to the limit of a row, solvers can say nothing at times.
+"""
+
 ZERO_METRIC = 1e-9
 """Value of the second metric of a front, on its scale, that counts as 0: nothing is better."""
 

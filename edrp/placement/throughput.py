@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edrp.core.arguments import check_arguments, refuse_other_kinds
+from edrp.core.document import RANGES
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.limits import exceeds
 from edrp.core.tolerances import RATE_STEP, SAME_VALUE
@@ -170,11 +171,13 @@ class Carried:
     multiple : the supremum of the multiples; infinite where nothing limits it, None where no multiple is feasible, not even 0.
     attained : whether the deployment carries `multiple` itself; a queue only approaches it.
     binding : what keeps it from carrying more, or what it breaks at every rate, in words; empty where nothing does.
+    within : the multiple within which it would stay without limits on metrics that grow with the rate.
     """
 
     multiple: float | None
     attained: bool = False
     binding: str = ""
+    within: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,12 @@ class GrowingLoad:
         return grown.replace(operators=tuple(operators))
 
     @cached_property
+    def largest(self) -> float:
+        """The largest multiple for which documents take all rates."""
+        rates = [self.growth.load(operator.name) for operator in self.growth.operators]
+        return 0.5 * RANGES["tuples/s"].largest / max(*rates, *self.sources.values())
+
+    @cached_property
     def graded(self) -> tuple[str, ...]:
         """Metrics with a limit that may be met at a low rate and missed at a higher one, besides peak loads."""
         priced = any(link.cost > 0 for link in (*self.problem.network.links, *self.problem.network.classes))
@@ -282,7 +291,7 @@ class GrowingLoad:
         queue = min((end for end in ends if not end.attained), key=_multiple, default=lowest)
         if _multiple(queue) <= _multiple(lowest) * (1 + SAME_VALUE):  # whatever rounding did, a queue is not full
             lowest = Carried(lowest.multiple, False, queue.binding)
-        return self._within_graded(deployment, lowest)
+        return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))
 
     def _queues(self, deployment: Deployment) -> Iterator[Carried]:
         """Where each operator is overloaded: r·μ(r)·min(1, S) for the slowest of its nodes, over its load."""
@@ -314,17 +323,10 @@ class GrowingLoad:
         """The same within limits on metrics that grow with the rate: where the plain evaluation meets the last of them."""
         if not self.graded:
             return end
-        low, high = 0.0, _multiple(end)
-        if math.isinf(high):
-            high = 1.0
-            while high < MAX_MULTIPLE and not self._missed(deployment, high):
-                low, high = high, 2 * high
-            if high >= MAX_MULTIPLE:
-                return end
-        else:
-            if not self._missed(deployment, high if end.attained else high * (1 - RATE_STEP)):
-                return end
-            high *= 1 if end.attained else 1 - RATE_STEP
+        low, high = 0.0, min(_multiple(end), self.largest)
+        high *= 1.0 if end.attained else 1 - RATE_STEP
+        if not self._missed(deployment, high):
+            return end
         while low < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if self._missed(deployment, middle) else (middle, high)
         return Carried(low, True, self._missed(deployment, high))
@@ -339,10 +341,6 @@ class GrowingLoad:
                 if not metric.scaled(value) <= term.scaled_limit:  # strictly: rounding is no room for a larger multiple
                     return f"limits.{term.metric}, {term.limit:.6g} {metric.unit}".removesuffix(" 1")
         return ""
-
-
-MAX_MULTIPLE = 1e12
-"""Multiple up to which a limit on a metric is looked for where nothing else limits it; rates of documents span less."""
 
 
 def _multiple(carried: Carried) -> float:
@@ -407,7 +405,7 @@ def largest_multiple(problem: EdrpProblem, deployment: DeploymentLike, scale: Se
     ...     network={"nodes": [{"name": "a"}]}, weights={"cost": 1}, limits={"cost": 1},
     ... )
     >>> largest_multiple(problem, {"work": ["a", "a"]})
-    Carried(multiple=1.2, attained=False, binding='work serves 120 tuples/s with 2 replica(s)')
+    Carried(multiple=1.2, attained=False, binding='work serves 120 tuples/s with 2 replica(s)', within=1.2)
     """
     check_arguments("edrp.largest_multiple", problem=problem)
     refuse_other_kinds("edrp.largest_multiple", problem, EdrpProblem)
