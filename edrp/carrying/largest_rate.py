@@ -24,6 +24,7 @@ from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
+from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
@@ -234,6 +235,10 @@ def _backend(method: str, problem: EdrpProblem) -> str:
     return chosen.name
 
 
+MANY_PLACES = 500
+"""Nodes, times the most replicas of an operator, from which classes of equal nodes are asked first."""
+
+
 class _Search:
     """The search between a multiple that a deployment carries and one that is proven to be out of reach."""
 
@@ -286,6 +291,9 @@ class _Search:
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
         self.highest = max(0.0, highest_multiple(self.load))
+        replicas = max(operator.max_replicas for operator in self.load.problem.application.operators)
+        if len(self.load.problem.network.nodes) * replicas >= MANY_PLACES:
+            self._ask_classes()
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
             if self.solves and units_left() <= 0:
                 self.stopped = True
@@ -305,6 +313,15 @@ class _Search:
                 self.step *= 1.0 if self._wide else STEP_GROWTH
             else:
                 self.unanswered = 0
+
+    def _ask_classes(self) -> None:
+        """Take what classes of equal nodes tell, with a deployment that is mostly as good."""
+        known = carry_by_classes(self.load, self.method, self.seed)
+        if known is not None:
+            self.solves += 1
+            self.highest = min(self.highest, max(0.0, known.bound))
+            if known.deployment is not None:
+                self._take(known.deployment)
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry.

@@ -39,7 +39,7 @@ class Units(float):
 def _read(value: Any, handler: Any) -> float:
     if isinstance(value, Units) or not isinstance(value, Mapping):
         return value if isinstance(value, Units) else float(handler(value))
-    units = value.get("units")
+    units: Any = value.get("units")
     whole = isinstance(units, (int, float)) and not isinstance(units, bool) and 1 <= units <= MAX_COUNT and units == int(units)
     if value.keys() != {"units"} or not whole:
         why = f'must be a number, or equal units as in {{"units": 8}}, a whole number of them from 1 to {MAX_COUNT}'

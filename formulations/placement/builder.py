@@ -172,9 +172,10 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
             )
             entries.append((at[used], holdings.columns[used], share))
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
-    holdings = [expressions.holdings(i) for i in range(len(compiled.operators))] if (compiled.units >= 0).any() else []
-    for u, resource in np.argwhere(compiled.units >= 0).tolist():
-        _add_unit_rows(expressions.program, compiled, holdings, (u, resource))
+    in_units = np.argwhere(compiled.units >= 0).tolist()
+    held = [expressions.holdings(i) for i in range(len(compiled.operators))] if in_units else []
+    for u, m in in_units:
+        _add_unit_rows(expressions.program, compiled, held, (u, m))
 
 
 MAX_UNIT_PATTERNS = 2_000

@@ -297,10 +297,10 @@ class _ClassProgram:
         units = float(classes.count[c] * classes.compiled.units[classes.first[c], m])
         name = f"units {classes.compiled.resources[m]} {c}"
         shared = self.program.add_columns(name, len(held), upper=units, integer=True)
-        whole = [self.replicas(i, c) * float(need[i]) for i in np.flatnonzero(need >= 1)]
+        whole = [self.replicas(i, c) * float(need[i]) for i in np.flatnonzero(need >= 1).tolist()]
         self.program.add_row(name, Linear.total([Linear.of(shared, 1.0), *whole]), upper=units)
         for k, size in enumerate(sizes):
-            alike = Linear.total([self.replicas(i, c) for i in np.flatnonzero(need == size)])
+            alike = Linear.total([self.replicas(i, c) for i in np.flatnonzero(need == size).tolist()])
             self.program.add_row(f"{name} {size!r}", alike - Linear.of(shared, held[:, k].astype(float)), upper=0.0)
         return shared
 
@@ -309,7 +309,7 @@ class _ClassProgram:
         for m, room in enumerate(compiled.capacity[self.classes.first[c]]):
             if math.isfinite(room):
                 need = compiled.demand[:, m] / (room * count) if room > 0 else np.where(compiled.demand[:, m] > 0, 2.0, 0.0)
-                total = Linear.total([self.replicas(i, c) * float(need[i]) for i in np.flatnonzero(need)])
+                total = Linear.total([self.replicas(i, c) * float(need[i]) for i in np.flatnonzero(need).tolist()])
                 self.program.add_row(f"{compiled.resources[m]} {c}", total, upper=1.0)
 
     def _add_shared(self) -> None:
@@ -337,17 +337,17 @@ class _Item(NamedTuple):
 
     Attributes
     ----------
-    c, speed : class of the nodes, and what nodes that are taken instead must reach.
+    kind, speed : class of the nodes, and what nodes that are taken instead must reach.
     held : operators, each with its number of replicas.
     need : shape (resources and shared resources,)
-    count : how often.
+    times : how often.
     """
 
-    c: int
+    kind: int
     speed: float
     held: dict[int, int]
     need: Floats
-    count: int
+    times: int
 
 
 class _Packing:
@@ -372,7 +372,7 @@ class _Packing:
         if (shares > 1).any():
             return None
         items = sorted(self._items(), key=lambda item: float((item.need / self.room.mean(axis=0)).max()), reverse=True)
-        for item in [item._replace(count=self._spread(item)) for item in items]:
+        for item in [item._replace(times=self._spread(item)) for item in items]:
             self._fit(item)
         if (self.placed.sum(axis=1) < compiled.min_replicas).any():
             return None
@@ -400,16 +400,16 @@ class _Packing:
 
     def _spread(self, item: _Item) -> int:
         """Place an item evenly on the nodes of its class; return how many are left over."""
-        nodes = np.flatnonzero(self.classes.number == item.c)
-        each = min(item.count // nodes.size, int(self._copies(item, nodes).min()))
+        nodes = np.flatnonzero(self.classes.number == item.kind)
+        each = min(item.times // nodes.size, int(self._copies(item, nodes).min()))
         self._place(item, nodes, each)
-        return item.count - each * nodes.size
+        return item.times - each * nodes.size
 
     def _fit(self, item: _Item) -> None:
         """Place an item where the least is left afterwards, on each node once, and again while there is room."""
         compiled = self.classes.compiled
         allowed = compiled.candidate[[*item.held]].all(axis=0) & (self.classes.speed[self.classes.number] >= item.speed)
-        nodes, count = np.flatnonzero(allowed), item.count
+        nodes, count = np.flatnonzero(allowed), item.times
         while count and nodes.size:
             nodes = nodes[self._copies(item, nodes) >= 1]
             free = ((self.left[nodes] - item.need) / self.room[nodes]).sum(axis=1)
@@ -420,7 +420,7 @@ class _Packing:
     def _copies(self, item: _Item, nodes: Ints) -> Floats:
         """How often an item fits on each of some nodes, shape (nodes,)."""
         needed = item.need > 0
-        return np.asarray(np.floor(self.left[np.ix_(nodes, needed)] / item.need[needed]).min(axis=1, initial=float(item.count)))
+        return np.asarray(np.floor(self.left[np.ix_(nodes, needed)] / item.need[needed]).min(axis=1, initial=float(item.times)))
 
     def _place(self, item: _Item, nodes: Ints, times: int) -> None:
         self.left[nodes] -= item.need * times

@@ -110,3 +110,9 @@ def test_where_places_matter_classes_say_nothing():
     problem = xenna_pipeline("fragmentation_with_large_models")
     ruled = problem.replace(rules=({"rule": "apart", "name": "apart", "operators": ["stage6"]},))
     assert carry_by_classes(GrowingLoad(ruled)) is None
+
+
+def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes():
+    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"))
+    assert (largest.status, largest.solves) == ("optimal", 1)
+    assert largest.multiple == pytest.approx(0.627)
