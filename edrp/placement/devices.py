@@ -23,7 +23,7 @@ from edrp.core.limits import with_rounding
 Pattern = tuple[int, ...]
 """How many replicas of each of some fractions share a unit."""
 
-MAX_PACKINGS = 200_000
+MAX_PACKINGS = 20_000
 """Partial packings after which the evaluator gives up; a few sizes on the devices of a host have far fewer."""
 
 MAX_KNOWN = 10_000
@@ -121,8 +121,18 @@ def maximal_patterns(sizes: Sequence[float], caps: Sequence[int]) -> Iterator[Pa
     return extended(())
 
 
-def units_needed(demands: Mapping[float, int]) -> int:
-    """Fewest units that hold replicas, by what one needs, each with how many there are; exact.
+def fits(demands: Mapping[float, int], units: int) -> bool:
+    """Whether units hold replicas, by what one needs, each with how many there are; exact, as `units_needed`.
+
+    >>> fits({0.2: 14, 0.25: 10, 0.29: 8}, 8), fits({0.4: 3}, 1)
+    (True, False)
+    """
+    whole, sizes, counts = _parted(demands)
+    return _fit(sizes, counts, units - whole)
+
+
+def units_needed(demands: Mapping[float, int], at_least: int = 0) -> int:
+    """Fewest units, from `at_least` on, that hold replicas, by what one needs, each with how many there are; exact.
 
     Fractions in one unit sum to at most 1, but for rounding.
 
@@ -137,15 +147,10 @@ def units_needed(demands: Mapping[float, int]) -> int:
     (4, 1, 8)
     """
     whole, sizes, counts = _parted(demands)
-    return whole + _packed_units(sizes, counts)
-
-
-@lru_cache(MAX_KNOWN)
-def _packed_units(sizes: tuple[float, ...], counts: Pattern) -> int:
-    units = _least_units(sizes, counts)
+    units = max(_least_units(sizes, counts), at_least - whole)
     while not _fit(sizes, counts, units):
         units += 1
-    return units
+    return whole + units
 
 
 def least_units(demands: Mapping[float, int]) -> int:
@@ -173,12 +178,13 @@ def _least_units(sizes: Sequence[float], counts: Sequence[int]) -> int:
     return max(map(math.ceil, (by_sum, *by_number)))
 
 
-def _fit(sizes: Sequence[float], counts: Pattern, units: int) -> bool:
+@lru_cache(MAX_KNOWN)
+def _fit(sizes: tuple[float, ...], counts: Pattern, units: int) -> bool:
     """Whether fractions fit into units: depth first, over maximal patterns of the next unit that hold the largest one left."""
     stack, seen = [(counts, units)], {(counts, units)}
     while stack:
         left, free = stack.pop()
-        if not any(left):
+        if free >= 0 and not any(left):
             return True
         if _least_units(sizes, left) > free:
             continue

@@ -19,7 +19,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import listed
 from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
-from edrp.placement.devices import note_wrong_demands, unit_resources, units_needed, units_of, usable_units
+from edrp.placement.devices import fits, note_wrong_demands, unit_resources, units_needed, units_of, usable_units
 from edrp.placement.metrics import Metric
 from edrp.placement.metrics.base import DEVICES
 from edrp.placement.metrics.own import OwnMetric
@@ -335,9 +335,9 @@ class StreamPlacement(Problem):
             for resource, amount in amounts.items():
                 usable = free.get(resource, 0.0) * self.usable_share(resource)
                 if (node, resource) in in_units:
-                    needed, units = units_needed(in_units[node, resource]), usable_units(usable)
-                    if needed > units:
-                        broken.append(f"{resource} of node {node}: {needed} units needed against {units}")
+                    held, units = in_units[node, resource], usable_units(usable)
+                    if not fits(held, units):
+                        broken.append(f"{resource} of node {node}: {units_needed(held, units + 1)} units needed against {units}")
                 elif exceeds(amount, usable):
                     broken.append(f"{resource} of node {node}: {compared(amount, usable)}")
         return broken

@@ -9,9 +9,9 @@ import pytest
 import edrp
 from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import brute_force, deployments, feasible_deployments
-from edrp.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.formulations.methods import formulate
-from edrp.placement.devices import least_units, maximal_patterns, units_needed
+from edrp.placement.devices import fits, least_units, maximal_patterns, units_needed
 
 SHARES = [0.0, 0.1, 0.2, 0.25, 0.29, 1 / 3, 0.34, 0.4, 0.5, 0.51, 0.6, 1.0, 1.0, 2.0]
 
@@ -197,3 +197,39 @@ def test_other_kinds_pack_devices_too():
     assert edrp.solve(tight).status == "infeasible"
     with pytest.raises(UnsupportedProblemError, match="units of gpu"):
         edrp.solve(aware, "column-generation")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ranges_of_tasks_are_placed_on_devices(seed):
+    random = np.random.default_rng(seed)
+    operators = [
+        {
+            "name": name,
+            "resources": {"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))},
+            "max_replicas": 3,
+            "cost": 1.0,
+            "latency": {"model": "mm1", "service_rate": float(random.choice([4, 6, 12]))},
+        }
+        for name in ("read", "count")
+    ]
+    operators[0]["external_rate"], operators[1]["tasks"] = 5.0, {"work": [1, 1, 1], "state_size": [1, 1, 1]}
+    made = edrp.RescaleProblem(
+        application={"operators": operators, "streams": [{"source": "read", "target": "count"}]},
+        network={
+            "nodes": [{"name": name, "resources": {"gpu": {"units": 1}}} for name in "ab"],
+            "between_zones": {"delay": 0.01},
+        },
+        weights={"cost": 0.5, "response_time": 0.5},
+        limits={"cost": 50, "response_time": 5},
+    )
+    best, _ = brute_force(made)
+    found = edrp.solve(made)
+    assert found.objective == pytest.approx(best) if best is not None else found.status == "infeasible"
+
+
+def test_a_packing_is_found_where_the_fewest_units_are_hard_to_prove():
+    demands = dict.fromkeys(np.random.default_rng(3).uniform(0.2, 0.35, 40).tolist(), 1)
+    assert fits(demands, 12)
+    assert not fits(demands, 10)
+    with pytest.raises(EdrpError, match="40 different fractions fit into 11 units takes too long to say"):
+        units_needed(demands)
