@@ -19,7 +19,7 @@ from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.errors import UnsupportedProblemError, VerificationError
-from edrp.core.methods import get_method
+from edrp.core.methods import Options, get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
@@ -41,6 +41,9 @@ FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 
 WIDE, PARTS = 1.01, (0.5, 0.75, 0.25)
 """Ratio of both sides above which questions in between are asked, and where: at the first place, else at the next."""
+
+NEAR_TOP = 0.99
+"""Where the first question in between is asked if what bounds operators and resources one by one may be reached."""
 
 ANY_GAP = 1e9
 """Gap of a program of which any feasible point will do."""
@@ -121,7 +124,11 @@ class LargestRate:
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
         """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
-        return write_both_sides(self, folder, force=force)
+        finite = self.multiple is not None and math.isfinite(self.multiple)
+        carried = self.problem_at((self.multiple or 0.0) * (1 - self.margin)) if finite else None
+        proven = self.bound is not None or self.status == "infeasible"
+        beyond = self.problem_at((self.bound or 0.0) * (1 + RATE_STEP)) if proven else None
+        return write_both_sides(carried, self.deployment, beyond, self.method, folder, force=force)
 
     def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
         """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
@@ -235,10 +242,6 @@ def _backend(method: str, problem: EdrpProblem) -> str:
     return chosen.name
 
 
-MANY_PLACES = 500
-"""Nodes, times the most replicas of an operator, from which classes of equal nodes are asked first."""
-
-
 class _Search:
     """The search between a multiple that a deployment carries and one that is proven to be out of reach."""
 
@@ -246,7 +249,8 @@ class _Search:
         self.load, self.method, self.seed = load, method, seed
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
-        self.highest, self.solves = math.inf, 0
+        self.highest = self.ceiling = math.inf
+        self.solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
         self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
         self.notes: list[str] = []
@@ -290,10 +294,14 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = max(0.0, highest_multiple(self.load))
-        replicas = max(operator.max_replicas for operator in self.load.problem.application.operators)
-        if len(self.load.problem.network.nodes) * replicas >= MANY_PLACES:
-            self._ask_classes()
+        self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
+        options = Options(seed=self.seed, work_limit=units_left() if math.isfinite(units_left()) else None)
+        if classes := carry_by_classes(
+            self.load.problem, [name for name in self.load.sources if name in self.load.growing], options
+        ):
+            self.highest = min(self.highest, classes.bound)
+            if classes.deployment is not None:
+                self._take(classes.deployment)
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
             if self.solves and units_left() <= 0:
                 self.stopped = True
@@ -313,15 +321,6 @@ class _Search:
                 self.step *= 1.0 if self._wide else STEP_GROWTH
             else:
                 self.unanswered = 0
-
-    def _ask_classes(self) -> None:
-        """Take what classes of equal nodes tell, with a deployment that is mostly as good."""
-        known = carry_by_classes(self.load, self.method, self.seed)
-        if known is not None:
-            self.solves += 1
-            self.highest = min(self.highest, max(0.0, known.bound))
-            if known.deployment is not None:
-                self._take(known.deployment)
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry.
@@ -347,7 +346,7 @@ class _Search:
             return 0.0, not self.solves
         multiple = self.carried.multiple or 0.0
         if self._wide:
-            part = PARTS[self.unanswered % len(PARTS)]
+            part = NEAR_TOP if self.solves == 1 and self.highest == self.ceiling else PARTS[self.unanswered % len(PARTS)]
             return multiple ** (1 - part) * self.highest**part, False
         return multiple * (1 + self.step) or self.step, True
 

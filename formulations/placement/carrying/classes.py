@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -21,12 +21,17 @@ import numpy as np
 from edrp.backends.solving import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.limits import with_rounding
+from edrp.core.methods import Options
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import RATE_STEP, SAME_VALUE
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.devices import maximal_patterns
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.throughput import Carried, GrowingLoad, service_rate
+
+MANY_PLACES = 500
+"""Nodes, times the most replicas of an operator, from which classes are asked; a program over nodes is as quick below."""
 
 MAX_CLASSES = 100
 """Classes of nodes beyond which sums over classes say little that nodes do not."""
@@ -55,23 +60,23 @@ class ClassBound:
     deployment: Deployment | None
 
 
-def carry_by_classes(load: GrowingLoad, backend: str = "highs", seed: int = 0) -> ClassBound | None:
+def carry_by_classes(problem: EdrpProblem, scale: Sequence[str] = (), options: Options | None = None) -> ClassBound | None:
     """Bound the largest multiple of a load by classes of equal nodes, and pack a deployment that carries much of it.
 
     Limits on metrics other than the cost of replicas are left out: the bound holds, the deployment may be worth less.
 
     Parameters
     ----------
-    load
-        The problem and its growing sources.
-    backend
-        Solver of the programs over classes.
+    problem, scale
+        As in `edrp.largest_rate`.
+    options
+        Seed and work limit of the programs over classes.
 
     Returns
     -------
     ClassBound or None
-        None where places matter otherwise: with rules, own metrics or streams that use shared resources; and where the program
-        over classes would be large, is not solved to the end, or nothing is feasible.
+        None where there are few places, where these matter otherwise (rules, own metrics, streams that use shared resources),
+        and where the program over classes would be large, is not solved to the end, or nothing is feasible.
 
     Examples
     --------
@@ -91,32 +96,38 @@ def carry_by_classes(load: GrowingLoad, backend: str = "highs", seed: int = 0) -
     ...     },
     ...     weights={"cost": 1.0}, limits={"cost": 1.0},
     ... )
-    >>> bound = carry_by_classes(GrowingLoad(problem))
+    >>> bound = carry_by_classes(problem)
     >>> bound.bound, bound.deployment.degree("caption")
     (156.0, 156)
     """
-    problem = load.problem
-    if problem.rules or problem.metric_rows or any(stream.usage for stream in problem.application.streams):
+    options = options or Options()
+    replicas = max(operator.max_replicas for operator in problem.application.operators)
+    if (
+        len(problem.network.nodes) * replicas < MANY_PLACES
+        or problem.rules
+        or problem.metric_rows
+        or any(stream.usage for stream in problem.application.streams)
+    ):
         return None
-    classes = _Classes(load)
+    classes = _Classes(GrowingLoad(problem, scale))
     if not classes.tractable:
         return None
     relaxed = _ClassProgram(classes)
     relaxed.program.minimise(-relaxed.top)
-    result = solve_program(relaxed.program, backend, seed=seed)
+    result = solve_program(relaxed.program, seed=options.seed, work_limit=options.work_limit)
     if result.status != "optimal" or result.bound is None:
         return None
     bound = -result.bound * classes.most
-    return ClassBound(bound, _packed(classes, bound, backend, seed))
+    return ClassBound(bound, _packed(classes, bound, options))
 
 
-def _packed(classes: _Classes, bound: float, backend: str, seed: int) -> Deployment | None:
+def _packed(classes: _Classes, bound: float, options: Options) -> Deployment | None:
     """The best of the deployments that are packed for the bound, and while they carry less, for multiples below it."""
     best, packed, low, high, target = 0.0, None, 0.0, bound, bound
     for _ in range(ATTEMPTS):
         relaxed = _ClassProgram(classes, target * (1 - SAME_VALUE))
         relaxed.program.minimise(relaxed.use())
-        result = solve_program(relaxed.program, backend, seed=seed)
+        result = solve_program(relaxed.program, seed=options.seed, work_limit=options.work_limit)
         deployment = None if result.values is None else _Packing(classes, relaxed, result.values, target).deployment()
         carried = Carried(None) if deployment is None else classes.load.carried(deployment)
         if carried.multiple is not None and (packed is None or carried.multiple > best):
