@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
+from edrp.placement.devices import units_needed, units_of
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency, served_share
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
@@ -44,16 +46,18 @@ def load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Mar
 
 def node_margins(problem: StreamPlacement, deployment: Deployment) -> tuple[Margin, ...]:
     """How much is used of every resource of every node in use."""
-    used: dict[tuple[str, str], float] = {}
+    used: dict[tuple[str, str], list[float]] = {}
     for operator in problem.application.operators:
         for node in deployment[operator.name]:
             for resource, amount in named_resources(operator.resources).items():
-                used[node, resource] = used.get((node, resource), 0.0) + amount
+                used.setdefault((node, resource), []).append(amount)
     parts = []
-    for (node, resource), amount in sorted(used.items()):
+    for (node, resource), amounts in sorted(used.items()):
         described = problem.network.by_name[node].resources
         if described is not None:
             free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
+            in_units = resource in units_of(problem.network.by_name[node])
+            amount = float(units_needed(Counter(amounts))) if in_units else sum(amounts)
             parts.append(Margin.of(f"{resource} of node {node}", amount, free, "as given"))
     return tuple(parts)
 

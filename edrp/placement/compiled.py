@@ -270,6 +270,7 @@ class Compiled:
     replica_cost : shape (operators,), money/h of one replica.
     demand : shape (operators, resources), need of one replica.
     capacity : shape (nodes, resources), infinite where a node has no limit.
+    units : shape (nodes, resources), whole units where a node offers the resource in units; -1 where it does not.
     links : delay, price and availability of all pairs of nodes, as tables that are made on first use.
     contention : use of shared resources.
     node_loss : shape (nodes,), −ln of the availability.
@@ -305,6 +306,7 @@ class Compiled:
     replica_cost: Floats
     demand: Floats
     capacity: Floats
+    units: Ints
     links: LinkArrays
     contention: ContentionArrays
     node_loss: Floats

@@ -14,6 +14,7 @@ from pydantic import Field
 from edrp.core import document
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.placement.devices import NodeResources
 from edrp.placement.routes import Router, shortest_delays
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ BYTES_PER_LINK = 1200
 class Node(document.NamedNode):
     """A node, on which replicas run."""
 
-    resources: document.Resources | None = Field(
-        None, description="what replicas may use together: a number, or amounts by name; null for no limit", **document.unit("1")
+    resources: NodeResources | None = Field(
+        None,
+        description='what replicas may use together: a number, or by name amounts or equal units such as {"units": 8} (devices): '
+        "a replica takes a whole number of them alone, or a fraction of one; null for no limit",
+        **document.unit("1"),
     )
     capacity: dict[document.Name, document.Positive] = Field(
         {},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,6 +18,7 @@ from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
 from edrp.placement.application import Operator, OperatorBase
+from edrp.placement.devices import least_units, units_of
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, serves
 from edrp.placement.metric_values import Weights
@@ -219,6 +221,11 @@ def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
         return problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
 
     limited = {node: room for node in problem.network.by_name if math.isfinite(room := usable(problem, node, name))}
+    if any(name in units_of(node) for node in problem.network.nodes):
+        alike = Counter[float]()
+        for operator, replicas in needed.items():
+            alike[use[operator]] += replicas
+        need = least_units(alike)
     offers = enumerated([f"{node} {room:.6g}" for node, room in limited.items()])
     needs = enumerated([f"{operator} {use[operator] * replicas:.6g}" for operator, replicas in needed.items() if use[operator]])
     title = f"{name} of the nodes"

@@ -12,7 +12,7 @@ from operator import add, le
 from typing import Any
 
 from .deployment import IN_FLIGHT, Deployments, seconds_at
-from .network import by_resource
+from .network import amounts, by_resource
 from .program import PLACES, SHIFT
 from .reading import MAX_PARTS, MAX_STATES, NEVER, SLACK, TOLERANCE, Refused, claimed_bound, fraction, need, refuted
 
@@ -92,8 +92,7 @@ class Placement:
         tolls = [[link.get("cost", 0) * units[1] + link["delay"] * flight if link else 0 for link in row] for row in links]
         self.toll = [[[math.floor(model.rate[s] * x) if x else 0 for x in row] for row in tolls] for s in model.streams]
         self.need = [by_resource(operator.get("resources", 1)) for operator in self.operators]
-        node_resources = [model.nodes[name].get("resources") for name in nodes]
-        self.free = [None if resources is None else by_resource(resources) for resources in node_resources]
+        self.free = [amounts(model.nodes[name]) for name in nodes]
         scale = math.lcm(*(fraction(amount).denominator for need_of in self.need for amount in need_of.values()))
         self.whole_need = [[(name, int(amount * scale)) for name, amount in need_of.items()] for need_of in self.need]
         has = [(u, free) for u, free in enumerate(self.free) if free is not None]

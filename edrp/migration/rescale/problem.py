@@ -19,7 +19,7 @@ from edrp.migration.rescale import documents
 from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
 from edrp.placement.deployment import Action
 from edrp.placement.latency import serves
-from edrp.placement.metrics.base import Metric
+from edrp.placement.metrics.base import DEVICES, Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_other_places, sum_needed
 from edrp.placement.shortage import homeless_operators, shortages
@@ -109,7 +109,7 @@ class RescaleProblem(StreamPlacement):
 
     decision_type: ClassVar[Any] = documents.KeyedDeployment
 
-    possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS
+    possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS | {DEVICES}
 
     kind: Literal["rescale"] = Field("rescale", description="says what the document is")
     application: documents.KeyedApplication = Field(description="what is to be placed")
