@@ -1,11 +1,13 @@
 """Documents of kind "edrp": the value of a deployment, and their program.
 
-Availability, peak loads, priorities, the reconfiguration of Storm, and rules and metrics in Python are not known.
+Availability, priorities, the reconfiguration of Storm, and rules and metrics in Python are not known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement as multisets
 from itertools import pairwise, product
 from typing import Any
@@ -19,6 +21,9 @@ from .rules import penalties
 IN_FLIGHT = "network_usage"
 """Name of the metric that sums tuples in flight."""
 
+Place = tuple[str, str]
+"""A node, and a shared resource that it has."""
+
 
 class Deployments(Application):
     """The parts of a deployment's metrics: of one operator on a multiset of nodes, and of a stream between two of them."""
@@ -26,16 +31,18 @@ class Deployments(Application):
     def __init__(self, problem: dict[str, Any]) -> None:
         super().__init__(problem)
         self.current = problem.get("current")
-        self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
-        self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit not in (None, {})}
+        self.weights = _by_metric(problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)})
+        self.limits = _by_metric(problem.get("limits") or {})
         storm = self.current is not None and problem.get("reconfiguration") == "storm"
         if "availability" in self.limits or self.weights.get("availability") or storm:
             raise Unknown("the checker knows neither availability nor Storm's reconfiguration")
-        own = [name for part in (self.weights, self.limits) for name in part if name not in METRICS and part[name]]
+        named = [name for part in (self.weights, self.limits) for name in part if part[name]]
+        own = [name for name in named if name.partition(".")[0] not in METRICS]
         if own:
             raise Unknown(f"the checker does not know what metrics in Python say, such as {own[0]!r}")
-        peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
-        need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
+        need(not problem.get("priorities"), "the checker does not know priorities")
+        self.peaks = sorted({name for name in named if name.startswith("peak_load")})
+        self.stream = {(stream["source"], stream["target"]): stream for stream in problem["application"].get("streams", ())}
         self.pause = fraction(problem.get("synchronisation_time", 0))
 
     def price(self, operator: dict[str, Any]) -> Fraction:
@@ -68,6 +75,35 @@ class Deployments(Application):
         share, delays = self.rate[stream] / (len(us) * len(vs)), [fraction(link["delay"]) for link in links]
         return max(delays, default=Fraction(0)), share * sum(link.get("cost", 0) for link in links), share * sum(delays)
 
+    def asked(self, name: str, nodes: tuple[str, ...]) -> Iterator[tuple[Place, Fraction]]:
+        """Shares of shared resources of nodes that replicas of an operator ask for."""
+        for resource, usage in (self.operators[name].get("usage") or {}).items() if self.peaks else ():
+            rate = self.load[name] / len(nodes)
+            amount = fraction(usage.get("per_replica", 0)) + rate * usage.get("per_tuple", 0)
+            yield from ((place, amount / self.capacity(place)) for place in product(nodes, [resource]) if amount)
+
+    def sent(self, stream: tuple[str, str], us: tuple[str, ...], vs: tuple[str, ...]) -> Iterator[tuple[Place, Fraction]]:
+        """Shares of shared resources of the senders' nodes that tuples ask for which a stream sends to other nodes."""
+        for resource, per_tuple in (self.stream[stream].get("usage") or {}).items() if self.peaks else ():
+            for u in set(us):
+                senders, receivers = us.count(u), vs.count(u)
+                left = senders * Fraction(len(vs) - receivers, len(vs))
+                if self.stream[stream].get("partitioning") == "forward":
+                    left = Fraction(max(senders - receivers, 0))
+                if amount := per_tuple * self.rate[stream] * left / len(us):
+                    yield (u, resource), amount / self.capacity((u, resource))
+
+    def capacity(self, place: Place) -> Fraction:
+        """Units/s of a shared resource that a node has."""
+        node, resource = place
+        capacity = (self.nodes[node].get("capacity") or {}).get(resource)
+        need(capacity, f"node {node} has no {resource}")
+        return fraction(capacity)
+
+    def counts(self, peak: str, place: Place) -> bool:
+        """Whether a peak load is that of a resource, or of all."""
+        return peak in ("peak_load", f"peak_loads.{place[1]}")
+
     def downtime(self, operator: dict[str, Any], after: tuple[str, ...]) -> Fraction:
         """Pause and resume (EDRP, eqs. 24–32)."""
         before = () if self.current is None else tuple(self.current[operator["name"]])
@@ -94,7 +130,13 @@ class Deployments(Application):
     def factor(self, metric: str) -> Fraction:
         """Objective for each unit of a metric."""
         weight = fraction(self.weights.get(metric, 0))
-        return weight / self.limits[metric] if weight else weight
+        return weight / self.limits.get(metric, 1) if weight else weight
+
+
+def _by_metric(values: dict[str, Any]) -> dict[str, Any]:
+    """Weights or limits by metric; peak loads of single resources are called `peak_loads.<resource>`."""
+    single = {f"peak_loads.{resource}": value for resource, value in (values.get("peak_loads") or {}).items()}
+    return {name: value for name, value in (values | single).items() if name != "peak_loads" and value is not None}
 
 
 def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
@@ -137,7 +179,8 @@ def seconds_at(model: Any, rate: Fraction, replicas: int, speed: Fraction) -> Fr
 def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
     """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit, and penalties."""
     model, used, finish = Deployments(problem), dict[str, dict[str, list[Any]]](), dict[str, Fraction]()
-    metrics = dict.fromkeys(("response_time", "cost", "downtime", IN_FLIGHT), Fraction(0))
+    metrics = dict.fromkeys(("response_time", "cost", "downtime", IN_FLIGHT, *model.peaks), Fraction(0))
+    asked = list[tuple[Place, Fraction]]()
     need(decision.keys() == model.operators.keys(), "other operators than those of the application")
     for name in model.order:
         operator, nodes = model.operators[name], tuple(decision[name])
@@ -153,12 +196,19 @@ def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
             delay, price, usage = model.between((source, name), tuple(decision[source]), nodes)
             ready, cost = max(ready, finish[source] + delay), cost + price
             metrics[IN_FLIGHT] += usage
+            asked += model.sent((source, name), tuple(decision[source]), nodes)
+        asked += model.asked(name, nodes)
         finish[name] = ready + latency
         metrics["cost"] += cost
         metrics["downtime"] = max(metrics["downtime"], downtime)
         for node, (resource, amount) in product(nodes, by_resource(operator.get("resources", 1)).items()):
             used.setdefault(node, {}).setdefault(resource, []).append(amount)
     metrics["response_time"] = max(finish.values())
+    shares = {place: sum((share for there, share in asked if there == place), Fraction(0)) for place, _ in asked}
+    metrics |= {
+        peak: max((share for place, share in shares.items() if model.counts(peak, place)), default=Fraction(0))
+        for peak in model.peaks
+    }
     for name, limit in model.limits.items():
         need(metrics[name] <= limit * SLACK, f"{name} is {float(metrics[name])!r} against {float(limit)!r}")
     for node, needs in used.items():
@@ -176,6 +226,7 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
     limit = {name: fraction(value) * SLACK for name, value in model.limits.items()}
     placed, flows, finish, latest = dict[str, dict[Any, int]](), list[Any](), dict[str, int](), dict[str, Fraction]()
     total = dict[str, list[tuple[int, Fraction]]]({"cost": [], IN_FLIGHT: []})
+    asked = dict[Place, list[tuple[int, Fraction]]]()
     last = program.column(model.factor("response_time"), 0, None)
     pause = program.column(model.factor("downtime"), 0, 0)
     for name in model.order:
@@ -190,6 +241,7 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
                 column = placed[name][nodes] = program.column(model.factor("cost") * parts[1], integer=True)
                 longest.append((column, parts[0]))
                 total["cost"].append((column, parts[1]))
+                _add_shares(asked, column, model.asked(name, nodes))
                 own_downtime.append((column, -parts[2]))
                 program.upper[pause] = max(program.upper[pause] or Fraction(0), parts[2])
                 for node, (resource, amount) in product(nodes, by_resource(operator.get("resources", 1)).items()):
@@ -213,6 +265,7 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
                 slowest = max(slowest, delay)
                 total["cost"].append((column, cost))
                 total[IN_FLIGHT].append((column, usage))
+                _add_shares(asked, column, model.sent((source, name), us, vs))
             flows += [(placed[source][us], columns) for us, columns in out.items()]
             flows += [(placed[name][vs], columns) for vs, columns in into.items()]
             program.row(arrival, 0)
@@ -226,6 +279,10 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
     for metric, entries in total.items():
         if metric in limit:
             program.row(entries, None, limit[metric])
+    for peak in model.peaks:
+        column = program.column(model.factor(peak), 0, limit.get(peak))
+        for place in filter(partial(model.counts, peak), asked):
+            program.row([(column, 1), *((other, -share) for other, share in asked[place])], 0)
     for (node, resource), entries in used.items():
         free = model.nodes[node].get("resources")
         if (units := units_of(model.nodes[node], resource)) is not None:
@@ -235,6 +292,11 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
     for rule in model.rules:
         rule.add_to(program, placed)
     return program
+
+
+def _add_shares(asked: dict[Place, list[tuple[int, Fraction]]], column: int, shares: Iterable[tuple[Place, Fraction]]) -> None:
+    for place, share in shares:
+        asked.setdefault(place, []).append((column, share))
 
 
 def _add_unit_rows(program: ExactProgram, entries: list[tuple[int, Any]], units: int) -> None:

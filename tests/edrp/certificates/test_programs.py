@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contention import random_contention
 
 import edrp
 from edrp.certificates import checker
@@ -57,6 +58,23 @@ def test_the_checker_evaluates_deployments_as_the_package_does(seed):
     document = checker.parse(json.dumps(solution.to_document()))
     value = checker.evaluate_deployment(checker.parse(problem.model_dump_json()), document["deployment"])
     assert float(value) == pytest.approx(solution.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 24))])
+def test_peak_loads_are_those_of_the_package_in_values_and_in_proofs(seed):
+    drawn = random_contention(seed, operators=(2, 2), nodes=(2, 2))
+    single = next(name for name in drawn.metrics if name.startswith("peak_loads.")).partition(".")[2]
+    weights = {"cost": 0.3, "peak_load": 0.4, "peak_loads": {single: 0.3}}
+    problem = drawn.replace(weights=weights, limits={"cost": 60, "peak_load": 3})
+    best = edrp.solve(problem, "highs", certify=True)
+    assert (best.status, best.proof) == ("optimal", "checked certificate")
+    for solution in (best, edrp.solve(problem, "random", seed=seed)):
+        document = checker.parse(json.dumps(solution.to_document()))
+        value = checker.evaluate_deployment(checker.parse(problem.model_dump_json()), document["deployment"])
+        assert float(value) == pytest.approx(solution.objective, rel=1e-12)
+    least = edrp.solve(drawn.replace(weights={"peak_load": 1.0}), "highs")
+    below = drawn.replace(limits={**drawn.limits.model_dump(exclude_none=True), "peak_load": 0.999 * least.objective})
+    assert edrp.solve(below, "highs", certify=True).proof == "checked certificate"
 
 
 @pytest.mark.parametrize(
