@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from edrp import errors
     from edrp.backends.registry import register_backend
     from edrp.batch.run import solve_batch
+    from edrp.carrying.largest_rate import LargestRate, largest_rate
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
     from edrp.core.methods import Method, Options, methods, register
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from edrp.placement.rules.base import RuleModel
     from edrp.placement.rules.own import register_rule
     from edrp.placement.sequence import EdrpSequence, Period
-    from edrp.placement.throughput import Throughput, predict_throughput
+    from edrp.placement.throughput import Throughput, largest_multiple, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
     from edrp.report.progress import progress_bar
@@ -77,6 +78,7 @@ offer("edrp.weights", "edrp.placement.metric_values:Weights")
 _NAMES = {
     "edrp.backends.registry": "register_backend",
     "edrp.batch.run": "solve_batch",
+    "edrp.carrying.largest_rate": "LargestRate largest_rate",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
     "edrp.core.methods": "Method Options methods register",
@@ -118,7 +120,7 @@ _NAMES = {
     "edrp.placement.rules.own": "register_rule",
     "edrp.placement.policy": "DeploymentPolicy EdrpPolicyProblem LoadLevel",
     "edrp.placement.sequence": "EdrpSequence Period",
-    "edrp.placement.throughput": "Throughput predict_throughput",
+    "edrp.placement.throughput": "Throughput largest_multiple predict_throughput",
     "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
     "edrp.validation.benchmark.session": "BenchmarkResult benchmark",
@@ -187,6 +189,7 @@ __all__ = [
     "KeyRange",
     "KeyedDeployment",
     "Kind",
+    "LargestRate",
     "LatencyAwareProblem",
     "LeasingProblem",
     "Limits",
@@ -236,6 +239,8 @@ __all__ = [
     "errors",
     "explain",
     "formulate",
+    "largest_multiple",
+    "largest_rate",
     "load",
     "load_solution",
     "loads",

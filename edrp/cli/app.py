@@ -89,6 +89,9 @@ COMMANDS = {
         "explain:print_front",
         "Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof.",
     ),
+    "carry": Command(
+        "carry:carry_file", "Find the largest multiple of all rates that a deployment carries, and one above which none does."
+    ),
     "check": Command(
         "solve:check_files",
         "Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.",

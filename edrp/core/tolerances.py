@@ -223,6 +223,18 @@ The finest is a tenth of `FEASIBILITY_TOLERANCE`, below which a solver's gap has
 FRONT_STEP = 1e-6
 """Improvement of the second metric that the next point of a front has at least; far above the gap of a proof."""
 
+RATE_STEP = 1e-6
+"""Step between a multiple of the rates that a deployment carries and the next one that is asked for; as `FRONT_STEP`.
+
+A limit on a metric that binds within this of the rate at which a queue is full is not told apart from the queue.
+"""
+
+RATE_GAP = 1e-5
+"""Distance of the multiple that is carried to one that is proven to be too much at which both count as the same.
+
+It is ten times `RATE_STEP`: of what lies that near to the limit of a row, solvers can say nothing at times.
+"""
+
 ZERO_METRIC = 1e-9
 """Value of the second metric of a front, on its scale, that counts as 0: nothing is better."""
 

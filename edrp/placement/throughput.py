@@ -1,17 +1,24 @@
-"""Predicted throughput of a deployment: how much of its load it carries when replicas that share a node slow each other down."""
+"""Throughput of a deployment: how much of its load it carries, and the largest multiple of its load that it carries."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from edrp.core.arguments import check_arguments, refuse_other_kinds
-from edrp.placement.application import Operator
+from edrp.core.document import RANGES
+from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
+from edrp.core.limits import exceeds
+from edrp.core.tolerances import RATE_STEP, SAME_VALUE
+from edrp.core.wording import shown, suggestion
+from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.latency import PolynomialLatency
-from edrp.placement.metrics.peak_load import node_demands
+from edrp.placement.latency import PolynomialLatency, TableLatency
+from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, node_demands
+from edrp.placement.network import Network, Node
 from edrp.placement.usage import leaving_share
 
 
@@ -67,11 +74,11 @@ class Throughput:
 def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Throughput:
     """Predict how much of its load a deployment carries.
 
-    A replica serves tuples at its service rate (latency model; × the node's speed-up), as long as its node has enough of all
-    shared resources. Where demand at full load exceeds a capacity, all replicas on the node slow down alike: each serves no more
-    than the share of its input for which the capacity is enough, σ = (capacity − what is used whatever the load) / the rest of
-    the demand. Streams split tuples evenly, so that the slowest replica holds back what is before it (backpressure), and with it
-    all sources alike: the throughput is the load times the least share over replicas.
+    A replica serves tuples at its service rate (latency model; times the speed-up of its node where that is below 1), as long as
+    its node has enough of all shared resources. Where demand at full load exceeds a capacity, all replicas on the node slow down
+    alike: each serves no more than the share of its input for which the capacity is enough, σ = (capacity − what is used whatever
+    the load) / the rest of the demand. Streams split tuples evenly, so that the slowest replica holds back what is before it
+    (backpressure), and with it all sources alike: the throughput is the load times the least share over replicas.
 
     Examples
     --------
@@ -98,7 +105,7 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = service_rate(operator, replicas.total()) * problem.network.by_name[node].speedup
+            served = service_rate(operator, replicas.total()) * slowdown(problem.network.by_name[node])
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):
@@ -144,3 +151,262 @@ def service_rate(operator: Operator, replicas: int) -> float:
     """Tuples/s that a replica on the reference node serves; infinite where the latency model names none."""
     model = operator.latency
     return math.inf if model is None or isinstance(model, PolynomialLatency) else model.true_rate(replicas)
+
+
+def slowdown(node: Node) -> float:
+    """Factor of service rates on a node: its speed-up, where that is below 1; none is counted on for stability above."""
+    return min(1.0, node.speedup)
+
+
+ARROW = " → "
+"""Between source and target in the name of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The largest multiple of the load that a deployment carries.
+
+    Attributes
+    ----------
+    multiple : the supremum of the multiples; infinite where nothing limits it, None where no multiple is feasible, not even 0.
+    attained : whether the deployment carries `multiple` itself; a queue only approaches it.
+    binding : what keeps it from carrying more, or what it breaks at every rate, in words; empty where nothing does.
+    within : the multiple within which it would stay without limits on metrics that grow with the rate.
+    """
+
+    multiple: float | None
+    attained: bool = False
+    binding: str = ""
+    within: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A network under one load, as metrics read it."""
+
+    application: Application
+    network: Network
+
+
+class GrowingLoad:
+    """A problem whose sources grow by one multiple; everything that follows from rates is affine in it.
+
+    A source is an operator with an external rate, called by its name, or a stream with a rate of its own, "source → target".
+
+    Parameters
+    ----------
+    problem
+        The load of multiple 1.
+    scale
+        Names of the sources that grow, the others stay as they are; empty for all.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `scale` names what is no source.
+    InvalidInstanceError
+        The problem has no source at all.
+    """
+
+    def __init__(self, problem: EdrpProblem, scale: Sequence[str] = ()) -> None:
+        self.problem = problem
+        self.sources = _sources(problem.application)
+        if not self.sources:
+            why = "has no source, so that no rate can grow; give an operator an `external_rate` or a stream a `rate`"
+            raise InvalidInstanceError([Fault("application", "", why)])
+        names = [ARROW.join(part.strip() for part in name.replace("->", "→").split("→")) for name in scale]
+        faults = [
+            Fault(f"scale[{index}]", shown(scale[index]), f"is no source with a rate of its own{suggestion(name, self.sources)}")
+            for index, name in enumerate(names)
+            if name not in self.sources
+        ]
+        if faults:
+            raise InvalidArgumentError(faults, "edrp.largest_rate")
+        self.growing = frozenset(names or self.sources)
+
+    def application(self, multiple: float, others: float = 1.0) -> Application:
+        """The application with the rates of growing sources times `multiple`, and those of others times `others`."""
+        application = self.problem.application
+        factor = {name: multiple if name in self.growing else others for name in self.sources}
+        operators = [
+            operator.replace(external_rate=operator.external_rate * factor[operator.name])
+            if operator.name in factor
+            else operator
+            for operator in application.operators
+        ]
+        streams = [
+            stream.replace(rate=stream.rate * factor[name]) if (name := _name(stream)) in factor and stream.rate else stream
+            for stream in application.streams
+        ]
+        return application.replace(operators=tuple(operators), streams=tuple(streams))
+
+    def at(self, multiple: float) -> EdrpProblem:
+        """The problem at a multiple, in which no shared resource may be asked for more than its capacity."""
+        limits = self.problem.limits
+        if any(name == PEAK_LOAD for name in self.problem.metrics):
+            limits = limits.replace(peak_load=min(1.0, limits.peak_load or 1.0))
+        return self.problem.replace(application=self.application(multiple), limits=limits)
+
+    @cached_property
+    def start(self) -> EdrpProblem:
+        """The problem with the fixed sources alone."""
+        return self.at(0.0)
+
+    @cached_property
+    def growth(self) -> Application:
+        """The application with the growing sources alone, and without what replicas use whatever their load."""
+        operators = []
+        for operator in (grown := self.application(1.0, others=0.0)).operators:
+            usage = {name: used.replace(per_replica=0.0) for name, used in operator.usage.items()}
+            operators.append(operator.replace(usage=usage))
+        return grown.replace(operators=tuple(operators))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest multiple for which documents take all rates."""
+        rates = [self.growth.load(operator.name) for operator in self.growth.operators]
+        return 0.5 * RANGES["tuples/s"].largest / max(*rates, *self.sources.values())
+
+    @cached_property
+    def graded(self) -> tuple[str, ...]:
+        """Metrics with a limit that may be met at a low rate and missed at a higher one, besides peak loads."""
+        priced = any(link.cost > 0 for link in (*self.problem.network.links, *self.problem.network.classes))
+        names = ("response_time", "network_usage", *(["cost"] if priced else []))
+        return tuple(name for name in names if self.problem.limits.of(name) is not None)
+
+    def capacity(self, node: Node, resource: str) -> float:
+        """Units/s that a node may be asked for of a shared resource: its capacity, or less where a limit on peak load says so."""
+        limits = self.problem.limits
+        shares = (limits.peak_load, limits.of(f"{PEAK_LOADS}.{resource}"))
+        return node.capacity[resource] * min([1.0, *(share for share in shares if share is not None)])
+
+    def carried(self, deployment: Deployment) -> Carried:
+        """The largest multiple that a deployment carries."""
+        if broken := self.start.evaluate(deployment).broken:
+            return Carried(None, binding="; ".join(broken))
+        ends = [*self._queues(deployment), *self._shared(deployment)]
+        if any(end.multiple is None for end in ends):
+            return next(end for end in ends if end.multiple is None)
+        lowest = min(ends, key=_multiple, default=Carried(math.inf))
+        queue = min((end for end in ends if not end.attained), key=_multiple, default=lowest)
+        if _multiple(queue) <= _multiple(lowest) * (1 + SAME_VALUE):  # whatever rounding did, a queue is not full
+            lowest = Carried(lowest.multiple, False, queue.binding)
+        return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))
+
+    def _queues(self, deployment: Deployment) -> Iterator[Carried]:
+        """Where each operator is overloaded: r·μ(r)·min(1, S) for the slowest of its nodes, over its load."""
+        nodes = self.problem.network.by_name
+        for operator in self.problem.application.operators:
+            replicas = deployment.replicas(operator.name)
+            slowest = min(slowdown(nodes[node]) for node in replicas)
+            served = replicas.total() * service_rate(operator, replicas.total()) * slowest
+            fixed, growth = self.start.application.load(operator.name), self.growth.load(operator.name)
+            attained = isinstance(operator.latency, TableLatency)
+            if exceeds(fixed, served) or (fixed >= served and not attained):
+                yield Carried(None, binding=f"{operator.name} is overloaded by sources that do not grow")
+            elif growth > 0 and math.isfinite(served):
+                words = f"{operator.name} serves {served:.6g} tuples/s with {replicas.total()} replica(s)"
+                yield Carried(max(0.0, (served - fixed) / growth), attained, words)
+
+    def _shared(self, deployment: Deployment) -> Iterator[Carried]:
+        """Where each shared resource of each node in use is asked for all that there is."""
+        fixed = node_demands(self.start, deployment)
+        growth = node_demands(_Loaded(self.growth, self.problem.network), deployment)
+        for node, demands in growth.items():
+            for resource, demand in demands.items():
+                if demand > 0:
+                    capacity = self.capacity(self.problem.network.by_name[node], resource)
+                    spare = capacity - fixed[node][resource]
+                    yield Carried(max(0.0, spare / demand), True, f"{resource} of node {node}, {capacity:.6g} units/s")
+
+    def _within_graded(self, deployment: Deployment, end: Carried) -> Carried:
+        """The same within limits on metrics that grow with the rate: where the plain evaluation meets the last of them."""
+        if not self.graded:
+            return end
+        low, high = 0.0, min(_multiple(end), self.largest)
+        high *= 1.0 if end.attained else 1 - RATE_STEP
+        if not self._missed(deployment, high):
+            return end
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (low, middle) if self._missed(deployment, middle) else (middle, high)
+        return Carried(low, True, self._missed(deployment, high))
+
+    def _missed(self, deployment: Deployment, multiple: float) -> str:
+        """The first limit on a metric that grows with the rate which a deployment misses at a multiple, in words; or ""."""
+        at = _Loaded(self.application(multiple), self.problem.network)
+        for term in self.problem.terms:
+            if term.metric in self.graded:
+                metric = self.problem.metrics[term.metric]
+                value = metric.evaluate(at, deployment)
+                if not metric.scaled(value) <= term.scaled_limit:  # strictly: rounding is no room for a larger multiple
+                    return f"limits.{term.metric}, {term.limit:.6g} {metric.unit}".removesuffix(" 1")
+        return ""
+
+
+def _multiple(carried: Carried) -> float:
+    return -math.inf if carried.multiple is None else carried.multiple
+
+
+def _name(stream: Stream) -> str:
+    return f"{stream.source}{ARROW}{stream.target}"
+
+
+def _sources(application: Application) -> dict[str, float]:
+    """Tuples/s of every source by its name."""
+    operators = {operator.name: operator.external_rate for operator in application.operators if operator.external_rate > 0}
+    return operators | {_name(stream): stream.rate for stream in application.streams if stream.rate}
+
+
+def scaled(problem: EdrpProblem, multiple: float, scale: Sequence[str] = ()) -> EdrpProblem:
+    """The problem with a multiple of its rates, in which no shared resource may be asked for more than its capacity.
+
+    Parameters
+    ----------
+    problem
+        The load of multiple 1.
+    multiple
+        At least 0.
+    scale
+        Names of the sources that are multiplied, as in `largest_rate`; empty for all.
+
+    Raises
+    ------
+    InvalidInstanceError
+        The problem has no source, `scale` names what is none, or the rates are beyond what documents take.
+
+    Examples
+    --------
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "external_rate": 100}]},
+    ...     network={"nodes": [{"name": "a"}]}, weights={"response_time": 1}, limits={"response_time": 1},
+    ... )
+    >>> scaled(problem, 1.5).application.load("work")
+    150.0
+    """
+    return GrowingLoad(problem, scale).at(multiple)
+
+
+def largest_multiple(problem: EdrpProblem, deployment: DeploymentLike, scale: Sequence[str] = ()) -> Carried:
+    """Find the largest multiple of its load that a deployment carries, in closed form.
+
+    No replica and no shared resource may be overloaded, and the problem's limits and rules are met. Limits on response time,
+    network usage and cost of traffic have no closed form; the plain evaluation is bisected to the last digit.
+
+    Raises
+    ------
+    InvalidInstanceError
+        The problem has no source, `scale` names what is none, or it is no deployment of the problem.
+
+    Examples
+    --------
+    >>> queue = {"model": "mm1", "service_rate": 60}
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "external_rate": 100, "max_replicas": 2, "latency": queue}]},
+    ...     network={"nodes": [{"name": "a"}]}, weights={"cost": 1}, limits={"cost": 1},
+    ... )
+    >>> largest_multiple(problem, {"work": ["a", "a"]})
+    Carried(multiple=1.2, attained=False, binding='work serves 120 tuples/s with 2 replica(s)', within=1.2)
+    """
+    check_arguments("edrp.largest_multiple", problem=problem)
+    refuse_other_kinds("edrp.largest_multiple", problem, EdrpProblem)
+    return GrowingLoad(problem, scale).carried(problem.read_decision(deployment, "deployment"))

@@ -57,13 +57,13 @@ def test_nothing_is_carried_where_the_use_without_load_is_too_much():
     assert predict_throughput(chain(per_replica=3.0), placed("x", "x")).share == 0.0
 
 
-@pytest.mark.parametrize(("speedup", "share"), [(1.0, 0.6), (0.5, 0.3), (2.0, 1.0)])
+@pytest.mark.parametrize(("speedup", "share"), [(1.0, 0.6), (0.5, 0.3), (2.0, 0.6)])
 def test_replicas_serve_no_more_than_their_service_rate(speedup, share):
-    """30 tuples/s × the node's speed-up for each of two replicas, of which each receives 50."""
+    """30 tuples/s × the node's speed-up, at most 1, for each of two replicas, of which each receives 50."""
     throughput = predict_throughput(chain(service_rate=30.0, speedup=speedup), placed("x", "yy"))
     assert throughput.share == pytest.approx(share)
     if share < 1:
-        assert throughput.bottleneck == f"service rate of b on node y, {30 * speedup:g} tuples/s"
+        assert throughput.bottleneck == f"service rate of b on node y, {30 * min(1.0, speedup):g} tuples/s"
 
 
 def test_forward_between_unequal_numbers_of_replicas_is_allowed_and_explained(tmp_path, run):

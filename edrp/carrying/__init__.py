@@ -1,0 +1,1 @@
+"""How much a placement carries: the largest multiple of its load."""

@@ -1,0 +1,346 @@
+"""The largest multiple of a load that any deployment carries, with a proof of both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from edrp.backends.base import ProgramResult
+from edrp.backends.registry import get_backend
+from edrp.backends.solving import solve_program
+from edrp.carrying.both_sides import write_both_sides
+from edrp.core.arguments import check_arguments, refuse_other_kinds
+from edrp.core.arrays import Floats
+from edrp.core.budget import interruptible, running, units_left
+from edrp.core.errors import UnsupportedProblemError, VerificationError
+from edrp.core.methods import get_method
+from edrp.core.solution import Status, StoppedBecause
+from edrp.core.solve import solve
+from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
+from edrp.formulations.methods import ProgramMethod
+from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
+from edrp.placement.throughput import Carried, GrowingLoad
+
+DEFAULT_METHOD = "highs"
+"""Backend that "auto" stands for."""
+
+STEP_GROWTH = 10.0
+"""Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
+
+
+@dataclass(frozen=True)
+class LargestRate:
+    """The largest multiple of a load; `best` is solved for when it is first asked for.
+
+    Attributes
+    ----------
+    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
+        does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
+        0, which `clashes` explains; "none" where nothing was found.
+    stopped_because : why the search ended.
+    multiple : the supremum of the multiples that `deployment` carries; infinite if unbounded, None without a deployment.
+    attained : whether the deployment carries `multiple` itself; a queue only approaches its service rate.
+    bound : a multiple above which it is proven that nothing is feasible; None where nothing is proven.
+    gap : bound / multiple − 1, 0 where they are the same but for rounding; None without a bound.
+    deployment : a deployment that carries every multiple below `multiple`.
+    rates : tuples/s of every source at `multiple`.
+    binding : what keeps the deployment from carrying more, in words.
+    clashes, remedies : why nothing is feasible and what would help, in words.
+    method : backend that solved the programs.
+    solves : number of programs that were solved.
+    seconds : time that it took.
+    notes : sentences for the user.
+    load, margin, seed : what was asked for.
+    """
+
+    status: Status
+    stopped_because: StoppedBecause
+    multiple: float | None
+    attained: bool
+    bound: float | None
+    gap: float | None
+    deployment: Deployment | None
+    rates: Mapping[str, float]
+    binding: str
+    clashes: tuple[str, ...]
+    remedies: tuple[str, ...]
+    method: str
+    solves: int
+    seconds: float
+    notes: tuple[str, ...]
+    margin: float
+    seed: int
+    load: GrowingLoad = field(repr=False, compare=False)
+
+    def problem_at(self, multiple: float) -> EdrpProblem:
+        """The problem at a multiple, with a limit of 1 on peak load where there are shared resources."""
+        return self.load.at(multiple)
+
+    def solve_best(self, method: str = "auto", **options: Any) -> EdrpSolution:
+        """Solve for the deployment that is best by the usual weights a margin below the largest multiple.
+
+        Parameters
+        ----------
+        method, **options
+            As in `edrp.solve`; without limits, at most `BEST_WORK` units of work.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            There is no finite multiple.
+        """
+        if self.multiple is None or math.isinf(self.multiple):
+            raise UnsupportedProblemError(f"there is no largest rate below which a deployment could be best: {self.status}")
+        if options.keys().isdisjoint(("time_limit", "work_limit")):
+            options["work_limit"] = BEST_WORK
+        problem = self.problem_at(self.multiple * (1 - self.margin))
+        return solve(problem, method, start=self.deployment, seed=self.seed, **options)
+
+    @cached_property
+    def best(self) -> EdrpSolution:
+        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use."""
+        return self.solve_best()
+
+    def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
+        """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
+        return write_both_sides(self, folder, force=force)
+
+    def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
+        """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
+        document = {name: getattr(self, name) for name in (part.name for part in fields(self)) if name != "load"}
+        if self.multiple is not None and math.isinf(self.multiple):
+            document["multiple"] = None
+        deployment = None if self.deployment is None else dict(self.deployment)
+        return {**document, "deployment": deployment, "best": None if best is None else best.to_document()}
+
+
+BEST_WORK = 20.0
+"""Units of work at most for the best deployment where no limit is given."""
+
+
+def largest_rate(
+    problem: EdrpProblem,
+    *,
+    scale: Sequence[str] | None = None,
+    method: str = "auto",
+    seed: int = 0,
+    time_limit: float | None = None,
+    work_limit: float | None = None,
+    margin: float = 1e-3,
+    certificate: str | Path | None = None,
+) -> LargestRate:
+    """Find the largest multiple of the rates for which a deployment exists.
+
+    The multiple is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no
+    shared resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network
+    usage or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a
+    deployment that carries more than the best one so far, until there is none.
+
+    Parameters
+    ----------
+    problem
+        The load of multiple 1.
+    scale
+        Names of the sources that grow: operators with an external rate, and "source → target" for streams with a rate of their
+        own. The others keep their rates. None for all.
+    method
+        A backend, such as "highs"; "auto" for the default one.
+    seed
+        Seed of the random number generator.
+    time_limit, work_limit
+        As in `edrp.solve`.
+    margin
+        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    certificate
+        Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
+
+    Raises
+    ------
+    InvalidInstanceError
+        The problem has no source, or `scale` names what is none.
+    UnsupportedProblemError
+        The problem is of another kind, the method is no backend, or a deployment may carry a high rate and not a low one.
+
+    Examples
+    --------
+    >>> queue = {"model": "mm1", "service_rate": 60}
+    >>> problem = EdrpProblem(
+    ...     application={"operators": [{"name": "work", "external_rate": 100, "max_replicas": 3, "latency": queue}]},
+    ...     network={"nodes": [{"name": "a", "resources": 2}]}, weights={"cost": 1}, limits={"cost": 1},
+    ... )
+    >>> largest = largest_rate(problem)
+    >>> largest.status, largest.multiple, largest.attained, largest.rates
+    ('optimal', 1.2, False, {'work': 120.0})
+    """
+    limits = {"time_limit": time_limit, "work_limit": work_limit}
+    check_arguments("edrp.largest_rate", problem=problem, method=method, seed=seed, **limits)
+    refuse_other_kinds("edrp.largest_rate", problem, EdrpProblem)
+    started = perf_counter()
+    load = GrowingLoad(problem, tuple(scale or ()))
+    search = _Search(load, _backend(method, problem), seed)
+    with running(**limits) as run, interruptible(run):
+        search.run()
+        why = solve(load.start, work_limit=units_left()) if search.status == "infeasible" else None
+    largest = LargestRate(
+        status=search.status,
+        stopped_because=search.stopped_because,
+        multiple=search.carried.multiple,
+        attained=search.carried.attained,
+        bound=search.bound,
+        gap=search.gap,
+        deployment=search.deployment,
+        rates=search.rates(),
+        binding=search.carried.binding,
+        clashes=why.clashes if why else (),
+        remedies=why.remedies if why else (),
+        method=search.method,
+        solves=search.solves,
+        seconds=perf_counter() - started,
+        notes=tuple(dict.fromkeys(search.notes)) if search.status in ("feasible", "none") else (),
+        margin=margin,
+        seed=seed,
+        load=load,
+    )
+    return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
+
+
+def _backend(method: str, problem: EdrpProblem) -> str:
+    """Name of the backend of a method, which takes the problem."""
+    chosen = get_method(DEFAULT_METHOD if method == "auto" else method, problem.kind)
+    if not isinstance(chosen, ProgramMethod):
+        why = f"the largest rate is the optimum of a program, and method {method!r} solves none"
+        raise UnsupportedProblemError(why, 'use a backend such as "highs", or "auto"')
+    get_backend(chosen.backend)
+    return chosen.name
+
+
+class _Search:
+    """The search between a multiple that a deployment carries and one that is proven to be out of reach."""
+
+    def __init__(self, load: GrowingLoad, method: str, seed: int) -> None:
+        self.load, self.method, self.seed = load, method, seed
+        self.carried, self.deployment = Carried(None), None
+        self.highest, self.solves = math.inf, 0
+        self.stopped_because: StoppedBecause = "finished"
+        self.graded = self.infeasible = False
+        self.notes: list[str] = []
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left between both sides but a step."""
+        multiple = self.carried.multiple
+        return multiple is not None and self.highest <= multiple * (1 + RATE_GAP) * (1 + SAME_VALUE)
+
+    @property
+    def status(self) -> Status:
+        """The best that can be claimed."""
+        if self.infeasible:
+            return "infeasible"
+        if self.carried.multiple is None:
+            return "none"
+        if math.isinf(self.carried.multiple):
+            return "unbounded"
+        return "optimal" if self.closed else "feasible"
+
+    @property
+    def bound(self) -> float | None:
+        """The multiple above which nothing is feasible."""
+        return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
+
+    @property
+    def gap(self) -> float | None:
+        """The relative distance of both sides."""
+        if self.bound is None or not self.carried.multiple:
+            return None
+        gap = self.bound / self.carried.multiple - 1
+        return gap if gap > SAME_VALUE else 0.0
+
+    def rates(self) -> dict[str, float]:
+        """Tuples/s of every source at the largest multiple; none where there is no such."""
+        if self.carried.multiple is None or math.isinf(self.carried.multiple):
+            return {}
+        sources, growing = self.load.sources, self.load.growing
+        return {name: rate * (self.carried.multiple if name in growing else 1.0) for name, rate in sources.items()}
+
+    def run(self) -> None:
+        """Ask for more than the best until there is none, without limits on metrics that grow with the rate until one binds."""
+        self.highest = max(0.0, highest_multiple(self.load))
+        step, stale = RATE_STEP, False
+        while not self.closed and math.isfinite(self.carried.multiple or 0.0) and step <= 1:
+            before, graded = (self.carried.multiple, self.highest), self.graded
+            lowest = self._above(step) if graded or stale else (self.carried.multiple or 0.0) * (1 - step)
+            if lowest >= self.highest > 0:
+                return
+            result = self._ask(lowest)
+            if result.status == "infeasible":
+                self.infeasible = self.deployment is None
+                self.highest = min(self.highest, lowest)
+                if self.infeasible:
+                    return
+            elif result.stopped_because not in ("finished", "error"):
+                self.stopped_because = result.stopped_because
+                return
+            stale = before[0] == self.carried.multiple
+            if stale and before[1] == self.highest and graded == self.graded:
+                step *= STEP_GROWTH
+
+    def _above(self, step: float) -> float:
+        """The next multiple to ask for."""
+        if self.deployment is None:
+            return 0.0
+        return (self.carried.multiple or 0.0) * (1 + step) or step
+
+    def _ask(self, lowest: float) -> ProgramResult:
+        """Solve for a deployment that carries `lowest` or more; take what was found and what was proven."""
+        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
+        start = None if self.deployment is None else program.formulation.encode(self.deployment)
+        exact = self.graded or not self.load.graded
+        features = get_backend(self.method).features
+        result = solve_program(
+            program.formulation.program,
+            self.method,
+            work_limit=None if math.isinf(units_left()) else units_left(),
+            seed=self.seed if "seed" in features else 0,
+            start=start if "start" in features and not self.graded else None,
+            allowed=self._allowed(program, lowest) if exact else None,
+        )
+        self.solves += 1
+        self.notes += result.notes
+        if result.bound is not None and result.status != "infeasible":
+            self.highest = min(self.highest, program.multiple(max(0.0, result.bound)))
+        if result.values is not None:
+            self._take(program.formulation.decode(result.values))
+        return result
+
+    def _allowed(self, program: CarryingProgram, lowest: float) -> Any:
+        """Whether the deployment of a point carries a multiple by plain code."""
+
+        def allowed(values: Floats) -> bool:
+            multiple = self.load.carried(program.formulation.decode(values)).multiple
+            return multiple is not None and multiple >= lowest * (1 - SAME_VALUE)
+
+        return allowed
+
+    def _take(self, deployment: Deployment) -> None:
+        """Keep a deployment that carries more than the best one.
+
+        Raises
+        ------
+        VerificationError
+            When it carries more than was proven to be possible: a defect.
+        """
+        carried = self.load.carried(deployment)
+        self.graded = bool(self.load.graded) and (carried.multiple is None or carried.multiple < carried.within)
+        if carried.multiple is None or (self.carried.multiple is not None and carried.multiple <= self.carried.multiple):
+            return
+        self.carried, self.deployment = carried, deployment
+        if carried.multiple > self.highest * (1 + RATE_STEP):
+            message = f"method {self.method}: proves that nothing carries {self.highest!r}, but {carried.multiple!r} is carried"
+            raise VerificationError(message, self.highest, deployment)

@@ -1,0 +1,75 @@
+"""`edrp carry`: the largest multiple of its load that a deployment can carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.carrying.largest_rate import largest_rate
+from edrp.cli import options
+from edrp.cli.app import ExitCode
+from edrp.cli.display.carry import carry_parts, carry_verdict
+from edrp.cli.display.solution import STYLES
+from edrp.cli.terminal import output, progress, say, show
+from edrp.core.errors import UnsupportedProblemError
+from edrp.core.files import refuse_inputs, refuse_target
+from edrp.core.folders import refuse_folder
+from edrp.core.solution import write_json
+from edrp.placement.edrp import EdrpProblem
+
+
+def carry_file(
+    file: Annotated[Path, options.argument("Instance file of kind edrp.")],
+    scale: Annotated[
+        list[str] | None,
+        options.option(
+            'Source that grows, once for each: an operator with an external rate, or "source -> target" for a stream with a '
+            "rate; default: all."
+        ),
+    ] = None,
+    best: Annotated[bool, options.option("Also find the best deployment by the usual weights, below the largest rate.")] = False,
+    margin: Annotated[
+        float, options.finite_option("Share of the largest rate that --best and --certificate stay below it.")
+    ] = 1e-3,
+    method: Annotated[str, options.option("Solver backend of the programs.", "--method", "-m")] = "auto",
+    time_limit: options.TimeLimit = None,
+    work_limit: options.WorkLimit = None,
+    seed: Annotated[int, options.option("Seed of the random number generator.", min=0)] = 0,
+    out: Annotated[Path | None, options.out_option("Output file for the answer as JSON.")] = None,
+    certificate: Annotated[
+        Path | None, options.option("Output folder for instances, solutions and certificates of both sides, for `edrp check`.")
+    ] = None,
+    force: options.Force = False,
+    strict: options.Strict = False,
+) -> None:
+    """Find the largest multiple of all rates that a deployment carries, and one above which none does."""
+    problem = options.read_problem(file, strict)
+    if not isinstance(problem, EdrpProblem):
+        raise UnsupportedProblemError(f"largest rates are those of kind 'edrp', {file} is of kind {problem.kind!r}")
+    if out is not None:
+        refuse_target(out, replace=force)
+        refuse_inputs(out, (file,))
+    if certificate is not None:
+        refuse_folder(certificate, force=force)
+    limits = {"time_limit": time_limit, "work_limit": work_limit}
+    with progress(f"looking for the largest rate of {file}"):
+        largest = largest_rate(problem, scale=scale, method=method, seed=seed, margin=margin, **limits)
+        notes = largest.certify(certificate, force=force) if certificate is not None else ()
+        solution = largest.solve_best(**limits) if best and largest.rates else None
+    if out is not None:
+        write_json(out, largest.to_document(solution), replace=force)  # before a pipe that nobody reads ends the command
+    say(output(), str(file), "bold")
+    say(output(), carry_verdict(largest), "green" if largest.status == "unbounded" else STYLES[largest.status])
+    show(output(), [*carry_parts(largest, solution), *notes])
+    raise typer.Exit(exit_code(largest.status, largest.stopped_because))
+
+
+def exit_code(status: str, stopped_because: str) -> ExitCode:
+    """The exit code of a largest rate, as that of `edrp solve`."""
+    if status in ("optimal", "feasible", "unbounded"):
+        return ExitCode.SOLVED
+    if status == "infeasible":
+        return ExitCode.INFEASIBLE
+    return ExitCode.INTERRUPTED if stopped_because == "interrupted" else ExitCode.NOTHING_FOUND

@@ -1,0 +1,1 @@
+"""How much a placement carries: programs and bounds."""

@@ -1,0 +1,178 @@
+"""The largest multiple of a load as a program: the reciprocal of the multiple is a column, t.
+
+With loads a + b·m an operator with r replicas of service rate μ on nodes of speed-up s ≤ 1 carries m where t ≥ b / (r·μ·s − a): a
+number for every number of replicas, so that the row is linear however μ depends on r. A node with capacity C of a shared resource
+carries m where C·t ≥ F·t + V, F being what is asked for whatever the multiple and V per unit of it. For m at most M, t ≥ 1/M and
+C·t ≥ F/M + V: linear, exact where F is 0, and else exact at m = M, to which M comes down from solve to solve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.core.program import Linear
+from edrp.core.tolerances import SAME_VALUE
+from edrp.formulations.placement.compact import CompactExpressions, build_compact
+from edrp.formulations.placement.formulation import PlacementFormulation
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
+from edrp.placement.contention_arrays import ContentionArrays, contention_arrays
+from edrp.placement.throughput import GrowingLoad, service_rate
+
+
+@dataclass(frozen=True, slots=True)
+class CarryingProgram:
+    """A program whose objective is `unit` times the reciprocal of a multiple.
+
+    Attributes
+    ----------
+    formulation : the program, with the deployment as its decision.
+    unit : multiple that the objective 1 stands for.
+    """
+
+    formulation: PlacementFormulation
+    unit: float
+
+    def multiple(self, objective: float | None) -> float:
+        """The multiple that a value of the objective stands for; infinite for 0, or none."""
+        return self.unit / objective if objective else math.inf
+
+
+def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> CarryingProgram:
+    """Formulate the search for a deployment that carries most.
+
+    Parameters
+    ----------
+    load
+        The problem and its growing sources.
+    lowest, highest
+        Multiples between which the answer lies: no deployment that carries `lowest` is lost, and none that carries `lowest` is
+        said to carry less than it does up to `highest`.
+    graded
+        Whether limits on metrics that grow with the rate are rows, as at `lowest`; without them the program is a relaxation.
+    """
+    problem = load.at(lowest)
+    compiled = compile_problem(problem)
+    unit = highest if math.isfinite(highest) else max(lowest, 1.0)
+    fixed, growth = shared_use(load, compiled)
+    factor = 1.0 if math.isfinite(highest) else 0.0
+    contention = replace(
+        growth,
+        replica_use=factor * fixed.replica_use + unit * growth.replica_use,
+        stream_use=factor * fixed.stream_use + unit * growth.stream_use,
+    )
+    loose = {name for name in compiled.limit if name.startswith("peak_load")} | (set() if graded else set(load.graded))
+    compiled = replace(
+        compiled,
+        contention=contention if not _asks(fixed) else _with_floor(contention, fixed, growth, lowest),
+        weight=dict.fromkeys(compiled.weight, 0.0),
+        limit={name: math.inf if name in loose else limit for name, limit in compiled.limit.items()},
+    )
+    expressions = build_compact(compiled)
+    program = expressions.program
+    top = Linear.of(program.add_columns("unit over multiple", upper=unit / lowest if lowest else math.inf))
+    for name in growth.resources:
+        program.add_row(f"most of {name}", top - expressions.peak_load(name), lower=0.0)
+    if _asks(fixed):
+        for name in growth.resources:
+            program.add_row(f"at least: {name}", expressions.peak_load(_floor(name)), upper=1.0)
+    for i in range(len(compiled.operators)):
+        _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
+    program.minimise(top)
+    return CarryingProgram(PlacementFormulation(problem, "compact", program, top, 0.0, expressions), unit)
+
+
+def highest_multiple(load: GrowingLoad) -> float:
+    """A multiple that nothing exceeds: of the operators one by one, and of each shared resource of all nodes together."""
+    compiled = compile_problem(load.start)
+    ends = [math.inf]
+    for i in range(len(compiled.operators)):
+        growth = load.growth.load(compiled.operators[i])
+        if growth > 0:
+            fastest = min(1.0, float(compiled.speedup[compiled.candidate[i]].max()))
+            ends.append(float((_served(load, i, compiled) * fastest - compiled.load[i]).max()) / growth)
+    fixed, growing = shared_use(load, compiled)
+    for k in range(len(fixed.resources)):
+        replicas = np.arange(fixed.replica_use.shape[1])
+        asked = float((fixed.replica_use[:, :, k] * replicas)[np.arange(len(compiled.operators)), compiled.min_replicas].sum())
+        grown = float((growing.replica_use[:, 1, k]).sum())
+        capacity = fixed.capacity[:, k]
+        if grown > 0 and np.isfinite(capacity).all():
+            ends.append((float(capacity.sum()) - asked) / grown)
+    return min(ends)
+
+
+def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays, ContentionArrays]:
+    """Use of shared resources whatever the multiple, and per unit of it; capacities are what nodes may be asked for."""
+    nodes = [load.problem.network.by_name[name] for name in compiled.nodes]
+    made = []
+    for application in (load.start.application, load.growth):
+        loads = np.array([application.load(name) for name in compiled.operators])
+        arrays = contention_arrays(application, [application.by_name[name] for name in compiled.operators], nodes, loads)
+        capacity = [[load.capacity(node, k) if k in node.capacity else math.inf for k in arrays.resources] for node in nodes]
+        made.append(replace(arrays, capacity=np.array(capacity).reshape(arrays.capacity.shape)))
+    return made[0], made[1]
+
+
+def _asks(use: ContentionArrays) -> bool:
+    return bool(use.replica_use.any() or use.stream_use.any())
+
+
+def _floor(resource: str) -> str:
+    return f"{resource} at the lowest multiple"
+
+
+def _with_floor(use: ContentionArrays, fixed: ContentionArrays, growth: ContentionArrays, lowest: float) -> ContentionArrays:
+    """The arrays with a second copy of every resource, whose use is that at the lowest multiple."""
+    return ContentionArrays(
+        resources=(*use.resources, *map(_floor, use.resources)),
+        capacity=np.hstack([use.capacity, use.capacity]),
+        replica_use=np.concatenate([use.replica_use, fixed.replica_use + lowest * growth.replica_use], axis=2),
+        stream_use=np.concatenate([use.stream_use, fixed.stream_use + lowest * growth.stream_use], axis=1),
+        one_to_one=use.one_to_one,
+    )
+
+
+def _served(load: GrowingLoad, operator: int, compiled: Compiled) -> Floats:
+    """Tuples/s that 0, 1, … replicas on reference nodes serve together, −∞ for numbers of replicas that are not allowed."""
+    document = load.problem.application.by_name[compiled.operators[operator]]
+    served = np.full(compiled.latency.shape[1], -math.inf)
+    for replicas in range(document.min_replicas, document.max_replicas + 1):
+        served[replicas] = replicas * service_rate(document, replicas)
+    return served
+
+
+def _add_service_rows(
+    expressions: CompactExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
+) -> None:
+    """Rows t ≥ unit·b / (r·μ(r)·s − a) of an operator: one, and one for every node with a speed-up s below 1.
+
+    On such a node at most one pattern is chosen, which knows the number of replicas: the row of the node has the same terms, and
+    the difference that the node makes. Patterns that do not carry `unit / most` are left out.
+    """
+    compiled, columns, program = expressions.compiled, expressions.operators[operator], expressions.program
+    name = compiled.operators[operator]
+    served, growth, fixed = _served(load, operator, compiled), load.growth.load(name), load.start.application.load(name)
+    if growth <= 0 or math.isinf(served.max()):
+        return
+
+    def reciprocals(speed: Floats | float, replicas: object) -> Floats:
+        spare = np.asarray(served[replicas] * speed - fixed)
+        return np.divide(unit * growth, spare, out=np.full(spare.shape, math.inf), where=spare > 0)
+
+    speeds = np.minimum(1.0, compiled.speedup[columns.nodes])
+    there = reciprocals(speeds[:, None], columns.degrees)
+    closed = there > most * (1 + SAME_VALUE)
+    program.fix(columns.pattern[closed | np.isinf(there)], 0.0)
+    there = np.where(np.isfinite(there), there, 0.0)
+    reference = reciprocals(1.0, columns.totals)
+    reference = np.where(np.isfinite(reference), reference, 0.0)
+    of_splits = Linear.of(columns.split, reference) if not columns.single else Linear.zero() + float(reference[0])
+    program.add_row(f"served {name}", top - of_splits, lower=0.0)
+    for u in np.flatnonzero(speeds < 1):
+        slower = Linear.of(columns.pattern[u], there[u] - reference[columns.splits])
+        program.add_row(f"served {name} on {compiled.nodes[columns.nodes[u]]}", top - of_splits - slower, lower=0.0)
