@@ -134,6 +134,7 @@ def largest_rate(
     time_limit: float | None = None,
     work_limit: float | None = None,
     margin: float = 1e-3,
+    start: Deployment | None = None,
     certificate: str | Path | None = None,
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
@@ -158,6 +159,8 @@ def largest_rate(
         As in `edrp.solve`.
     margin
         Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    start
+        A deployment to start from, which has to be carried more than; None for none.
     certificate
         Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
 
@@ -185,6 +188,8 @@ def largest_rate(
     started = perf_counter()
     load = GrowingLoad(problem, tuple(scale or ()))
     search = _Search(load, _backend(method, problem), seed)
+    if start is not None:
+        search.take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         search.run()
         why = solve(load.start, work_limit=units_left()) if search.status == "infeasible" else None
@@ -316,7 +321,7 @@ class _Search:
         if result.bound is not None and result.status != "infeasible":
             self.highest = min(self.highest, program.multiple(max(0.0, result.bound)))
         if result.values is not None:
-            self._take(program.formulation.decode(result.values))
+            self.take(program.formulation.decode(result.values))
         return result
 
     def _allowed(self, program: CarryingProgram, lowest: float) -> Any:
@@ -328,7 +333,7 @@ class _Search:
 
         return allowed
 
-    def _take(self, deployment: Deployment) -> None:
+    def take(self, deployment: Deployment) -> None:
         """Keep a deployment that carries more than the best one.
 
         Raises
