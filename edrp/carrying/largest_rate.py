@@ -14,6 +14,7 @@ from edrp.backends.base import ProgramResult
 from edrp.backends.registry import get_backend
 from edrp.backends.solving import solve_program
 from edrp.carrying.both_sides import write_both_sides
+from edrp.carrying.monotone import refuse_falling
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
@@ -187,6 +188,7 @@ def largest_rate(
     refuse_other_kinds("edrp.largest_rate", problem, EdrpProblem)
     started = perf_counter()
     load = GrowingLoad(problem, tuple(scale or ()))
+    refuse_falling(load)
     search = _Search(load, _backend(method, problem), seed)
     if start is not None:
         search.take(problem.read_decision(start, "start"))

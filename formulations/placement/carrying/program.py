@@ -16,6 +16,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
+from edrp.formulations.placement.carrying.counts import CountExpressions, build_counts, only_counts
 from edrp.formulations.placement.compact import CompactExpressions, build_compact
 from edrp.formulations.placement.formulation import PlacementFormulation
 from edrp.placement.compilation import compile_problem
@@ -72,7 +73,7 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
         weight=dict.fromkeys(compiled.weight, 0.0),
         limit={name: math.inf if name in loose else limit for name, limit in compiled.limit.items()},
     )
-    expressions = build_compact(compiled)
+    expressions = build_counts(compiled) if only_counts(compiled) else build_compact(compiled)
     program = expressions.program
     top = Linear.of(program.add_columns("unit over multiple", upper=unit / lowest if lowest else math.inf))
     for name in growth.resources:
@@ -83,7 +84,7 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
     for i in range(len(compiled.operators)):
         _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
     program.minimise(top)
-    return CarryingProgram(PlacementFormulation(problem, "compact", program, top, 0.0, expressions), unit)
+    return CarryingProgram(PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit)
 
 
 def highest_multiple(load: GrowingLoad) -> float:
@@ -147,7 +148,7 @@ def _served(load: GrowingLoad, operator: int, compiled: Compiled) -> Floats:
 
 
 def _add_service_rows(
-    expressions: CompactExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
+    expressions: CompactExpressions | CountExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
 ) -> None:
     """Rows t ≥ unit·b / (r·μ(r)·s − a) of an operator: one, and one for every node with a speed-up s below 1.
 
@@ -164,15 +165,15 @@ def _add_service_rows(
         spare = np.asarray(served[replicas] * speed - fixed)
         return np.divide(unit * growth, spare, out=np.full(spare.shape, math.inf), where=spare > 0)
 
-    speeds = np.minimum(1.0, compiled.speedup[columns.nodes])
-    there = reciprocals(speeds[:, None], columns.degrees)
-    closed = there > most * (1 + SAME_VALUE)
-    program.fix(columns.pattern[closed | np.isinf(there)], 0.0)
-    there = np.where(np.isfinite(there), there, 0.0)
     reference = reciprocals(1.0, columns.totals)
+    closed = ~(reference <= most * (1 + SAME_VALUE))
+    program.fix(columns.pattern if columns.single and closed.all() else columns.split[closed] if not columns.single else [], 0.0)
     reference = np.where(np.isfinite(reference), reference, 0.0)
-    of_splits = Linear.of(columns.split, reference) if not columns.single else Linear.zero() + float(reference[0])
+    of_splits = Linear.zero() + float(reference[0]) if columns.single else Linear.of(columns.split, reference)
     program.add_row(f"served {name}", top - of_splits, lower=0.0)
+    speeds = np.minimum(1.0, compiled.speedup[columns.nodes])
     for u in np.flatnonzero(speeds < 1):
-        slower = Linear.of(columns.pattern[u], there[u] - reference[columns.splits])
+        there = reciprocals(float(speeds[u]), columns.degrees)
+        program.fix(columns.pattern[u, ~(there <= most * (1 + SAME_VALUE))], 0.0)
+        slower = Linear.of(columns.pattern[u], np.where(np.isfinite(there), there, 0.0) - reference[columns.splits])
         program.add_row(f"served {name} on {compiled.nodes[columns.nodes[u]]}", top - of_splits - slower, lower=0.0)

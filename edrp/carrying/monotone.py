@@ -1,0 +1,80 @@
+"""Whether what is feasible at a rate is feasible at every lower one, which a largest rate rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from edrp.core.errors import UnsupportedProblemError
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency import PolynomialLatency, TableLatency
+from edrp.placement.metrics.own import OwnMetric
+from edrp.placement.rules.arrays import record_rules
+from edrp.placement.rules.own import PythonRule
+from edrp.placement.throughput import GrowingLoad
+
+
+def refuse_falling(load: GrowingLoad) -> None:
+    """Refuse a problem in which a deployment may carry a high rate and not a low one.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Naming a latency that falls while the response time has a limit, or a rule or metric in Python that reads rates.
+    """
+    if "response_time" in load.graded:
+        for operator in load.problem.application.operators:
+            if falls(operator.latency):
+                why = (
+                    f"the latency of operator '{operator.name}' falls with the rate, and limits.response_time may then be met at "
+                    "a high rate and missed at a lower one: there is no largest rate below which all is feasible"
+                )
+                raise UnsupportedProblemError(why, "fit a latency that does not fall, or leave the limit out")
+    for name, before, after in _written(load.start, load.problem):
+        if not _same(before, after):
+            why = f"{name} in Python depends on the rates, so that it may be met at a high rate and broken at a lower one"
+            raise UnsupportedProblemError(why, "state it without rates, or ask edrp.solve at single rates")
+
+
+def falls(model: Any) -> bool:
+    """Whether the latency of a model falls anywhere as the rate grows.
+
+    >>> falls(PolynomialLatency(coefficients=[0.1, -0.01, 0.01])), falls(PolynomialLatency(coefficients=[0.1, 0.01]))
+    (True, False)
+    """
+    if isinstance(model, TableLatency):
+        return any(after < before for before, after in pairwise(model.latencies))
+    if not isinstance(model, PolynomialLatency) or len(model.coefficients) < 2:
+        return False
+    slope = np.polynomial.Polynomial(model.coefficients).deriv()
+    turns = sorted(float(root.real) for root in slope.roots() if root.real > 0)
+    between = [(a + b) / 2 for a, b in pairwise([0.0, *turns])]
+    return any(slope(rate) < 0 for rate in (*between, 2 * (turns[-1] if turns else 1.0)))
+
+
+def _written(*problems: EdrpProblem) -> Iterator[tuple[str, Any, Any]]:
+    """Hard rules and limited metrics in Python, each with the numbers that it writes for both problems."""
+    first, second = problems
+    for rule in first.rules:
+        if isinstance(rule, PythonRule) and rule.hard:
+            names = tuple(first.application.by_name), tuple(first.network.by_name)
+            rows = [record_rules([rule], problem, *names) for problem in problems]
+            yield (f"rule '{rule.name}'", *((part.matrix.toarray(), part.lower, part.upper) for part in rows))
+    for term in first.terms:
+        metric = first.metrics[term.metric]
+        if isinstance(metric, OwnMetric) and term.limit is not None:
+            before, after = (metric.written(problem) for problem in (first, second))
+            timed = math.nan if before.times[:, 0].any() else 0.0  # response times are never the same
+            cells = [(part.counted.matrix.toarray(), part.counted.constant, part.flows) for part in (before, after)]
+            yield f"metric '{term.metric}'", (*cells[0], timed), (*cells[1], timed)
+
+
+def _same(before: Any, after: Any) -> bool:
+    return all(
+        (a is None and b is None) or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
+        for a, b in zip(before, after, strict=True)
+    )
