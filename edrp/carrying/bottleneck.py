@@ -210,7 +210,7 @@ def find_bottlenecks(
     ... )
     >>> bottlenecks = find_bottlenecks(largest_rate(problem))
     >>> [bottlenecks.sentence(gain) for gain in bottlenecks.helpful]
-    ['one more node like a carries 180 tuples/s, +50 %', 'one more cpu on node a carries 180 tuples/s, +50 %']
+    ['one more cpu on node a carries 180 tuples/s, +50 %', 'one more node like a carries 180 tuples/s, +50 %']
     >>> list(bottlenecks.summary())
     ['2 other changes do not help, each by itself (proven)']
     """
@@ -328,7 +328,7 @@ def _add_node(document: Any, network: Network, index: int) -> None:
         ends = {end: name if getattr(link, end) == original else getattr(link, end) for end in ("source", "target")}
         links.append({**link.model_dump(), **ends})
     if not network.classes and not (network.routed and own):
-        fastest = min(own, key=lambda link: link.delay, default=Link(source=original, target=name))
+        fastest = min(own, key=lambda link: link.delay, default=Link(source=original, target=name, delay=0.0))
         pairs = [(original, name)] if network.symmetric else [(original, name), (name, original)]
         links += [{**fastest.model_dump(), "source": source, "target": target} for source, target in pairs]
     document["network"]["nodes"] = [*document["network"]["nodes"], {**document["network"]["nodes"][index], "name": name}]
