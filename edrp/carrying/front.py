@@ -174,9 +174,11 @@ def _point(largest: LargestRate, metric: str, options: dict[str, Any]) -> RatePo
     assert largest.multiple is not None and largest.deployment is not None
     at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
     solution = _best_value(at, metric, **options, start=largest.deployment)
-    deployment = largest.deployment if solution.deployment is None else solution.deployment
-    carried = largest.load.carried(deployment)
-    assert carried.multiple is not None
+    found = largest.deployment if solution.deployment is None else solution.deployment
+    carried = largest.load.carried(found)
+    as_much = carried.multiple is not None and carried.multiple >= largest.multiple * (1 - 2 * RATE_STEP)
+    deployment = found if as_much else largest.deployment
+    carried = carried if as_much else largest.load.carried(deployment)
+    proven = as_much and largest.status == solution.status == "optimal"
     value = at.metrics[metric].evaluate(at, deployment)
-    proven = largest.status == solution.status == "optimal"
-    return RatePoint(carried.multiple, carried.attained, value, proven, deployment, largest)
+    return RatePoint(carried.multiple or 0.0, carried.attained, value, proven, deployment, largest)
