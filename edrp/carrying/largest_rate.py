@@ -22,7 +22,7 @@ from edrp.core.errors import UnsupportedProblemError, VerificationError
 from edrp.core.methods import get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
-from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
+from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
@@ -34,6 +34,15 @@ DEFAULT_METHOD = "highs"
 
 STEP_GROWTH = 10.0
 """Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
+
+FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
+"""Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
+
+WIDE, PARTS = 1.01, (0.5, 0.75, 0.25)
+"""Ratio of both sides above which questions in between are asked, and where: at the first place, else at the next."""
+
+ANY_GAP = 1e9
+"""Gap of a program of which any feasible point will do."""
 
 
 @dataclass(frozen=True)
@@ -194,10 +203,11 @@ def largest_rate(
         search.take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         search.run()
-        why = solve(load.start, work_limit=units_left()) if search.status == "infeasible" else None
+        why = solve(load.start) if search.status == "infeasible" else None
+        cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
     largest = LargestRate(
         status=search.status,
-        stopped_because=search.stopped_because,
+        stopped_because=cut if search.stopped or run.interrupted else "finished",
         multiple=search.carried.multiple,
         attained=search.carried.attained,
         bound=search.bound,
@@ -235,8 +245,8 @@ class _Search:
         self.load, self.method, self.seed = load, method, seed
         self.carried, self.deployment = Carried(None), None
         self.highest, self.solves = math.inf, 0
-        self.stopped_because: StoppedBecause = "finished"
-        self.graded = self.infeasible = False
+        self.graded = self.infeasible = self.stopped = self.hard = False
+        self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
         self.notes: list[str] = []
 
     @property
@@ -277,45 +287,54 @@ class _Search:
         return {name: rate * (self.carried.multiple if name in growing else 1.0) for name, rate in sources.items()}
 
     def run(self) -> None:
-        """Ask for more than the best until there is none, without limits on metrics that grow with the rate until one binds."""
+        """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
         self.highest = max(0.0, highest_multiple(self.load))
-        step, stale = RATE_STEP, False
-        while not self.closed and math.isfinite(self.carried.multiple or 0.0) and step <= 1:
-            before, graded = (self.carried.multiple, self.highest), self.graded
-            lowest = self._above(step) if graded or stale else (self.carried.multiple or 0.0) * (1 - step)
+        while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
+            if self.solves and units_left() <= 0:
+                self.stopped = True
+                return
+            lowest, optimal = self._question()
             if lowest >= self.highest > 0:
                 return
-            result = self._ask(lowest)
+            before = self.carried.multiple, self.highest, self.graded
+            result = self._ask(lowest, optimal)
+            self.hard = self.hard or result.stopped_because != "finished"
             if result.status == "infeasible":
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
-                if self.infeasible:
-                    return
-            elif result.stopped_because not in ("finished", "error"):
-                self.stopped_because = result.stopped_because
-                return
-            stale = before[0] == self.carried.multiple
-            if stale and before[1] == self.highest and graded == self.graded:
-                step *= STEP_GROWTH
+            if before == (self.carried.multiple, self.highest, self.graded):
+                self.unanswered += 1
+                self.patience *= PATIENCE_GROWTH
+                self.step *= 1.0 if self._wide else STEP_GROWTH
+            else:
+                self.unanswered = 0
 
-    def _above(self, step: float) -> float:
-        """The next multiple to ask for."""
+    @property
+    def _wide(self) -> bool:
+        """Whether programs are hard, and both sides so far apart that any answer in between tells more than an optimum."""
+        return self.hard and self.deployment is not None and 0 < (self.carried.multiple or 0.0) * WIDE < self.highest < math.inf
+
+    def _question(self) -> tuple[float, bool]:
+        """The multiple to ask for next, and whether the largest one is asked for or any that is as large."""
         if self.deployment is None:
-            return 0.0
-        return (self.carried.multiple or 0.0) * (1 + step) or step
+            return 0.0, not self.solves
+        multiple = self.carried.multiple or 0.0
+        if self._wide:
+            part = PARTS[self.unanswered % len(PARTS)]
+            return multiple ** (1 - part) * self.highest**part, False
+        return multiple * (1 + self.step) or self.step, True
 
-    def _ask(self, lowest: float) -> ProgramResult:
-        """Solve for a deployment that carries `lowest` or more; take what was found and what was proven."""
+    def _ask(self, lowest: float, optimal: bool) -> ProgramResult:
+        """Solve for the largest multiple from `lowest` on, or for any; take what was found and what was proven."""
         program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
-        start = None if self.deployment is None else program.formulation.encode(self.deployment)
         exact = self.graded or not self.load.graded
         features = get_backend(self.method).features
         result = solve_program(
             program.formulation.program,
             self.method,
-            work_limit=None if math.isinf(units_left()) else units_left(),
+            work_limit=min(self.patience, units_left()),
+            gap=OPTIMALITY_GAP if optimal else ANY_GAP,
             seed=self.seed if "seed" in features else 0,
-            start=start if "start" in features and not self.graded else None,
             allowed=self._allowed(program, lowest) if exact else None,
         )
         self.solves += 1
