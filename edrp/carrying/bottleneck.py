@@ -115,9 +115,11 @@ class Bottlenecks:
         """Changes with which more is carried."""
         return tuple(gain for gain in self.gains if gain.helps)
 
-    def rate_text(self, multiple: float) -> str:
-        """A multiple as the rate of the source that grows, or of several sources as what it is."""
-        growing = self.largest.load.growing
+    def rate_text(self, gain: RateGain) -> str:
+        """What is carried: the rate of the source that grows, or of several the multiple of their rates."""
+        multiple, growing = gain.multiple, self.largest.load.growing
+        if multiple is None or math.isinf(multiple):
+            return "nothing" if multiple is None else "any rate"
         if len(growing) == 1:
             return f"{multiple * self.largest.load.sources[next(iter(growing))]:.6g} tuples/s"
         return f"{multiple:.6g} times the rates"
@@ -126,13 +128,11 @@ class Bottlenecks:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
         if gain.multiple is None:
             return f"{gain.change.words}: nothing meets all limits" + ("" if gain.status == "infeasible" else ", as far as known")
-        if math.isinf(gain.multiple):
-            return f"{gain.change.words}: nothing limits the rates then"
         if not gain.helps:
             return f"{gain.change.words} does not help" + ("" if gain.status == "optimal" else ", as far as known")
-        more = "" if gain.gain is None else f", {100 * gain.gain:+.3g} %"
+        more = "" if gain.gain is None or math.isinf(gain.gain) else f", {100 * gain.gain:+.3g} %"
         proof = f" ({proof_text(gain)})" if gain.status != "optimal" else ""
-        return f"{gain.change.words} carries {self.rate_text(gain.multiple)}{more}{proof}"
+        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{proof}"
 
     def summary(self) -> Iterator[str]:
         """How many changes do not help, how many of them needed no solve of their own, and how many were not looked at."""
@@ -169,7 +169,9 @@ def proof_text(gain: RateGain) -> str:
     """What is proven of a multiple, in words."""
     if gain.status in ("optimal", "infeasible", "unbounded"):
         return "proven"
-    return "no more is proven" if gain.bound is None or gain.multiple is None else f"at most {gain.bound / gain.multiple - 1:.2%} more"
+    return (
+        "no bound is proven" if gain.bound is None or not gain.multiple else f"at most {gain.bound / gain.multiple - 1:.2%} more"
+    )
 
 
 def find_bottlenecks(
@@ -293,10 +295,8 @@ class _WhatIf:
                 gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
             if not solved and gain != 0:
                 multiple, gain = base, 0.0 if base is not None else None
-            status: Status = found.status
-            self.gains.append(
-                RateGain(change, status, multiple, found.attained, found.bound, gain, found.deployment if solved else None, solved)
-            )
+            deployment = found.deployment if solved else None
+            self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, deployment, solved))
             self.left -= 1
 
 
@@ -376,8 +376,8 @@ def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Chan
         for name, amount in node.capacity.items():
             if name in asked:
                 words, more = _more(name, amount, f"of capacity on {where}")
-                place = ("network", "nodes", i, "capacity", name)
-                yield Change("capacity", place, words, more, used.get(f"capacity {name} of node {node.name}", 0.0 if used else 1.0))
+                share = used.get(f"capacity {name} of node {node.name}", 0.0 if used else 1.0)
+                yield Change("capacity", ("network", "nodes", i, "capacity", name), words, more, share)
         yield Change("node", ("network", "nodes", i), f"one more node like {node.name}")
 
 

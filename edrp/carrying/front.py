@@ -156,7 +156,7 @@ def rate_front(
 
 def _refuse_metric(problem: EdrpProblem, metric: str, points: int | None) -> None:
     if metric not in STEADY:
-        why = f"must be one of {', '.join(STEADY)}: others grow with the rate, or may{suggestion(str(metric), STEADY)}"
+        why = f"is no metric that is independent of the rate, to trade it for{suggestion(str(metric), STEADY)}"
         raise InvalidArgumentError([Fault("metric", metric, why)], "edrp.rate_front")
     if metric == "cost" and points is None and any(link.cost > 0 for link in (*problem.network.links, *problem.network.classes)):
         why = "must be given: traffic has a price, so that cost grows with the rate, and the front has infinitely many points"
@@ -171,7 +171,8 @@ def _best_value(problem: EdrpProblem, metric: str, **options: Any) -> EdrpSoluti
 
 def _point(largest: LargestRate, metric: str, options: dict[str, Any]) -> RatePoint:
     """The best value of the metric with which as much is carried."""
-    assert largest.multiple is not None and largest.deployment is not None
+    assert largest.multiple is not None
+    assert largest.deployment is not None
     at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
     solution = _best_value(at, metric, **options, start=largest.deployment)
     found = largest.deployment if solution.deployment is None else solution.deployment

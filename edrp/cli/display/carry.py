@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from edrp.carrying.bottleneck import Bottlenecks, proof_text
 from edrp.carrying.largest_rate import LargestRate
 from edrp.cli.display.placement import deployment_parts, placement_table
 from edrp.cli.display.solution import STOPS, clash_parts, verdict
@@ -44,3 +46,26 @@ def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Tab
     yield from clash_parts(largest)
     yield from largest.notes
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
+
+
+MAX_GAINS, BAR_WIDTH = 20, 30
+"""Changes that are shown, and characters of the longest bar."""
+
+
+def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
+    """What one unit more carries, as a table with bars, and how many changes do not help; nothing where it was not asked for."""
+    if bottlenecks is None:
+        return
+    gains = bottlenecks.helpful
+    longest = max((gain.gain for gain in gains if gain.gain is not None and math.isfinite(gain.gain)), default=1.0)
+    rows = []
+    for gain in gains[:MAX_GAINS]:
+        share = 1.0 if gain.gain is None else min(1.0, gain.gain / longest)
+        more = "" if gain.gain is None or math.isinf(gain.gain) else f"{100 * gain.gain:+.3g} %"
+        bar = "█" * round(BAR_WIDTH * share) or "▏"
+        rows.append((gain.change.words, bottlenecks.rate_text(gain), more, bar, proof_text(gain)))
+    if rows:
+        yield table(("with", "carries", "gain", "", "proof"), rows, "What one unit more carries", right=("carries", "gain"))
+    if len(gains) > MAX_GAINS:
+        yield f"… and {len(gains) - MAX_GAINS} more changes help"
+    yield from bottlenecks.summary()

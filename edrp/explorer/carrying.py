@@ -1,0 +1,54 @@
+"""Charts of largest rates: what one unit more carries, and fronts of two metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from edrp.carrying.bottleneck import Bottlenecks, proof_text
+from edrp.explorer.page import rendered
+from edrp.explorer.view import Bar, Line, Panel, Row, Rows, Series, View, plain
+from edrp.report.tables import Table
+
+MAX_BARS = 40
+"""Changes that are drawn."""
+
+
+def gain_panels(bottlenecks: Bottlenecks) -> tuple[Panel, ...]:
+    """A bar for each change with which more is carried; its length is the gain in per cent."""
+    gains = [gain for gain in bottlenecks.helpful if gain.gain is not None and math.isfinite(gain.gain)][:MAX_BARS]
+    rows = [
+        Row(gain.change.words, [Bar(0.0, 100 * (gain.gain or 0.0), f"{bottlenecks.rate_text(gain)}, {proof_text(gain)}")])
+        for gain in gains
+    ]
+    note = "More than the largest rate, in per cent. " + ". ".join(bottlenecks.summary())
+    end = max((100 * (gain.gain or 0.0) for gain in gains), default=1.0)
+    return (Rows("What one unit more carries", rows, end, "%", note=note),)
+
+
+def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], table: Table, verdict: str, *, proven: bool) -> str:
+    """The page of a front: a line through its points, from the second metric to the first, and its table.
+
+    Parameters
+    ----------
+    points
+        Values of the first and the second metric.
+    table
+        A row for each point; its first two columns are named after the metrics, with their units.
+    verdict
+        What is proven, in a sentence.
+    """
+    first, second = (name.partition(" (") for name in table.columns[:2])
+    line = Line(first[0], sorted((x, y) for y, x in points))
+    end = max((x for _, x in points), default=1.0)
+    caption = f"{first[0]} against {second[0]}"
+    chart = Series(caption, [line], end, first[2].rstrip(")"), second[2].rstrip(")"), timed=False)
+    head = {
+        "kind": kind,
+        "verdict": {"text": "Complete" if proven else "Not complete", "tone": "good" if proven else "fair", "meaning": verdict},
+        "certificate": {"text": "not certified", "tone": "plain", "hint": "Each point has its own proof; see the table."},
+        "facts": [("Points", str(len(points)))],
+        "notes": [],
+        "clashes": [],
+    }
+    return rendered({"title": title, **head, **plain(View([chart, table]))})
