@@ -13,7 +13,7 @@ from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
 from edrp.cli.display.solution import STYLES, verdict
 from edrp.cli.terminal import output, progress, say, show, table
-from edrp.core.errors import UnsupportedProblemError
+from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.kinds import get_kind
 from edrp.explorer.carrying import front_page
@@ -83,6 +83,8 @@ def print_front(
     problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
+    if scale and RATE not in (first, second):
+        raise InvalidArgumentError([Fault("--scale", scale[0], "names a source that grows; it goes with the metric rate")])
     if page is not None:
         refuse_target(page, replace=force)
         refuse_inputs(page, (file,))
@@ -127,9 +129,7 @@ def _rate_table(problem: EdrpProblem, front: RateFront) -> Table:
     rows = []
     for point in front.points:
         replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        sources = ", ".join(
-            f"{name} {point.multiple * point.largest.load.sources[name]:.6g}/s" for name in point.largest.load.growing
-        )
+        sources = ", ".join(f"{name} {rate:.6g}/s" for name, rate in point.largest.rates.items())
         proof = "proven" if point.proven else "not proven"
         rows.append((f"{point.multiple:.6g}", f"{point.value:.6g}", sources, proof, replicas))
     return table((first, second, "sources", "proof", "replicas"), rows, right=(first, second))
