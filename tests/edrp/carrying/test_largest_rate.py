@@ -1,12 +1,23 @@
 """The largest multiple of a load: reference cases, enumeration, both sides by plain evaluation, and what is refused."""
 
+import dataclasses
 import json
+import math
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from growing_loads import random_growing_load
+from typer.testing import CliRunner
 
 import edrp
-from edrp.placement.throughput import largest_multiple, scaled
+from edrp.backends import backends
+from edrp.certificates.programs import check_files
+from edrp.check_problems.placement.enumeration import deployments
+from edrp.cli.app import app
+from edrp.core.errors import BackendUnavailableError
+from edrp.placement.throughput import Carried, GrowingLoad, largest_multiple, scaled, service_rate
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED = {case["name"]: case for case in json.loads((CASES / "expected.json").read_text())["cases"]}
@@ -23,3 +34,230 @@ def test_reference_cases(name):
     carried = largest_multiple(problem, case["deployment"])
     assert (carried.multiple, carried.attained) == (pytest.approx(case["multiple"], rel=1e-12), case["attained"])
     assert scaled(problem, largest.multiple * (1 - 1e-6)).evaluate(largest.deployment).feasible
+
+
+def rated(problem: edrp.EdrpProblem, multiple: float, scale: tuple[str, ...] = ()) -> edrp.EdrpProblem:
+    """The problem with rates times a multiple, written to its document."""
+    document = json.loads(problem.model_dump_json())
+    for operator in document["application"]["operators"]:
+        operator["external_rate"] *= multiple if not scale or operator["name"] in scale else 1
+    for stream in document["application"]["streams"]:
+        if stream["rate"] is not None and (not scale or f"{stream['source']} → {stream['target']}" in scale):
+            stream["rate"] *= multiple
+    return edrp.loads(json.dumps(document))
+
+
+def carries(problem: edrp.EdrpProblem, deployment: edrp.Deployment) -> bool:
+    """Whether the evaluator finds a deployment feasible, no resource is asked for too much, and no slow node is overloaded."""
+    nodes = problem.network.by_name
+    for operator in problem.application.operators:
+        held = deployment.replicas(operator.name)
+        served = held.total() * service_rate(operator, held.total()) * min(min(1.0, nodes[node].speedup) for node in held)
+        load = problem.application.load(operator.name)
+        if load > served or (load == served and load > 0 and operator.latency.model != "table"):
+            return False
+    evaluation = problem.evaluate(deployment)
+    return evaluation.feasible and evaluation.metrics.get("peak_load", 0.0) <= 1 + 1e-12
+
+
+def enumerated(problem: edrp.EdrpProblem, scale: tuple[str, ...] = ()) -> Carried:
+    """The best of all deployments."""
+    load = GrowingLoad(problem, scale)
+    carried = [load.carried(deployment) for deployment in deployments(problem)]
+    return max(carried, key=lambda one: -1.0 if one.multiple is None else one.multiple)
+
+
+def agrees(problem: edrp.EdrpProblem, scale: tuple[str, ...] = (), **options: Any) -> None:
+    """Assert that the search finds what enumeration finds, and that both sides hold by plain evaluation."""
+    largest, best = edrp.largest_rate(problem, scale=scale, **options), enumerated(problem, scale)
+    if best.multiple is None:
+        assert largest.status == "infeasible"
+        assert largest.clashes
+    elif math.isinf(best.multiple):
+        assert (largest.status, largest.multiple, largest.bound) == ("unbounded", math.inf, None)
+        assert carries(rated(problem, 1e6, scale), largest.deployment)
+    else:
+        assert largest.status == "optimal"
+        assert largest.multiple == pytest.approx(best.multiple, rel=1e-9)
+        assert largest.attained == best.attained
+        assert best.multiple <= largest.bound * (1 + 1e-9) <= best.multiple * (1 + 2e-5)
+        assert carries(rated(problem, largest.multiple * (1 - 1e-6), scale), largest.deployment)
+        assert not carries(rated(problem, largest.multiple * (1 + 1e-6), scale), largest.deployment)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_problems_agree_with_enumeration(seed):
+    agrees(random_growing_load(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(16, 300))
+def test_more_random_problems_agree_with_enumeration(seed):
+    agrees(random_growing_load(seed))
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_the_closed_form_is_what_the_evaluation_says(seed):
+    """Of some deployments of a problem, each on both sides of its multiple."""
+    problem = random_growing_load(seed)
+    load, chosen = GrowingLoad(problem), list(deployments(problem))
+    for deployment in random.Random(seed).sample(chosen, min(8, len(chosen))):
+        carried = load.carried(deployment)
+        if carried.multiple is None:
+            assert not carries(rated(problem, 0.0), deployment)
+        elif math.isfinite(carried.multiple):
+            assert carries(rated(problem, carried.multiple * (1 - 1e-6)), deployment)
+            assert not carries(rated(problem, carried.multiple * (1 + 1e-6)), deployment)
+            if problem.limits.response_time < 1e6:  # the limit that only normalises binds within a millionth of every queue
+                assert carries(rated(problem, carried.multiple), deployment) == carried.attained
+
+
+@pytest.mark.parametrize("backend", [name for name in backends() if name != "highs"])
+@pytest.mark.parametrize("name", ["cpu-0", "latency", "speed"])
+def test_every_backend_finds_the_same(name, backend):
+    try:
+        largest = edrp.largest_rate(edrp.load(CASES / f"{name}.json"), method=backend)
+    except BackendUnavailableError as error:
+        pytest.skip(str(error))
+    assert largest.status == "optimal"
+    assert largest.multiple == pytest.approx(EXPECTED[name]["multiple"], rel=1e-9)
+
+
+CHAIN = {
+    "operators": [
+        {"name": "a", "external_rate": 10, "max_replicas": 2, "latency": {"model": "mm1", "service_rate": 20}},
+        {"name": "b", "external_rate": 5, "max_replicas": 3, "latency": {"model": "mm1", "service_rate": 20}},
+    ],
+    "streams": [{"source": "a", "target": "b"}],
+}
+
+
+def chain(**changes: Any) -> edrp.EdrpProblem:
+    """Two operators, both with a source, on a node that runs four replicas."""
+    fields = {"application": CHAIN, "network": {"nodes": [{"name": "x", "resources": 4}]}}
+    return edrp.EdrpProblem(**{**fields, "weights": {"cost": 1}, "limits": {"cost": 1}, **changes})
+
+
+def test_only_the_sources_that_are_named_grow():
+    """With two replicas each, `b` serves 40 tuples/s: 15 m ≤ 40, or 10 m + 5 ≤ 40 where its own source does not grow."""
+    assert edrp.largest_rate(chain()).multiple == pytest.approx(8 / 3)
+    largest = edrp.largest_rate(chain(), scale=["a"])
+    assert (largest.multiple, largest.rates) == (pytest.approx(3.5), {"a": pytest.approx(35), "b": 5})
+    agrees(chain(), ("a",))
+    agrees(chain(), ("b",))
+
+
+def test_streams_with_a_rate_are_sources():
+    problem = chain(application={**CHAIN, "streams": [{"source": "a", "target": "b", "rate": 10}]})
+    for name in ("a → b", "a->b"):
+        assert edrp.largest_rate(problem, scale=[name]).rates == {"a": 10, "b": 5, "a → b": pytest.approx(55)}
+
+
+@pytest.mark.parametrize("seed", [0, 4, 7, 12])
+def test_random_problems_with_a_fixed_source(seed):
+    problem = random_growing_load(seed)
+    fixed = {**json.loads(problem.model_dump_json())}
+    fixed["application"]["operators"][-1]["external_rate"] = 5.0
+    agrees(edrp.loads(json.dumps(fixed)), ("o0",))
+
+
+def test_nothing_limits_the_rates():
+    free = [{**operator, "latency": None} for operator in CHAIN["operators"]]
+    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": free}))
+    assert (largest.status, largest.multiple, largest.bound, largest.rates) == ("unbounded", math.inf, None, {})
+    assert largest.to_document()["multiple"] is None
+
+
+def test_nothing_is_feasible_even_at_rate_0():
+    largest = edrp.largest_rate(chain(network={"nodes": [{"name": "x", "resources": 1}]}))
+    assert (largest.status, largest.multiple, largest.bound) == ("infeasible", None, None)
+    assert "resources of the nodes" in largest.clashes[0]
+
+
+def test_a_fixed_source_alone_overloads():
+    fast = [{**CHAIN["operators"][0]}, {**CHAIN["operators"][1], "external_rate": 70}]
+    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": fast}), scale=["a"])
+    assert largest.status == "infeasible"
+    assert "b: with 3 replicas at most it cannot serve its load of 70 tuples/s" in largest.clashes[0]
+
+
+def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
+    """A problem with a limit on response time whose first operator has this latency."""
+    operators = [{**CHAIN["operators"][0], "latency": model}, CHAIN["operators"][1]]
+    return chain(application={**CHAIN, "operators": operators}, limits={"cost": 1, "response_time": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: edrp.largest_rate(chain(), scale=["c"]), r"scale\[0\]: is no source with a rate of its own.*\(got \"c\"\)"),
+        (lambda: edrp.largest_rate(chain(), method="greedy"), "method 'greedy' solves none; use a backend"),
+        (lambda: edrp.largest_rate(chain(), method="hihgs"), "did you mean 'highs'"),
+        (lambda: edrp.largest_rate({}), "problem: is a dict"),
+        (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
+        (
+            lambda: edrp.largest_rate(chain(application={"operators": [{"name": "a"}]})),
+            "application: has no source, so that no rate can grow; give an operator an `external_rate`",
+        ),
+        (
+            lambda: edrp.largest_rate(falling({"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]})),
+            "the latency of operator 'a' falls with the rate",
+        ),
+        (
+            lambda: edrp.largest_rate(falling({"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]})),
+            "the latency of operator 'a' falls with the rate",
+        ),
+    ],
+)
+def test_what_is_refused(call, words):
+    with pytest.raises(edrp.errors.EdrpError, match=words):
+        call()
+
+
+class BelowRate:
+    """At most as many replicas of an operator as a tenth of its load, for a rule that reads rates."""
+
+    def evaluate(self, problem, deployment):
+        return max(0.0, len(deployment["a"]) - problem.application.load("a") / 10)
+
+    def linearise(self, model):
+        return model.replicas["a"].sum() <= model.problem.application.load("a") / 10
+
+
+def test_a_rule_in_python_that_reads_rates_is_refused():
+    edrp.register_rule("below-rate", BelowRate, replace=True)
+    problem = chain(rules=[{"rule": "python", "name": "own", "type": "below-rate"}])
+    with pytest.raises(edrp.errors.UnsupportedProblemError, match="rule 'own' in Python depends on the rates"):
+        edrp.largest_rate(problem)
+
+
+def test_both_sides_are_certified(tmp_path):
+    problem = edrp.load(CASES / "rule-rate.json")
+    largest = edrp.largest_rate(problem, certificate=tmp_path / "proof")
+    assert largest.notes == ()
+    for name, words in (("carried", "its objective is 0"), ("beyond", "the problem is infeasible")):
+        files = [str(tmp_path / "proof" / f"{name}{suffix}") for suffix in (".json", ".solution.json", ".cert")]
+        assert words in check_files(*files)
+    assert edrp.load_solution(tmp_path / "proof" / "carried.solution.json").deployment == largest.deployment
+
+
+def test_the_command(tmp_path):
+    out = tmp_path / "out.json"
+    runner = CliRunner()
+    done = runner.invoke(app, ["carry", str(CASES / "latency.json"), "--best", "--out", str(out)])
+    assert done.exit_code == 0
+    assert "1.08038473 times the rates, attained; above it nothing is feasible" in done.output
+    document = json.loads(out.read_text())
+    assert document["multiple"] == pytest.approx(EXPECTED["latency"]["multiple"])
+    assert document["best"]["status"] == "optimal"
+    edrp.save(chain(network={"nodes": [{"name": "x", "resources": 1}]}), tmp_path / "small.json")
+    assert runner.invoke(app, ["carry", str(tmp_path / "small.json")]).exit_code == 3
+
+
+def test_a_work_limit_leaves_an_honest_gap_and_repeats():
+    problem = random_growing_load(34)
+    first, second = (edrp.largest_rate(problem, work_limit=0.02) for _ in range(2))
+    assert first == dataclasses.replace(second, seconds=first.seconds)
+    best = enumerated(problem).multiple
+    assert first.multiple is None or first.multiple <= best * (1 + 1e-9)
+    assert first.bound is None or first.bound >= best * (1 - 1e-9)
