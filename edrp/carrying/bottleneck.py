@@ -13,7 +13,7 @@ from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.document import named_resources
-from edrp.core.errors import ProblemTooLargeError
+from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.explanations.placement import load_margins, node_margins
@@ -22,7 +22,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-from edrp.placement.network import Link, Network
+from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
 from edrp.placement.throughput import node_loads
 
@@ -239,16 +239,14 @@ class _WhatIf:
     def __init__(self, largest: LargestRate, method: str) -> None:
         self.largest, self.method, self.problem = largest, method, largest.load.problem
         self.gains: list[RateGain] = []
-        self.solves = self.left = 0
+        found = [] if largest.status == "unbounded" else list(find_changes(largest))
+        self.changes = sorted(found, key=lambda change: -change.used)
+        self.solves, self.left = 0, len(found)
 
     def run(self) -> None:
         """Solve for changes kind by kind, those of which most is in use first."""
-        if self.largest.status == "unbounded":
-            return
-        changes = sorted(find_changes(self.largest), key=lambda change: -change.used)
-        first = {change.kind: i for i, change in reversed(list(enumerate(changes)))}
-        changes.sort(key=lambda change: first[change.kind])  # stable: by use within each kind
-        self.left = len(changes)
+        first = {change.kind: i for i, change in reversed(list(enumerate(self.changes)))}
+        changes = sorted(self.changes, key=lambda change: first[change.kind])  # stable: by use within each kind
         for kind, members in groupby(changes, key=lambda change: change.kind):
             self._solve_kind(list(members), joint=kind != "node" or not self.problem.rules)
 
@@ -256,15 +254,14 @@ class _WhatIf:
         """Solve for changes one by one; at first, and after each that does not help, find out whether all others together do."""
         helped, cap = False, None
         while changes:
-            if joint and not helped and len(changes) > 1:
+            if joint and not helped and len(changes) > 1 and units_left() > 0:
                 together = self._solve(changes)
                 cap = together.bound
                 if together.status == "infeasible" or self._same(together.bound):
                     self._add(changes, together, solved=False)
                     return
             if units_left() <= 0:
-                unsolved = replace(self.largest, status="none" if self.largest.multiple is None else "feasible", bound=cap)
-                self._add(changes, unsolved, solved=False)
+                self._add(changes, self._unsolved(cap), solved=False)
                 return
             change = changes.pop(0)
             self._add([change], self._solve([change]), solved=True)
@@ -274,14 +271,21 @@ class _WhatIf:
         """The largest rate with all of some changes, within their part of the work that is left."""
         self.solves += 1
         share = units_left() / max(1, self.left)
-        return largest_rate(
-            changed(self.problem, changes),
-            scale=sorted(self.largest.load.growing),
-            method=self.method,
-            seed=self.largest.seed,
-            start=self.largest.deployment,
-            work_limit=share if math.isfinite(share) else None,
-        )
+        try:
+            return largest_rate(
+                changed(self.problem, changes),
+                scale=sorted(self.largest.load.growing),
+                method=self.method,
+                seed=self.largest.seed,
+                start=self.largest.deployment,
+                work_limit=share if math.isfinite(share) else None,
+            )
+        except OutOfTimeError:
+            return self._unsolved(None)
+
+    def _unsolved(self, bound: float | None) -> LargestRate:
+        """What is known of a change without a solve: the deployment is there, if there is one."""
+        return replace(self.largest, status="none" if self.largest.multiple is None else "feasible", bound=bound)
 
     def _same(self, multiple: float | None) -> bool:
         """Whether a multiple is no more than that without changes, but for what the search cannot tell apart."""
@@ -323,14 +327,14 @@ def _add_node(document: Any, network: Network, index: int) -> None:
     taken = {node["name"] for node in document["network"]["nodes"]}
     name = next(name for k in range(2, len(taken) + 3) if (name := f"{original}-{k}") not in taken)
     links = list(document["network"]["links"])
-    own = [link for link in network.links if original in (link.source, link.target)]
+    own = [link for link in links if original in (link["source"], link["target"])]
     for link in own:
-        ends = {end: name if getattr(link, end) == original else getattr(link, end) for end in ("source", "target")}
-        links.append({**link.model_dump(), **ends})
+        ends = {end: name if link[end] == original else link[end] for end in ("source", "target")}
+        links.append({**link, **ends})
     if not network.classes and not (network.routed and own):
-        fastest = min(own, key=lambda link: link.delay, default=Link(source=original, target=name, delay=0.0))
+        fastest = min(own, key=lambda link: float(link["delay"]), default={"delay": 0.0})
         pairs = [(original, name)] if network.symmetric else [(original, name), (name, original)]
-        links += [{**fastest.model_dump(), "source": source, "target": target} for source, target in pairs]
+        links += [{**fastest, "source": source, "target": target} for source, target in pairs]
     document["network"]["nodes"] = [*document["network"]["nodes"], {**document["network"]["nodes"][index], "name": name}]
     document["network"]["links"] = links
     for operator in document["application"]["operators"]:

@@ -141,9 +141,12 @@ def rate_front(
             break
         if math.isinf(largest.multiple):
             raise UnsupportedProblemError("nothing limits the rates but, if at all, the metric: there is no largest one to trade")
-        found.append(_point(largest, metric, options))
-        value = measured.scaled(found[-1].value)
-        if points is not None and len(found) == 1:
+        point = _point(largest, metric, options)
+        if found and point.multiple >= found[-1].multiple * (1 - 2 * RATE_STEP):
+            found.pop()  # its best value was not proven
+        found.append(point)
+        value = measured.scaled(point.value)
+        if points is not None and limited is problem:
             gap = max(0.0, value - best) / max(1, points - 1)
         proven = value <= max(ZERO_METRIC, best * (1 + FRONT_STEP))
         if proven:
