@@ -216,7 +216,7 @@ def find_bottlenecks(
     >>> list(bottlenecks.summary())
     ['2 other changes do not help, each by itself (proven)']
     """
-    limits = {"time_limit": time_limit, "work_limit": work_limit}
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     check_arguments("edrp.find_bottlenecks", method=method, **limits)
     if time_limit is None and work_limit is None:
         limits["work_limit"] = WHAT_IF_WORK
@@ -349,7 +349,7 @@ def find_changes(largest: LargestRate) -> Iterator[Change]:
     for i, operator in enumerate(problem.application.operators):
         if operator.max_replicas < MAX_REPLICAS:
             place, most = ("application", "operators", i, "max_replicas"), operator.max_replicas + 1
-            words = f"up to {most} replicas of {operator.name}"
+            words = f"one more replica of {operator.name} (up to {most})"
             yield Change("max_replicas", place, words, most, used.get(f"replicas of {operator.name}", 1.0))
     for term in problem.terms:
         if term.limit is None or (term.metric.startswith(PEAK_LOAD) and term.limit >= 1):
@@ -357,17 +357,18 @@ def find_changes(largest: LargestRate) -> Iterator[Change]:
         metric = problem.metrics[term.metric]
         relaxed = metric.unscaled(metric.scaled(term.limit) * (1 + TENTH))
         relaxed = min(1.0, relaxed) if term.metric.startswith(PEAK_LOAD) else relaxed
-        words = f"limits.{term.metric} at {relaxed:.6g} {metric.unit}".removesuffix(" 1")
+        words = f"relaxing limits.{term.metric} to {relaxed:.6g} {metric.unit}".removesuffix(" 1")
         yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed, used.get(f"limits.{term.metric}", 1.0))
     for i, rule in enumerate(problem.rules):
         if rule.hard:
-            yield Change("rule", ("rules", i), f"no rule '{rule.name}'")
+            yield Change("rule", ("rules", i), f"dropping rule '{rule.name}'")
 
 
 def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Change]:
     """Changes of the first node of each class: resources that any operator needs, capacities that are used, a second node."""
     needed = {name for operator in problem.application.operators for name in named_resources(operator.resources)}
-    asked = {name for part in (*problem.application.operators, *problem.application.streams) for name in part.usage}
+    asked = {name for operator in problem.application.operators for name in operator.usage}
+    asked |= {name for stream in problem.application.streams for name in stream.usage}
     for i, alike in _classes(problem):
         node = problem.network.nodes[i]
         where = f"node {node.name}" + (f", or any of {alike} alike" if alike else "")
@@ -375,7 +376,8 @@ def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Chan
         for name, amount in amounts.items():
             if name in needed:
                 words, more = _more(name, amount, f"on {where}")
-                place = ("network", "nodes", i, "resources", *([name] if isinstance(node.resources, dict) else []))
+                named = [name] if isinstance(node.resources, dict) else []
+                place: tuple[str | int, ...] = ("network", "nodes", i, "resources", *named)
                 yield Change("resource", place, words, more, used.get(f"{name} of node {node.name}", 0.0 if used else 1.0))
         for name, amount in node.capacity.items():
             if name in asked:

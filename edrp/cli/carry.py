@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,7 +68,7 @@ def carry_file(
             refuse_inputs(target, (file,))
     if certificate is not None:
         refuse_folder(certificate, force=force)
-    limits = {"time_limit": time_limit, "work_limit": work_limit}
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with progress(f"looking for the largest rate of {file}"):
         largest = largest_rate(problem, scale=scale, method=method, seed=seed, margin=margin, **limits)
         notes = largest.certify(certificate, force=force) if certificate is not None else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -88,7 +88,7 @@ def print_front(
     if page is not None:
         refuse_target(page, replace=force)
         refuse_inputs(page, (file,))
-    limits = {"points": points, "method": method, "time_limit": time_limit}
+    limits: dict[str, Any] = {"points": points, "method": method, "time_limit": time_limit}
     front: ParetoFront | RateFront
     with progress(f"solving {file} point by point"):
         if RATE in (first, second):

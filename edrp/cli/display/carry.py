@@ -65,7 +65,7 @@ def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
         bar = "█" * round(BAR_WIDTH * share) or "▏"
         rows.append((gain.change.words, bottlenecks.rate_text(gain), more, bar, proof_text(gain)))
     if rows:
-        yield table(("with", "carries", "gain", "", "proof"), rows, "What one unit more carries", right=("carries", "gain"))
+        yield table(("change", "carries", "gain", "", "proof"), rows, "What one unit more carries", right=("carries", "gain"))
     if len(gains) > MAX_GAINS:
         yield f"… and {len(gains) - MAX_GAINS} more changes help"
     yield from bottlenecks.summary()

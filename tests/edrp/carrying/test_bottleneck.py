@@ -115,7 +115,7 @@ def test_a_second_node_has_the_links_of_the_first_and_runs_what_it_runs():
     assert gains["one more node like near"] == pytest.approx(1.8)
     assert gains["one more node like far"] == pytest.approx(1.8)
     assert gains["one more resources on node far"] == pytest.approx(1.8)
-    assert gains["up to 2 replicas of sink"] == pytest.approx(1.2)
+    assert gains["one more replica of sink (up to 2)"] == pytest.approx(1.2)
 
 
 def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tenth():
@@ -125,8 +125,8 @@ def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tent
     assert worth(problem) == {
         "8e+08 more memory on node host0, or any of 3 alike": pytest.approx(3.0),
         "one more node like host0": pytest.approx(3.0),
-        "up to 10 replicas of work": pytest.approx(2.4),
-        "limits.cost at 1.1 money/h": pytest.approx(2.4),
+        "one more replica of work (up to 10)": pytest.approx(2.4),
+        "relaxing limits.cost to 1.1 money/h": pytest.approx(2.4),
     }
 
 
@@ -143,7 +143,7 @@ def test_what_makes_an_infeasible_problem_feasible_is_found():
     largest = edrp.largest_rate(crowded)
     bottlenecks = edrp.find_bottlenecks(largest)
     assert largest.status == "infeasible"
-    assert {gain.change.words for gain in bottlenecks.helpful} == {"no rule 'apart'", "one more node like far"}
+    assert {gain.change.words for gain in bottlenecks.helpful} == {"dropping rule 'apart'", "one more node like far"}
     assert all(gain.status == "infeasible" for gain in bottlenecks.gains if not gain.helps)
 
 
