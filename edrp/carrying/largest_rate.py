@@ -203,6 +203,7 @@ def largest_rate(
         search.take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         search.run()
+        search.verify()
         why = solve(load.start) if search.status == "infeasible" else None
         cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
     largest = LargestRate(
@@ -243,7 +244,8 @@ class _Search:
 
     def __init__(self, load: GrowingLoad, method: str, seed: int) -> None:
         self.load, self.method, self.seed = load, method, seed
-        self.carried, self.deployment = Carried(None), None
+        self.carried = Carried(None)
+        self.deployment: Deployment | None = None
         self.highest, self.solves = math.inf, 0
         self.graded = self.infeasible = self.stopped = self.hard = False
         self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
@@ -308,6 +310,19 @@ class _Search:
                 self.step *= 1.0 if self._wide else STEP_GROWTH
             else:
                 self.unanswered = 0
+
+    def verify(self) -> None:
+        """Evaluate the deployment just below what it is said to carry.
+
+        Raises
+        ------
+        VerificationError
+            When it is not feasible there: a defect.
+        """
+        multiple = min(self.carried.multiple or 0.0, self.load.largest) * (1 - RATE_STEP)
+        if self.deployment is not None and (broken := self.load.at(multiple).evaluate(self.deployment).broken):
+            message = f"method {self.method}: {self.carried.multiple!r} is not carried, {'; '.join(broken)} at {multiple!r}"
+            raise VerificationError(message, self.carried, self.deployment)
 
     @property
     def _wide(self) -> bool:

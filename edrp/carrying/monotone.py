@@ -50,7 +50,7 @@ def falls(model: Any) -> bool:
         return any(after < before for before, after in pairwise(model.latencies))
     if not isinstance(model, PolynomialLatency) or len(model.coefficients) < 2:
         return False
-    slope = np.polynomial.Polynomial(model.coefficients).deriv()
+    slope: Any = np.polynomial.Polynomial(model.coefficients).deriv()
     turns = sorted(float(root.real) for root in slope.roots() if root.real > 0)
     between = [(a + b) / 2 for a, b in pairwise([0.0, *turns])]
     return any(slope(rate) < 0 for rate in (*between, 2 * (turns[-1] if turns else 1.0)))
@@ -58,19 +58,20 @@ def falls(model: Any) -> bool:
 
 def _written(*problems: EdrpProblem) -> Iterator[tuple[str, Any, Any]]:
     """Hard rules and limited metrics in Python, each with the numbers that it writes for both problems."""
-    first, second = problems
+    first = problems[0]
     for rule in first.rules:
         if isinstance(rule, PythonRule) and rule.hard:
             names = tuple(first.application.by_name), tuple(first.network.by_name)
             rows = [record_rules([rule], problem, *names) for problem in problems]
-            yield (f"rule '{rule.name}'", *((part.matrix.toarray(), part.lower, part.upper) for part in rows))
+            before, after = ((part.matrix.toarray(), part.lower, part.upper) for part in rows)
+            yield f"rule '{rule.name}'", before, after
     for term in first.terms:
         metric = first.metrics[term.metric]
         if isinstance(metric, OwnMetric) and term.limit is not None:
-            before, after = (metric.written(problem) for problem in (first, second))
-            timed = math.nan if before.times[:, 0].any() else 0.0  # response times are never the same
-            cells = [(part.counted.matrix.toarray(), part.counted.constant, part.flows) for part in (before, after)]
-            yield f"metric '{term.metric}'", (*cells[0], timed), (*cells[1], timed)
+            written = [metric.written(problem) for problem in problems]
+            timed = math.nan if written[0].times[:, 0].any() else 0.0  # response times are never the same
+            cells = [(part.counted.matrix.toarray(), part.counted.constant, part.flows, timed) for part in written]
+            yield f"metric '{term.metric}'", cells[0], cells[1]
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -20,6 +20,8 @@ from edrp.formulations.placement.compact_columns import OperatorColumns
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 
+BEYOND_COUNTS = "the program over numbers of replicas knows nothing of paths, changes and failures; ask only_counts first"
+
 
 def only_counts(compiled: Compiled) -> bool:
     """Whether the program states a problem: no slow nodes, and no limits or rules but on numbers of replicas and their use."""
@@ -107,3 +109,19 @@ class CountExpressions(PlacementExpressions):
         """Nothing: no stream has a weight in the problems that this program can state."""
         assert not weights.any()
         return Linear.zero()
+
+    def response_time(self) -> Linear:
+        """Refuse what the program cannot state."""
+        raise NotImplementedError(BEYOND_COUNTS)
+
+    def downtime(self) -> Linear:
+        """Refuse what the program cannot state."""
+        raise NotImplementedError(BEYOND_COUNTS)
+
+    def node_in_use(self) -> Ints:
+        """Refuse what the program cannot state."""
+        raise NotImplementedError(BEYOND_COUNTS)
+
+    def link_in_use(self) -> Ints:
+        """Refuse what the program cannot state."""
+        raise NotImplementedError(BEYOND_COUNTS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
 from edrp.formulations.placement.carrying.counts import CountExpressions, build_counts, only_counts
@@ -161,7 +161,7 @@ def _add_service_rows(
     if growth <= 0 or math.isinf(served.max()):
         return
 
-    def reciprocals(speed: Floats | float, replicas: object) -> Floats:
+    def reciprocals(speed: float, replicas: Ints) -> Floats:
         spare = np.asarray(served[replicas] * speed - fixed)
         return np.divide(unit * growth, spare, out=np.full(spare.shape, math.inf), where=spare > 0)
 
