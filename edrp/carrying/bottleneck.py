@@ -25,12 +25,16 @@ from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
 from edrp.placement.throughput import node_loads
+from edrp.report.tables import Table
 
 WHAT_IF_WORK = 30.0
 """Units of work at most for all changes together where no limit is given."""
 
 LARGE_AMOUNT = 1_000.0
 """Amount of a resource from which on a tenth of it is added, since one unit, such as a byte, would say nothing."""
+
+MAX_GAINS = 20
+"""Changes that help that tables and pages show."""
 
 TENTH = 0.1
 """Part by which limits are relaxed, and large amounts grow."""
@@ -172,6 +176,18 @@ def proof_text(gain: RateGain) -> str:
     return (
         "no bound is proven" if gain.bound is None or not gain.multiple else f"at most {gain.bound / gain.multiple - 1:.2%} more"
     )
+
+
+def gain_table(bottlenecks: Bottlenecks) -> Table:
+    """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
+    rows = []
+    for gain in bottlenecks.helpful[:MAX_GAINS]:
+        more = "" if gain.gain is None or math.isinf(gain.gain) else f"{100 * gain.gain:+.3g} %"
+        rows.append((gain.change.words, bottlenecks.rate_text(gain), more, proof_text(gain)))
+    left = len(bottlenecks.helpful) - len(rows)
+    note = f"and {left} more changes" if left else ""
+    columns = ("change", "carries", "gain", "proof")
+    return Table("What one unit more carries", columns, tuple(rows), ("carries", "gain"), note=note)
 
 
 def find_bottlenecks(

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from edrp.carrying.bottleneck import Bottlenecks, proof_text
+from edrp.carrying.bottleneck import MAX_GAINS, Bottlenecks, gain_table
 from edrp.explorer.page import rendered
 from edrp.explorer.view import Bar, Line, Panel, Row, Rows, Series, View, plain
 from edrp.report.tables import Table
 
-MAX_BARS = 40
-"""Changes that are drawn."""
-
 
 def gain_panels(bottlenecks: Bottlenecks) -> tuple[Panel, ...]:
-    """A bar for each change with which more is carried; its length is the gain in per cent."""
-    gains = [gain for gain in bottlenecks.helpful if gain.gain is not None and math.isfinite(gain.gain)][:MAX_BARS]
-    rows = [
-        Row(gain.change.words, [Bar(0.0, 100 * (gain.gain or 0.0), f"{bottlenecks.rate_text(gain)}, {proof_text(gain)}")])
-        for gain in gains
-    ]
-    note = "More than the largest rate, in per cent. " + ". ".join(bottlenecks.summary())
+    """A bar for each change with which more is carried, whose length is the gain in per cent, and a table of the same."""
+    gains = [gain for gain in bottlenecks.helpful if gain.gain is not None and math.isfinite(gain.gain)][:MAX_GAINS]
+    rows = [Row(gain.change.words, [Bar(0.0, 100 * (gain.gain or 0.0), bottlenecks.rate_text(gain))]) for gain in gains]
+    note = "Gain over the largest rate. " + " ".join(f"{sentence}." for sentence in bottlenecks.summary())
     end = max((100 * (gain.gain or 0.0) for gain in gains), default=1.0)
-    return (Rows("What one unit more carries", rows, end, "%", note=note),)
+    shown = gain_table(bottlenecks)
+    return (Rows(shown.caption, rows, end, "%", note=note), replace(shown, caption="Changes"))
 
 
 def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], table: Table, verdict: str, *, proven: bool) -> str:
@@ -42,7 +38,15 @@ def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], tab
     line = Line(first[0], sorted((x, y) for y, x in points))
     end = max((x for _, x in points), default=1.0)
     caption = f"{first[0]} against {second[0]}"
-    chart = Series(caption, [line], end, first[2].rstrip(")"), second[2].rstrip(")"), timed=False)
+    chart = Series(
+        caption,
+        [line],
+        end,
+        first[2].rstrip(")"),
+        second[2].rstrip(")"),
+        timed=False,
+        note="Between two points the deployment of the left one is there.",
+    )
     head = {
         "kind": kind,
         "verdict": {"text": "Complete" if proven else "Not complete", "tone": "good" if proven else "fair", "meaning": verdict},
@@ -51,4 +55,4 @@ def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], tab
         "notes": [],
         "clashes": [],
     }
-    return rendered({"title": title, **head, **plain(View([chart, table]))})
+    return rendered({"title": title, **head, **plain(View([chart, replace(table, caption="Points")]))})
