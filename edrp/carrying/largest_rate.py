@@ -19,11 +19,12 @@ from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.errors import UnsupportedProblemError, VerificationError
-from edrp.core.methods import get_method
+from edrp.core.methods import Options, get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
+from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
@@ -40,6 +41,9 @@ FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 
 WIDE, PARTS = 1.01, (0.5, 0.75, 0.25)
 """Ratio of both sides above which questions in between are asked, and where: at the first place, else at the next."""
+
+NEAR_TOP = 0.99
+"""Where the first question in between is asked if what bounds operators and resources one by one may be reached."""
 
 ANY_GAP = 1e9
 """Gap of a program of which any feasible point will do."""
@@ -246,7 +250,8 @@ class _Search:
         self.load, self.method, self.seed = load, method, seed
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
-        self.highest, self.solves = math.inf, 0
+        self.highest = self.ceiling = math.inf
+        self.solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
         self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
         self.notes: list[str] = []
@@ -290,7 +295,14 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = max(0.0, highest_multiple(self.load))
+        self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
+        options = Options(seed=self.seed, work_limit=units_left() if math.isfinite(units_left()) else None)
+        if classes := carry_by_classes(
+            self.load.problem, [name for name in self.load.sources if name in self.load.growing], options
+        ):
+            self.highest = min(self.highest, classes.bound)
+            if classes.deployment is not None:
+                self._take(classes.deployment)
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
             if self.solves and units_left() <= 0:
                 self.stopped = True
@@ -335,7 +347,7 @@ class _Search:
             return 0.0, not self.solves
         multiple = self.carried.multiple or 0.0
         if self._wide:
-            part = PARTS[self.unanswered % len(PARTS)]
+            part = NEAR_TOP if self.solves == 1 and self.highest == self.ceiling else PARTS[self.unanswered % len(PARTS)]
             return multiple ** (1 - part) * self.highest**part, False
         return multiple * (1 + self.step) or self.step, True
 

@@ -293,7 +293,7 @@ class GrowingLoad:
         if any(end.multiple is None for end in ends):
             return next(end for end in ends if end.multiple is None)
         lowest = min(ends, key=_multiple, default=Carried(math.inf))
-        queue = min((end for end in ends if not end.attained), key=_multiple, default=lowest)
+        queue = min((end for end in ends if not end.attained), key=_multiple, default=Carried(math.inf))
         if _multiple(queue) <= _multiple(lowest) * (1 + SAME_VALUE):  # whatever rounding did, a queue is not full
             lowest = Carried(lowest.multiple, False, queue.binding)
         return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))

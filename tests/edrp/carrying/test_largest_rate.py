@@ -161,6 +161,16 @@ def test_random_problems_with_a_fixed_source(seed):
     agrees(edrp.loads(json.dumps(fixed)), ("o0",))
 
 
+def test_a_shared_resource_is_used_up_and_a_queue_is_not():
+    """A node has 2 cores: alone 0.1 of them per tuple last for 20 tuples/s, which the queue with that rate does not reach."""
+    for latency, attained in ((None, True), ({"model": "mm1", "service_rate": 20}, False)):
+        operator = {"name": "a", "external_rate": 10, "usage": {"cpu": {"per_tuple": 0.1}}, "latency": latency}
+        largest = edrp.largest_rate(
+            chain(application={"operators": [operator]}, network={"nodes": [{"name": "x", "capacity": {"cpu": 2}}]})
+        )
+        assert (largest.multiple, largest.attained) == (pytest.approx(2), attained)
+
+
 def test_nothing_limits_the_rates():
     free = [{**operator, "latency": None} for operator in CHAIN["operators"]]
     largest = edrp.largest_rate(chain(application={**CHAIN, "operators": free}))
