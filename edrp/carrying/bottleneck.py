@@ -16,7 +16,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
-from edrp.explanations.placement import load_margins, node_margins
+from edrp.explanations.placement import node_margins
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
@@ -94,7 +94,20 @@ class RateGain:
     @property
     def helps(self) -> bool:
         """Whether more is carried, or anything at all."""
-        return self.multiple is not None and self.gain != 0
+        return self.multiple is not None and (self.gain is None or self.gain > 0)
+
+    @property
+    def percent(self) -> str:
+        """The gain in per cent, where there is a number."""
+        return "" if self.gain is None or math.isinf(self.gain) else f"{100 * self.gain:+.3g} %"
+
+    @property
+    def proof(self) -> str:
+        """What is proven of the multiple, in words."""
+        if self.status in ("optimal", "infeasible", "unbounded"):
+            return "proven"
+        more = None if self.bound is None or not self.multiple else self.bound / self.multiple - 1
+        return "no bound is proven" if more is None else f"at most {more:.2%} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +147,8 @@ class Bottlenecks:
             return f"{gain.change.words}: nothing meets all limits" + ("" if gain.status == "infeasible" else ", as far as known")
         if not gain.helps:
             return f"{gain.change.words} does not help" + ("" if gain.status == "optimal" else ", as far as known")
-        more = "" if gain.gain is None or math.isinf(gain.gain) else f", {100 * gain.gain:+.3g} %"
-        proof = f" ({proof_text(gain)})" if gain.status != "optimal" else ""
-        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{proof}"
+        proof = f" ({gain.proof})" if gain.status != "optimal" else ""
+        return f"{gain.change.words} carries {self.rate_text(gain)}{gain.percent and f', {gain.percent}'}{proof}"
 
     def summary(self) -> Iterator[str]:
         """How many changes do not help, how many of them needed no solve of their own, and how many were not looked at."""
@@ -153,41 +165,21 @@ class Bottlenecks:
 
     def to_document(self) -> list[dict[str, Any]]:
         """The gains as JSON; infinite multiples are null, as the status says."""
+        fields = ("status", "multiple", "attained", "bound", "gain", "solved")
         return [
-            {
-                "change": gain.change.words,
-                "kind": gain.change.kind,
-                "place": gain.change.name,
-                "status": gain.status,
-                "multiple": gain.multiple if gain.multiple is None or math.isfinite(gain.multiple) else None,
-                "attained": gain.attained,
-                "bound": gain.bound,
-                "gain": gain.gain if gain.gain is None or math.isfinite(gain.gain) else None,
-                "solved": gain.solved,
-            }
+            {"change": gain.change.words, "kind": gain.change.kind, "place": gain.change.name}
+            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in fields}
             for gain in self.gains
         ]
 
 
-def proof_text(gain: RateGain) -> str:
-    """What is proven of a multiple, in words."""
-    if gain.status in ("optimal", "infeasible", "unbounded"):
-        return "proven"
-    return (
-        "no bound is proven" if gain.bound is None or not gain.multiple else f"at most {gain.bound / gain.multiple - 1:.2%} more"
-    )
-
-
 def gain_table(bottlenecks: Bottlenecks) -> Table:
     """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
-    rows = []
-    for gain in bottlenecks.helpful[:MAX_GAINS]:
-        more = "" if gain.gain is None or math.isinf(gain.gain) else f"{100 * gain.gain:+.3g} %"
-        rows.append((gain.change.words, bottlenecks.rate_text(gain), more, proof_text(gain)))
-    left = len(bottlenecks.helpful) - len(rows)
+    shown = bottlenecks.helpful[:MAX_GAINS]
+    rows = tuple((gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in shown)
+    left = len(bottlenecks.helpful) - len(shown)
     note = f"and {left} more changes" if left else ""
-    columns = ("change", "carries", "gain", "proof")
-    return Table("What one unit more carries", columns, tuple(rows), ("carries", "gain"), note=note)
+    return Table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), note=note)
 
 
 def find_bottlenecks(
@@ -240,13 +232,8 @@ def find_bottlenecks(
     search = _WhatIf(largest, method)
     with running(**limits) as run, interruptible(run):
         search.run()
-    order = {"none": 2, "feasible": 1}
-    gains = sorted(search.gains, key=lambda gain: (-_worth(gain), order.get(gain.status, 0), not gain.solved))
+    gains = sorted(search.gains, key=lambda gain: (math.inf if gain.multiple is None else -gain.multiple, not gain.solved))
     return Bottlenecks(largest, tuple(gains), search.solves, perf_counter() - started)
-
-
-def _worth(gain: RateGain) -> float:
-    return -1.0 if gain.multiple is None else gain.multiple if gain.gain is None else gain.gain
 
 
 class _WhatIf:
@@ -385,20 +372,20 @@ def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Chan
     needed = {name for operator in problem.application.operators for name in named_resources(operator.resources)}
     asked = {name for operator in problem.application.operators for name in operator.usage}
     asked |= {name for stream in problem.application.streams for name in stream.usage}
+    unknown = 0.0 if used else 1.0
     for i, alike in _classes(problem):
         node = problem.network.nodes[i]
         where = f"node {node.name}" + (f", or any of {alike} alike" if alike else "")
-        amounts = {} if node.resources is None else named_resources(node.resources)
-        for name, amount in amounts.items():
+        field: tuple[str | int, ...] = ("network", "nodes", i, "resources")
+        for name, amount in ({} if node.resources is None else named_resources(node.resources)).items():
             if name in needed:
                 words, more = _more(name, amount, f"on {where}")
-                named = [name] if isinstance(node.resources, dict) else []
-                place: tuple[str | int, ...] = ("network", "nodes", i, "resources", *named)
-                yield Change("resource", place, words, more, used.get(f"{name} of node {node.name}", 0.0 if used else 1.0))
+                place = (*field, name) if isinstance(node.resources, dict) else field
+                yield Change("resource", place, words, more, used.get(f"{name} of node {node.name}", unknown))
         for name, amount in node.capacity.items():
             if name in asked:
                 words, more = _more(name, amount, f"of capacity on {where}")
-                share = used.get(f"capacity {name} of node {node.name}", 0.0 if used else 1.0)
+                share = used.get(f"capacity {name} of node {node.name}", unknown)
                 yield Change("capacity", ("network", "nodes", i, "capacity", name), words, more, share)
         yield Change("node", ("network", "nodes", i), f"one more node like {node.name}")
 
@@ -406,6 +393,7 @@ def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Chan
 def _more(name: str, amount: float, where: str) -> tuple[str, float]:
     """One unit more of an amount, or a tenth of it, in words, and the new amount, which comes in units if the old one does."""
     step = TENTH * amount if amount >= LARGE_AMOUNT else 1.0
+    name = "unit of resources" if name == "resources" else name
     return f"{'one' if step == 1 else f'{step:.6g}'} more {name} {where}", type(amount)(amount + step)
 
 
@@ -431,8 +419,5 @@ def _in_use(largest: LargestRate) -> dict[str, float]:
     margins = (*at.limit_margins(at.evaluate(largest.deployment).metrics), *node_margins(at, largest.deployment))
     used = {margin.name: margin.used for margin in margins}
     used |= {f"capacity {load.resource} of node {load.node}": load.share for load in node_loads(at, largest.deployment)}
-    loads = {margin.name: margin.used for margin in load_margins(at, largest.deployment)}
-    for operator in at.application.operators:
-        share = largest.deployment.degree(operator.name) / operator.max_replicas
-        used[f"replicas of {operator.name}"] = share * min(1.0, loads.get(f"load of {operator.name}", 0.0))
+    used |= {f"replicas of {o.name}": largest.deployment.degree(o.name) / o.max_replicas for o in at.application.operators}
     return used

@@ -114,7 +114,7 @@ def test_a_second_node_has_the_links_of_the_first_and_runs_what_it_runs():
     gains = worth(two_sites())
     assert gains["one more node like near"] == pytest.approx(1.8)
     assert gains["one more node like far"] == pytest.approx(1.8)
-    assert gains["one more resources on node far"] == pytest.approx(1.8)
+    assert gains["one more unit of resources on node far"] == pytest.approx(1.8)
     assert gains["one more replica of sink (up to 2)"] == pytest.approx(1.2)
 
 
