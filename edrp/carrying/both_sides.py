@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edrp.core.errors import ProblemWarning
 from edrp.core.files import write_whole
 from edrp.core.folders import filling
 from edrp.core.instances import save
 from edrp.core.solve import solve
-from edrp.core.tolerances import RATE_STEP
+from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-
-if TYPE_CHECKING:
-    from edrp.carrying.largest_rate import LargestRate
 
 CARRIED, BEYOND = "carried", "beyond"
 """Names of both sides in a folder."""
 
 
-def write_both_sides(largest: LargestRate, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
+def write_both_sides(
+    carried: EdrpProblem | None,
+    deployment: Deployment | None,
+    beyond: EdrpProblem | None,
+    method: str,
+    folder: str | Path,
+    *,
+    force: bool = False,
+) -> tuple[str, ...]:
     """Write instance, solution and certificate of both sides; return in words which side has none, and why.
 
     The instance just below the largest rate asks for nothing but a deployment: the objective is 0 for all. That above the bound
@@ -30,6 +33,12 @@ def write_both_sides(largest: LargestRate, folder: str | Path, *, force: bool = 
 
     Parameters
     ----------
+    carried, beyond
+        The problem just below the largest rate, and that just above the bound; None for a side that there is not.
+    deployment
+        What carries the first.
+    method
+        Method that solves both.
     folder
         Created where it is missing.
     force
@@ -40,16 +49,14 @@ def write_both_sides(largest: LargestRate, folder: str | Path, *, force: bool = 
     UnwritableError
         When files cannot be written there.
     """
-    sides = {}
-    if largest.deployment is not None and largest.multiple is not None and math.isfinite(largest.multiple):
-        sides[CARRIED] = without_objective(largest.problem_at(largest.multiple * (1 - largest.margin)))
-    if largest.bound is not None or largest.status == "infeasible":
-        sides[BEYOND] = largest.problem_at((largest.bound or 0.0) * (1 + RATE_STEP))
+    sides = {CARRIED: None if carried is None else without_objective(carried), BEYOND: beyond}
     notes = []
     with filling(folder, force=force) as stage, warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)
         for name, problem in sides.items():
-            solution = solve(problem, largest.method, start=largest.deployment if name == CARRIED else None, certify=True)
+            if problem is None:
+                continue
+            solution = solve(problem, method, start=deployment if name == CARRIED else None, certify=True)
             save(problem, stage / f"{name}.json")
             save(solution, stage / f"{name}.solution.json")
             if solution.certificate is None:

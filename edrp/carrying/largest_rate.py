@@ -124,7 +124,11 @@ class LargestRate:
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
         """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
-        return write_both_sides(self, folder, force=force)
+        finite = self.multiple is not None and math.isfinite(self.multiple)
+        carried = self.problem_at((self.multiple or 0.0) * (1 - self.margin)) if finite else None
+        proven = self.bound is not None or self.status == "infeasible"
+        beyond = self.problem_at((self.bound or 0.0) * (1 + RATE_STEP)) if proven else None
+        return write_both_sides(carried, self.deployment, beyond, self.method, folder, force=force)
 
     def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
         """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
