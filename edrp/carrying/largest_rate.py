@@ -208,7 +208,7 @@ def largest_rate(
     refuse_falling(load)
     search = _Search(load, _backend(method, problem), seed)
     if start is not None:
-        search.take(problem.read_decision(start, "start"))
+        search._take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         search.run()
         search.verify()
@@ -373,7 +373,7 @@ class _Search:
         if result.bound is not None and result.status != "infeasible":
             self.highest = min(self.highest, program.multiple(max(0.0, result.bound)))
         if result.values is not None:
-            self.take(program.formulation.decode(result.values))
+            self._take(program.formulation.decode(result.values))
         return result
 
     def _allowed(self, program: CarryingProgram, lowest: float) -> Any:
@@ -385,7 +385,7 @@ class _Search:
 
         return allowed
 
-    def take(self, deployment: Deployment) -> None:
+    def _take(self, deployment: Deployment) -> None:
         """Keep a deployment that carries more than the best one.
 
         Raises

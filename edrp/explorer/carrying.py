@@ -37,16 +37,9 @@ def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], tab
     first, second = (name.partition(" (") for name in table.columns[:2])
     line = Line(first[0], sorted((x, y) for y, x in points))
     end = max((x for _, x in points), default=1.0)
-    caption = f"{first[0]} against {second[0]}"
-    chart = Series(
-        caption,
-        [line],
-        end,
-        first[2].rstrip(")"),
-        second[2].rstrip(")"),
-        timed=False,
-        note="Between two points the deployment of the left one is there.",
-    )
+    units = (first[2].rstrip(")"), second[2].rstrip(")"))
+    note = "Between two points the deployment of the left one is there."
+    chart = Series(f"{first[0]} against {second[0]}", [line], end, *units, timed=False, note=note)
     head = {
         "kind": kind,
         "verdict": {"text": "Complete" if proven else "Not complete", "tone": "good" if proven else "fair", "meaning": verdict},
