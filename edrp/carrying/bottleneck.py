@@ -13,9 +13,10 @@ from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.document import named_resources
-from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
+from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
+from edrp.core.wording import shown
 from edrp.explanations.placement import node_margins
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -175,9 +176,9 @@ class Bottlenecks:
 
 def gain_table(bottlenecks: Bottlenecks) -> Table:
     """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
-    shown = bottlenecks.helpful[:MAX_GAINS]
-    rows = tuple((gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in shown)
-    left = len(bottlenecks.helpful) - len(shown)
+    first = bottlenecks.helpful[:MAX_GAINS]
+    rows = tuple((gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in first)
+    left = len(bottlenecks.helpful) - len(first)
     note = f"and {left} more changes" if left else ""
     return Table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), note=note)
 
@@ -208,6 +209,8 @@ def find_bottlenecks(
 
     Raises
     ------
+    InvalidArgumentError
+        `largest` is something else.
     UnsupportedProblemError
         As `edrp.largest_rate`.
 
@@ -226,6 +229,9 @@ def find_bottlenecks(
     """
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     check_arguments("edrp.find_bottlenecks", method=method, **limits)
+    if not isinstance(largest, LargestRate):
+        fault = Fault("largest", shown(largest), "is not what edrp.largest_rate returns")
+        raise InvalidArgumentError([fault], "edrp.find_bottlenecks")
     if time_limit is None and work_limit is None:
         limits["work_limit"] = WHAT_IF_WORK
     started = perf_counter()

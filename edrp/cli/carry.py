@@ -37,7 +37,7 @@ def carry_file(
         bool,
         options.option(
             "Also find what is carried with one unit more of each resource or capacity of a node, one replica or node more, each "
-            "limit relaxed by a tenth, and without each hard rule."
+            "limit relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
         ),
     ] = False,
     margin: Annotated[

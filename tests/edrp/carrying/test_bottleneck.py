@@ -130,6 +130,11 @@ def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tent
     }
 
 
+def test_what_is_no_largest_rate_is_refused():
+    with pytest.raises(edrp.errors.InvalidInstanceError, match="is not what"):
+        edrp.find_bottlenecks(two_sites())
+
+
 def test_without_work_nothing_is_claimed():
     largest = edrp.largest_rate(two_sites())
     bottlenecks = edrp.find_bottlenecks(largest, work_limit=1e-9)
