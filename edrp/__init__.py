@@ -150,11 +150,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _extension() -> Any:
-    """Import the kernels; raises ImportError with what to do where they are missing or made for another Python."""
+    """Import the kernels; raises KernelsMissingError with what to do where they are missing or made for another Python."""
     try:
         return import_module("edrp._native")
     except ImportError as error:
-        raise ImportError(f"the kernels of edrp are not built for this Python; install edrp again: {error}") from error
+        from edrp.core.errors import KernelsMissingError
+
+        raise KernelsMissingError(f"the kernels of edrp are not built for this Python; install edrp again: {error}") from error
 
 
 def __dir__() -> list[str]:

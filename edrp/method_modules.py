@@ -29,6 +29,7 @@ METHOD_MODULES = {
     "edrp.heuristics.placement.caps": ("caps",),
     "edrp.heuristics.placement.ds2": ("ds2",),
     "edrp.heuristics.placement.greedy": ("greedy", "random"),
+    "edrp.heuristics.placement.greedy_pipeline": ("greedy-pipeline",),
     "edrp.heuristics.placement.resource_aware": ("resource-aware",),
     "edrp.heuristics.placement.search.methods": ("hill-climbing", "ant-system", "hybrid", "iterated-local-search"),
     "edrp.heuristics.placement.sequence_baselines": ("myopic", "static-deployment"),

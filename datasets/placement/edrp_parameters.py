@@ -34,7 +34,7 @@ LINK_PRICE = 0.02 / 1000
 """Money/h per tuple/s. Table II prints "0.02 $/tps"; only a price per 1000 tuples/s fits the costs of Tables III and V."""
 
 BANDWIDTH = 100e6 / 8
-"""Bytes/s between nodes, and between a node and the data store."""
+"""Bytes/s between a node and the data store, and between nodes, where no equation reads it."""
 
 STORE = Store(delay=0.005, bandwidth=BANDWIDTH)
 """The data store of section 7.2."""
@@ -57,6 +57,4 @@ MEAN_DELAY = 0.032
 
 def logical_network(graph: nx.Graph[Any], nodes: list[Hashable] | None = None, resources: float = NODE_RESOURCES) -> Network:
     """The fully connected network over a physical graph (edge attribute `delay` in seconds) with Table II's prices and times."""
-    return Network.from_graph(
-        graph, nodes=nodes, cost=LINK_PRICE, bandwidth=BANDWIDTH, store=STORE, node_defaults={**NODE, "resources": resources}
-    )
+    return Network.from_graph(graph, nodes=nodes, cost=LINK_PRICE, store=STORE, node_defaults={**NODE, "resources": resources})

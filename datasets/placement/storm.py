@@ -123,7 +123,6 @@ def storm_cluster(seed: int | None = None) -> Network:
                 "target": target,
                 "delay": float(delay * factor),
                 "cost": edrp_parameters.LINK_PRICE,
-                "bandwidth": edrp_parameters.BANDWIDTH,
             }
             for (source, target), delay, factor in zip(combinations(names, 2), LAN_DELAYS, noise, strict=True)
         ),

@@ -151,6 +151,8 @@ def _type(field: dict[str, Any], kind: str) -> str:
         return f"[{', '.join(_type(item, kind) for item in field['prefixItems'])}]"
     if json_type == "array":
         return f"list of {_type(field['items'], kind)}"
+    if json_type == "object" and "properties" in field:
+        return f"object of {' and '.join(f'`{name}`: {_type(part, kind)}' for name, part in field['properties'].items())}"
     if json_type == "object":
         return f"object of {_type(field['additionalProperties'], kind)} by name"
     words = {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(json_type, json_type)

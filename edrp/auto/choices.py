@@ -18,6 +18,7 @@ from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics.base import DEVICES
 from edrp.placement.problem import PlacementProblem
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
     if get_method("fixed-tasks", problem.kind).refusal(problem) is None:
         return len(compiled.rules) > 0 and columns <= SMALL_SHARED_PROGRAM  # few tasks need no kernels either
     # The weight of a peak load takes equal-nodes several proofs, and a small program one.
-    shared = not problem.weighted_peaks and get_method("equal-nodes", problem.kind).refusal(problem) is None
+    shared = not (problem.weighted_peaks or (len(compiled.rules) and _rules_decide(problem, compiled)))
+    shared = shared and get_method("equal-nodes", problem.kind).refusal(problem) is None
     return columns <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
 
 
@@ -160,6 +162,9 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
 
     A search where the problem is beyond what they hold.
     """
+    if DEVICES in problem.parts:
+        greedy = get_method("greedy-pipeline", problem.kind)
+        return helped_out(problem, _highs(problem), *([greedy] if greedy.refusal(problem) is None else []))
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     try:
@@ -176,6 +181,8 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
 
 def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
     """Proof where one may come to an end, else the search that is best without."""
+    if DEVICES in problem.parts:
+        return _highs(problem)
     instances = sum(operator.instances for operator in problem.application.operators)
     if instances > MAX_PROVEN_INSTANCES:
         return _searches(problem)
@@ -254,6 +261,8 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     """
     from edrp.formulations.migration.rescale.columns import estimated_ranges
 
+    if DEVICES in problem.parts:
+        return _highs(problem)
     columns = estimated_ranges(problem)
     highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]

@@ -101,10 +101,9 @@ def solve_batch(
         as joblib counts them; None for one per core.
     time_limit, work_limit
         Seconds, and units of work, for each row, with which rows are the same on every machine of one kind; None for none.
-    gap, certify
-        Relative gap of a proven optimum; whether optimal and infeasible answers get a checked certificate, as in `edrp.solve`.
-    strict
-        Whether rows fail of which `edrp.solve` would warn. The column `warnings` has warnings; those of all rows are given once.
+    gap, certify, strict
+        Relative gap of a proven optimum; whether optimal and infeasible answers get a checked certificate, as in `edrp.solve`;
+        whether rows fail of which it would warn. The column `warnings` has warnings; those of all rows are given once.
     seed
         Seed of the random number generators, or several. Each instance gets a seed of its own from this and its id.
     kill_after
@@ -133,12 +132,16 @@ def solve_batch(
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": gap}
     where: dict[str, Any] = {"out": out, "spark": spark, "n_jobs": n_jobs, "kill_after": kill_after, "progress": progress}
     check_arguments("edrp.solve_batch", instances=instances, certify=certify, **limits, **where)
-    choices = read_choices(method, **limits, certify=certify or None, strict=strict or None)
-    plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
-    asked = (instances, plan, seeds, out, progress)
+    plan = _plan(read_choices(method, **limits, certify=certify or None, strict=strict or None), kill_after)
+    asked = (instances, plan, read_seeds(seed), out, progress)
     rows: Any = _solve_locally(n_jobs, *asked) if spark is None else solve_on_spark(spark, *asked)
     warn_caller(_warning_texts(rows, out))
     return rows
+
+
+def _plan(choices: Sequence[Choice], kill_after: float | None) -> BatchPlan:
+    """What each instance is solved with."""
+    return BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
 
 
 def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:

@@ -114,7 +114,7 @@ def run_latency_aware(
     ] = 0,
     force: ForceFolder = False,
 ) -> None:
-    """Compare schedulers with the paper's: Tables 2 to 4, Figs. 6 to 8, and gaps to proven optima."""
+    """Compare schedulers with the paper's: Tables 2 to 4, sustainable throughput, Figs. 6 to 8, and gaps to proven optima."""
     require_packages(simpy="simulate")
     with figure_folder(out, force, tuple(throughput_report.FIGURES)) as folder:
         throughput_report.run(output(), out=folder, seeds=min(seeds, 5))

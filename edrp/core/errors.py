@@ -252,6 +252,10 @@ class BackendUnavailableError(EdrpError):
     """A solver backend or optional package is not installed; the message names the extra to install."""
 
 
+class KernelsMissingError(EdrpError, ImportError):
+    """The compiled part of the package is missing, damaged or made for another Python; the message says what to do."""
+
+
 class VerificationError(EdrpError):
     """A solver and the independent evaluator disagree. Always a defect of ours: please report it.
 

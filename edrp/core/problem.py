@@ -84,18 +84,18 @@ _current: ContextVar[_Work | None] = ContextVar("work", default=None)
 
 
 @contextmanager
-def derived_once(problem: object) -> Iterator[None]:
+def derived_once(problem: object, results: dict[Callable[[Any], Any], Any] | None = None) -> Iterator[None]:
     """Derive from this problem, by functions that are `derived`, only once inside the block.
 
     Nothing is kept beyond the block, neither on the problem nor elsewhere, and each thread has blocks of its own. A block
     inside another one with the same problem shares its results; with a different problem it starts empty, so that the many
-    variants that some methods solve do not pile up.
+    variants that some methods solve do not pile up, or from `results`, by function, to which it adds.
     """
     outer = _current.get()
     if outer is not None and outer.problem is problem:
         yield
         return
-    token = _current.set(_Work(problem, {}))
+    token = _current.set(_Work(problem, {} if results is None else results))
     try:
         yield
     finally:

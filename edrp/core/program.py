@@ -8,7 +8,7 @@ matrix is their concatenation, for every backend alike.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from math import prod
 from numbers import Real
@@ -190,29 +190,33 @@ class Program:
 
     def add_columns(
         self,
-        name: str,
+        name: str | Sequence[tuple[str, int]],
         shape: int | tuple[int, ...] = (),
         *,
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
         integer: ArrayLike = False,
     ) -> Ints:
-        """Add a block of columns and return their indices in `shape`; bounds broadcast to it."""
+        """Add a block of columns and return their indices in `shape`; bounds broadcast to it.
+
+        Names and numbers of columns, instead of a name, make it several flat blocks, one after another.
+        """
         look("the program")
-        if name in self.column_blocks:
-            raise ValueError(f"the program already has columns named {name!r}")
         count = prod(shape) if isinstance(shape, tuple) else shape
-        self._refuse_beyond_memory(name, columns=count)
+        named = _named_blocks(name, count, self.column_blocks, "columns")
+        self._refuse_beyond_memory(named[0].name, columns=count)
         index = np.arange(self.columns, self.columns + count, dtype=np.int64).reshape(shape)
         least, most = (np.broadcast_to(np.array(bound, float), index.shape) for bound in (lower, upper))
         self._bounds.append((least, most, np.broadcast_to(np.array(integer), index.shape)))
+        for block in named:
+            part = index if isinstance(name, str) else index.ravel()[block.start : block.start + block.count]
+            self.column_blocks[block.name] = ColumnBlock(block.name, part)
         self.columns += count
-        self.column_blocks[name] = ColumnBlock(name, index)
         return index
 
     def add_rows(
         self,
-        name: str,
+        name: str | Sequence[tuple[str, int]],
         count: int,
         entries: Sequence[tuple[Any, Any, Any]],
         *,
@@ -224,9 +228,9 @@ class Program:
         Parameters
         ----------
         name
-            Name of the block.
+            Name of the block; or names and numbers of rows of several, one after another.
         count
-            Number of rows.
+            Number of rows in all.
         entries
             Triplets of array-likes (row within the block, column, coefficient), each broadcast to a common shape;
             entries of one cell add up. Quickest where rows ascend, and columns within each.
@@ -234,16 +238,16 @@ class Program:
             Range of each row, broadcast to (count,).
         """
         look("the program")
-        if name in self.row_blocks:
-            raise ValueError(f"the program already has rows named {name!r}")
+        named = _named_blocks(name, count, self.row_blocks, "rows")
         shapes = [common_shape(entry) for entry in entries]
-        self._refuse_beyond_memory(name, rows=count, nonzeros=sum(prod(shape) for shape in shapes))
+        self._refuse_beyond_memory(named[0].name, rows=count, nonzeros=sum(prod(shape) for shape in shapes))
         rows, columns = (stacked([entry[part] for entry in entries], np.int32, shapes) for part in range(2))
         values = stacked([entry[2] for entry in entries], np.float64, shapes)
         self._matrices.append(CompressedRows.of(rows, columns, values, (count, self.columns)))
         self.nonzeros += values.size
         self._row_bounds.append((stacked([lower], np.float64, [(count,)]), stacked([upper], np.float64, [(count,)])))
-        self.row_blocks[name] = RowBlock(name, self.rows, count)
+        for block in named:
+            self.row_blocks[block.name] = replace(block, start=self.rows + block.start)
         self.rows += count
 
     def _refuse_beyond_memory(self, name: str, *, columns: int = 0, rows: int = 0, nonzeros: int = 0) -> None:
@@ -374,6 +378,18 @@ class Program:
             row_lower,
             row_upper,
         )
+
+
+def _named_blocks(name: str | Sequence[tuple[str, int]], count: int, known: Collection[str], what: str) -> list[RowBlock]:
+    """Blocks of these names, counted from 0; refuses a name that is known already."""
+    parts = [(name, count)] if isinstance(name, str) else name
+    names = set[str]()
+    for part, _ in parts:
+        if part in known or part in names:
+            raise ValueError(f"the program already has {what} named {part!r}")
+        names.add(part)
+    starts = accumulate((size for _, size in parts), initial=0)
+    return [RowBlock(part, start, size) for (part, size), start in zip(parts, starts, strict=False)]
 
 
 def _refuse_unbounded(name: str, lower: Floats | float, upper: Floats | float) -> None:

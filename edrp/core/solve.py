@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import Clock, deadline, interruptible, now, running, step_begins
-from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
+from edrp.core.certificates import CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, RefusedError, VerificationError
@@ -220,10 +220,8 @@ def solve(
         told = _interruptible_progress(progress, run)
         options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)
         solution = _solved_within(run, problem, method, options)
-        if certify:
-            request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
-            solution = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
-        return solution
+        request = CertificateRequest() if certify is True else certify
+        return with_certificate(problem, solution, request, options.remaining) if request else solution
 
 
 def _solved_within(run: Clock, problem: Solvable[SolutionType], method: str, options: Options) -> SolutionType:

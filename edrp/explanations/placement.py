@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,9 @@ from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.second_best import SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
+from edrp.placement.devices import units_needed, units_of
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
+from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency, served_share
 from edrp.placement.latency_aware import LatencyAwareProblem, LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.base import PathMetric, PathPart
@@ -36,23 +38,26 @@ def load_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Mar
     for operator in problem.application.operators if isinstance(problem, EdrpProblem) else ():
         if operator.latency is not None and not isinstance(operator.latency, PolynomialLatency):
             replicas, load = len(deployment[operator.name]), problem.application.load(operator.name)
-            capacity = replicas * operator.latency.true_rate(replicas)
+            slowest = min(problem.network.by_name[node].speedup for node in deployment[operator.name])
+            capacity = replicas * operator.latency.true_rate(replicas) * served_share(operator.latency, slowest)
             parts.append(Margin.of(f"load of {operator.name}", load, capacity, "tuples/s"))
     return tuple(parts)
 
 
 def node_margins(problem: StreamPlacement, deployment: Deployment) -> tuple[Margin, ...]:
     """How much is used of every resource of every node in use."""
-    used: dict[tuple[str, str], float] = {}
+    used: dict[tuple[str, str], list[float]] = {}
     for operator in problem.application.operators:
         for node in deployment[operator.name]:
             for resource, amount in named_resources(operator.resources).items():
-                used[node, resource] = used.get((node, resource), 0.0) + amount
+                used.setdefault((node, resource), []).append(amount)
     parts = []
-    for (node, resource), amount in sorted(used.items()):
+    for (node, resource), amounts in sorted(used.items()):
         described = problem.network.by_name[node].resources
         if described is not None:
             free = named_resources(described).get(resource, 0.0) * problem.usable_share(resource)
+            in_units = resource in units_of(problem.network.by_name[node])
+            amount = float(units_needed(Counter(amounts))) if in_units else sum(amounts)
             parts.append(Margin.of(f"{resource} of node {node}", amount, free, "as given"))
     return tuple(parts)
 

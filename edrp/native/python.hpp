@@ -46,25 +46,17 @@ template <class T>
 constexpr bool is_record<T, std::void_t<decltype(T::names)>> = true;
 
 template <class T>
-constexpr int number_type = is_record<T> ? NPY_VOID : -1;  // cells of a structured array are records
-template <>
-inline constexpr int number_type<bool> = NPY_BOOL;
-template <>
-inline constexpr int number_type<std::int8_t> = NPY_INT8;
-template <>
-inline constexpr int number_type<std::uint8_t> = NPY_UINT8;
-template <>
-inline constexpr int number_type<std::int16_t> = NPY_INT16;
-template <>
-inline constexpr int number_type<std::int32_t> = NPY_INT32;
-template <>
-inline constexpr int number_type<std::int64_t> = NPY_INT64;
-template <>
-inline constexpr int number_type<std::uint64_t> = NPY_UINT64;
-template <>
-inline constexpr int number_type<float> = NPY_FLOAT32;
-template <>
-inline constexpr int number_type<double> = NPY_FLOAT64;
+constexpr int number_type = is_record<T>                       ? NPY_VOID  // cells of a structured array are records
+                            : std::is_same_v<T, bool>          ? NPY_BOOL
+                            : std::is_same_v<T, std::int8_t>   ? NPY_INT8
+                            : std::is_same_v<T, std::uint8_t>  ? NPY_UINT8
+                            : std::is_same_v<T, std::int16_t>  ? NPY_INT16
+                            : std::is_same_v<T, std::int32_t>  ? NPY_INT32
+                            : std::is_same_v<T, std::int64_t>  ? NPY_INT64
+                            : std::is_same_v<T, std::uint64_t> ? NPY_UINT64
+                            : std::is_same_v<T, float>         ? NPY_FLOAT32
+                            : std::is_same_v<T, double>        ? NPY_FLOAT64
+                                                               : -1;
 
 // Where something is read: an argument, or a field of what stands outside of it. A path of these becomes words only in an error.
 struct Place {

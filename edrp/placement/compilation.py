@@ -14,7 +14,8 @@ from edrp.core.problem import derived
 from edrp.core.tolerances import MIN_SPARE_CAPACITY
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
-from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
+from edrp.placement.devices import units_of, usable_units
+from edrp.placement.latency import MAX_LATENCY, MAX_REPLICAS, CapacityCurveLatency, Mm1Latency, fewest_replicas
 from edrp.placement.metrics import package_metrics
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
@@ -43,7 +44,10 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     contention = contention_arrays(application, operators, nodes, load)
     metrics = package_metrics(contention.resources)
     current = None if problem.current is None else count_replicas(problem.current, order, names)
-    candidate, rules = _ruled(problem, _candidates(operators, names), order, names, current)
+    allowed = _candidates(operators, names)
+    candidate, rules = _ruled(problem, allowed, order, names, current)
+    speedup = np.array([1.0 if terms.equal_nodes else node.speedup for node in nodes])
+    fewest = _fewest_replicas(operators, load, speedup)
     return Compiled(
         problem=problem,
         operators=order,
@@ -56,13 +60,15 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         min_replicas=np.array([operator.min_replicas for operator in operators], np.int64),
         max_replicas=np.array([operator.max_replicas for operator in operators], np.int64),
         candidate=candidate,
-        latency=_latency_table(problem, operators, load),
-        speedup=np.array([1.0 if terms.equal_nodes else node.speedup for node in nodes]),
+        latency=_latency_table(problem, operators, load, np.where(allowed, fewest, MAX_REPLICAS + 1).min(axis=1)),
+        speedup=speedup,
+        fewest_replicas=fewest,
         replica_cost=np.array([terms.replica_cost.get(name, 0.0) for name in order]),
         demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
             len(order), len(resources)
         ),
-        capacity=_capacities(problem, nodes, resources),
+        capacity=(capacity := _capacities(problem, nodes, resources)),
+        units=_units(nodes, resources, capacity),
         links=LinkArrays(network, names, terms.link_price),
         contention=contention,
         node_loss=-np.log([node.availability for node in nodes])
@@ -126,6 +132,14 @@ def _capacities(problem: PlacementProblem, nodes: list[Node], resources: tuple[s
     return capacity
 
 
+def _units(nodes: list[Node], resources: tuple[str, ...], capacity: Floats) -> Ints:
+    units = np.full(capacity.shape, -1)
+    for u, node in enumerate(nodes):
+        for name in units_of(node).keys() & {*resources}:
+            units[u, resources.index(name)] = usable_units(capacity[u, resources.index(name)])
+    return units
+
+
 def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, ...]:
     if any(operator.candidates is None for operator in operators):
         return tuple(node.name for node in problem.network.nodes)
@@ -135,7 +149,19 @@ def _used_nodes(problem: PlacementProblem, operators: list[Any]) -> tuple[str, .
     return tuple(node.name for node in problem.network.nodes if node.name in used)
 
 
-def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats) -> Floats:
+def _fewest_replicas(operators: list[Any], load: Floats, speedup: Floats) -> Ints:
+    """Fewest replicas of each operator of which none is overloaded on each node, one more than allowed where there are none."""
+    speeds, number = np.unique(np.minimum(speedup, 1.0), return_inverse=True)
+    fewest = [
+        [fewest_replicas(getattr(operator, "latency", None), rate, replicas, speed) for speed in speeds.tolist()]
+        for operator, rate in zip(operators, load.tolist(), strict=True)
+        for replicas in [range(operator.min_replicas, operator.max_replicas + 1)]
+    ]
+    return np.array(fewest, np.int64)[:, number]
+
+
+def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats, fewest: Ints) -> Floats:
+    """Latencies by number of replicas; infinite below the `fewest` that are not overloaded on some candidate."""
     table = np.full((len(operators), 1 + max(operator.max_replicas for operator in operators)), np.inf)
     faults = []
     document = {operator.name: index for index, operator in enumerate(problem.application.operators)}
@@ -145,16 +171,28 @@ def _latency_table(problem: PlacementProblem, operators: list[Any], load: Floats
             table[i, : operator.max_replicas + 1] = _curve_latencies(model, float(load[i]), operator.max_replicas)
             table[i, : operator.min_replicas] = np.inf
             continue
+        if model is None or isinstance(model, Mm1Latency):
+            numbers = np.arange(operator.min_replicas, operator.max_replicas + 1)
+            table[i, numbers] = 0.0 if model is None else _queue_latencies(model, load[i] / numbers)
+            continue
         for replicas in range(operator.min_replicas, operator.max_replicas + 1):
             rate = load[i] / replicas
-            table[i, replicas] = 0.0 if model is None else model.at(rate)
+            table[i, replicas] = model.at(rate)
             if table[i, replicas] < 0:
                 path = f"application.operators[{document[operator.name]}].latency"
                 faults.append(
                     Fault(path, f"{table[i, replicas]:.6g} s", f"is negative at {rate:.6g} tuples/s; fit it over that load")
                 )
     InvalidInstanceError.raise_if_any(faults)
+    table[np.arange(table.shape[1]) < fewest[:, None]] = np.inf
     return table
+
+
+def _queue_latencies(model: Mm1Latency, rates: Floats) -> Floats:
+    """Seconds at each rate, 1 / (service rate − rate); of thousands of numbers of replicas at once."""
+    spare = model.service_rate - rates
+    latencies: Floats = np.divide(1.0, spare, out=np.full(spare.size, np.inf), where=spare * MAX_LATENCY >= 1.0)
+    return latencies
 
 
 def _curve_latencies(model: CapacityCurveLatency, load: float, max_replicas: int) -> Floats:

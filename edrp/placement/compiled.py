@@ -262,12 +262,15 @@ class Compiled:
     load : shape (operators,), tuples/s into each operator.
     min_replicas, max_replicas : shape (operators,)
     candidate : shape (operators, nodes), bool
-    latency : shape (operators, 1 + maximum replicas), reference latency in seconds with r replicas; infinite where unstable or r
-        is too small or too large.
+    latency : shape (operators, 1 + maximum replicas), reference latency in seconds with r replicas; infinite where unstable on
+        all candidates, or r is too small or too large.
     speedup : shape (nodes,)
+    fewest_replicas : shape (operators, nodes), replicas in all that an operator needs so as to be stable on a node; more than the
+        maximum where there is no such number.
     replica_cost : shape (operators,), money/h of one replica.
     demand : shape (operators, resources), need of one replica.
     capacity : shape (nodes, resources), infinite where a node has no limit.
+    units : shape (nodes, resources), whole units where a node offers the resource in units; -1 where it does not.
     links : delay, price and availability of all pairs of nodes, as tables that are made on first use.
     contention : use of shared resources.
     node_loss : shape (nodes,), −ln of the availability.
@@ -299,9 +302,11 @@ class Compiled:
     candidate: Bools
     latency: Floats
     speedup: Floats
+    fewest_replicas: Ints
     replica_cost: Floats
     demand: Floats
     capacity: Floats
+    units: Ints
     links: LinkArrays
     contention: ContentionArrays
     node_loss: Floats
@@ -334,6 +339,15 @@ class Compiled:
     def link_availability(self) -> Floats:
         """Probability that a link works, shape (nodes, nodes)."""
         return self.links.availability
+
+    def stable_nodes(self, replicas: Ints) -> Bools:
+        """Candidates that are fast enough for operators with some numbers of replicas in all, shape (operators, nodes)."""
+        return np.asarray(self.candidate & (self.fewest_replicas <= replicas[:, None]))
+
+    def overloads(self, operator: int, members: Ints32) -> Bools:
+        """Whether some replica of configurations, shape (configurations, places), is on a node that is too slow for it."""
+        needed = np.where(members == NO_NODE, 0, self.fewest_replicas[operator, members]).max(axis=1, initial=0)
+        return np.asarray(degrees(members) < needed)
 
     def counts_metric(self, metric: str) -> bool:
         """Whether a metric has a weight or a limit."""

@@ -130,7 +130,9 @@ class PeriodValues:
 
     def _values(self, counts: Ints) -> Floats:
         deployments = CountedDeployments(self.periods, counts)
-        broken = ~np.isfinite(deployments.latency).all(axis=2)
+        broken = np.asarray(~np.isfinite(deployments.latency).all(axis=2))
+        for number, period in enumerate(self.periods):
+            broken[:, number] |= ((counts > 0) & (deployments.total[:, :, None] < period.fewest_replicas)).any(axis=(1, 2))
         values = np.zeros((len(counts), self.count))
         for metric in self._counted:
             scaled = _metric(self.first, metric).over_counts(deployments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -12,12 +11,14 @@ from pydantic import Field
 
 from edrp.core.document import Faults, NonNegative, unit
 from edrp.core.errors import EdrpError, numbered
+from edrp.core.limits import digits_apart
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
 from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM
 from edrp.placement.application import Application
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment
+from edrp.placement.latency import serves
 from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS, NORMALISED, Metric, contention_metrics, package_metrics
 from edrp.placement.metrics.base import PARTS
@@ -153,10 +154,16 @@ class EdrpProblem(PlacementProblem):
         return EdrpSolution.model_construct(**fields, deployment=decision, actions=actions)
 
     def _broken_operator(self, operator: Any, replicas: Counter[str]) -> list[str]:
-        broken = super()._broken_operator(operator, replicas)
-        load = self.application.load(operator.name) / replicas.total()
-        if operator.latency is not None and math.isinf(operator.latency.at(load, replicas.total())):
-            broken.append(f"{operator.name} is overloaded with {numbered(replicas.total(), 'replica')}")
+        broken, total, model = super()._broken_operator(operator, replicas), replicas.total(), operator.latency
+        rate = self.application.load(operator.name) / total
+        if not serves(model, rate, total):
+            return [*broken, f"{operator.name} is overloaded with {numbered(total, 'replica')}"]
+        for node in replicas:
+            speedup = self.network.by_name[node].speedup
+            if not serves(model, rate, total, speedup):
+                asked, served = digits_apart(rate, model.true_rate(total) * speedup)
+                why = f"{asked} tuples/s for each replica, which serves {served} at the speed-up of {speedup:g}"
+                broken.append(f"{operator.name} is overloaded on {node}: {why}")
         return broken
 
 

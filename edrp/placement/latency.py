@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal, Self
@@ -193,3 +194,37 @@ class TableLatency(Document):
 
 
 LatencyModel = Annotated[Mm1Latency | CapacityCurveLatency | PolynomialLatency | TableLatency, Field(discriminator="model")]
+
+
+def served_share(model: LatencyModel | None, speedup: float) -> float:
+    """What a replica on a node serves, relative to the reference node (EDRP, section 7.2).
+
+    A slow node (speed-up below 1) serves that much less. A fast one serves no more: eq. 1 divides the latency of the reference
+    node by the speed-up, and that latency has to be finite. A polynomial names no service rate.
+    """
+    return 1.0 if isinstance(model, PolynomialLatency) else min(1.0, speedup)
+
+
+def serves(model: LatencyModel | None, rate: float, replicas: int = 1, speedup: float = 1.0) -> bool:
+    """Whether each of `replicas` replicas keeps up with `rate` tuples/s on a node (see `served_share`).
+
+    Examples
+    --------
+    >>> queue = Mm1Latency(service_rate=20.0)
+    >>> serves(queue, 11.0), serves(queue, 11.0, speedup=0.5), serves(queue, 21.0, speedup=2.0)
+    (True, False, False)
+    """
+    return model is None or math.isfinite(model.at(rate / served_share(model, speedup), replicas))
+
+
+def fewest_replicas(model: LatencyModel | None, load: float, replicas: range, speedup: float = 1.0) -> int:
+    """The smallest of some numbers of replicas of which none is overloaded on a node; the end of these where there is none.
+
+    More replicas never serve less together, so that all larger numbers do as well; of a polynomial nothing is asked here.
+
+    >>> fewest_replicas(Mm1Latency(service_rate=20.0), 30.0, range(1, 9), speedup=0.5)
+    4
+    """
+    if model is None or isinstance(model, PolynomialLatency):
+        return replicas.start
+    return replicas.start + bisect_left(replicas, True, key=lambda r: serves(model, load / r, r, speedup))

@@ -17,7 +17,7 @@ from edrp.core.wording import enumerated
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import LATENCY_AWARE_METRICS, Metric
-from edrp.placement.metrics.base import IN_USE, TIMES, TRAFFIC
+from edrp.placement.metrics.base import DEVICES, IN_USE, TIMES, TRAFFIC
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.network import Network
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
@@ -62,7 +62,7 @@ class LatencyAwareProblem(PlacementProblem):
     (2.000004, 0.5)
     """  # noqa: E501 -- one document, one line
 
-    possible_parts: ClassVar[Collection[str]] = (TIMES, TRAFFIC, IN_USE, RULES)
+    possible_parts: ClassVar[Collection[str]] = (TIMES, TRAFFIC, IN_USE, RULES, DEVICES)
 
     kind: Literal["latency-aware"] = Field("latency-aware", description="says what the document is")
     application: Topology = Field(description="what is to be placed")

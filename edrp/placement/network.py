@@ -14,6 +14,7 @@ from pydantic import Field
 from edrp.core import document
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.placement.devices import NodeResources
 from edrp.placement.routes import Router, shortest_delays
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ BYTES_PER_LINK = 1200
 class Node(document.NamedNode):
     """A node, on which replicas run."""
 
-    resources: document.Resources | None = Field(
-        None, description="what replicas may use together: a number, or amounts by name; null for no limit", **document.unit("1")
+    resources: NodeResources | None = Field(
+        None,
+        description='what replicas may use together: a number, or by name amounts or equal units such as {"units": 8} (devices): '
+        "a replica takes a whole number of them alone, or a fraction of one; null for no limit",
+        **document.unit("1"),
     )
     capacity: dict[document.Name, document.Positive] = Field(
         {},
@@ -35,7 +39,12 @@ class Node(document.NamedNode):
         "replicas that ask for more slow each other down",
         **document.unit("units/s"),
     )
-    speedup: document.Positive = Field(1.0, description="how much faster than the reference node", **document.unit("1"))
+    speedup: document.Positive = Field(
+        1.0,
+        description="how much faster than the reference node: latencies are divided by it; below 1 replicas serve that much "
+        "less, above 1 no more",
+        **document.unit("1"),
+    )
     spawn_time: document.NonNegative = Field(0.0, description="time to start new replicas", **document.unit("s"))
     availability: document.Probability = Field(1.0, description="share of time in service", **document.unit("1"))
     zone: document.Name | None = Field(None, description="availability zone, rack or site")
@@ -54,7 +63,11 @@ class LinkClass(document.Document):
     """The properties of a link without its ends: one description for many pairs of nodes."""
 
     delay: document.NonNegative = Field(description="one-way delay", **document.unit("s"))
-    bandwidth: document.Positive | None = Field(None, description="transfer rate; null for no limit", **document.unit("bytes/s"))
+    bandwidth: document.Positive | None = Field(
+        None,
+        description="transfer rate; limits no stream, and only tells equally long routes apart; null for no limit",
+        **document.unit("bytes/s"),
+    )
     cost: document.NonNegative = Field(0.0, description="price of traffic", **document.unit("money/h per tuple/s"))
     availability: document.Probability = Field(1.0, description="share of time in service", **document.unit("1"))
 

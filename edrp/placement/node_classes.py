@@ -138,6 +138,7 @@ def _properties(compiled: Compiled, tables: Sequence[Floats], with_current: bool
     """Properties of the nodes themselves, shape (nodes, properties)."""
     parts = [
         compiled.capacity,
+        compiled.units.astype(float),
         compiled.contention.capacity,
         compiled.speedup[:, None],
         compiled.spawn_time[:, None],

@@ -19,10 +19,12 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import listed
 from edrp.placement.application import OperatorBase, StreamGraph
 from edrp.placement.deployment import Deployment
+from edrp.placement.devices import fits, note_wrong_demands, unit_resources, units_needed, units_of, usable_units
 from edrp.placement.metrics import Metric
+from edrp.placement.metrics.base import DEVICES
 from edrp.placement.metrics.own import OwnMetric
 from edrp.placement.network import Network
-from edrp.placement.problem_warnings import idle_terms, odd_times, unreached_operators
+from edrp.placement.problem_warnings import idle_bandwidths, idle_terms, odd_times, unreached_operators
 from edrp.placement.rules import PlacementRule
 from edrp.placement.rules.arrays import WrittenRule
 from edrp.placement.rules.base import Placed
@@ -152,9 +154,11 @@ class StreamPlacement(Problem):
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """What methods have to know: metrics with a weight, a limit or a priority by their part, and rules."""
+        """What methods have to know: metrics with a weight, a limit or a priority by their part, rules, and devices."""
         named = self.counted_metrics | {priority.metric for priority in getattr(self, "priorities", ())}
-        return {**{self.metrics[name].part_in(self): name for name in sorted(named, reverse=True)}, **super().parts}
+        in_units = unit_resources(self)
+        devices = {DEVICES: f"units of {in_units[0]}"} if in_units else {}
+        return {**{self.metrics[name].part_in(self): name for name in sorted(named, reverse=True)}, **super().parts, **devices}
 
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""
@@ -190,6 +194,7 @@ class StreamPlacement(Problem):
         yield from idle_terms(self)
         yield from unreached_operators(self.application)
         yield from odd_times(self)
+        yield from idle_bandwidths(self)
         for index, rule in enumerate(self.rules):
             yield from rule.warnings(f"rules[{index}]")
 
@@ -204,6 +209,7 @@ class StreamPlacement(Problem):
                 other_form = "a number" if named else "named resources"
                 why = f"is {form}, but node '{other[0].name}' gives {other_form}; use one form for all"
                 faults.add(("application", "operators", index, "resources"), operator.resources, why)
+        note_wrong_demands(self, faults)
 
     def _check_capacities(self, faults: Faults) -> None:
         """Note every node that has no capacity of a shared resource that an operator which it may run uses."""
@@ -310,6 +316,9 @@ class StreamPlacement(Problem):
     def _broken_placement(self, deployment: Placed) -> list[str]:
         broken = []
         used: dict[str, dict[str, float]] = {}
+        in_units: dict[tuple[str, str], Counter[float]] = {
+            (n.name, r): Counter() for n in self.network.nodes for r in units_of(n)
+        }
         for operator in self.application.operators:
             replicas = deployment.replicas(operator.name)
             broken += self._broken_operator(operator, replicas)
@@ -317,6 +326,8 @@ class StreamPlacement(Problem):
                 on_node = used.setdefault(node, {})
                 for resource, amount in named_resources(operator.resources).items():
                     on_node[resource] = on_node.get(resource, 0.0) + count * amount
+                    if (node, resource) in in_units:
+                        in_units[node, resource][amount] += count
         for node, amounts in used.items():
             described = self.network.by_name[node].resources
             if described is None:
@@ -324,7 +335,11 @@ class StreamPlacement(Problem):
             free = named_resources(described)
             for resource, amount in amounts.items():
                 usable = free.get(resource, 0.0) * self.usable_share(resource)
-                if exceeds(amount, usable):
+                if (node, resource) in in_units:
+                    held, units = in_units[node, resource], usable_units(usable)
+                    if not fits(held, units):
+                        broken.append(f"{resource} of node {node}: {units_needed(held, units + 1)} units needed against {units}")
+                elif exceeds(amount, usable):
                     broken.append(f"{resource} of node {node}: {compared(amount, usable)}")
         return broken
 

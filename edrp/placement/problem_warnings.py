@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edrp.core import plausible_magnitudes
-from edrp.core.errors import Fault
+from edrp.core.errors import Fault, numbered
 from edrp.core.wording import enumerated
 from edrp.placement.application import StreamGraph, Successors, successors
 from edrp.placement.metrics import Downtime
@@ -63,6 +63,24 @@ def odd_times(problem: Any) -> Iterator[Fault]:
     ]
     for place, seconds, usual in times:
         yield from plausible_magnitudes.long_times(place, seconds, usual, "times")
+
+
+def idle_bandwidths(problem: Any) -> Iterator[Fault]:
+    """Yield a fault where links have a bandwidth: no metric reads it, since state moves by way of the store.
+
+    Of a routed network it may tell routes apart.
+    """
+    network = problem.network
+    links = {f"links[{index}]": link for index, link in enumerate(network.links)}
+    links |= {name: link for name in ("within_zone", "between_zones") if (link := getattr(network, name)) is not None}
+    given = {place: link.bandwidth for place, link in links.items() if link.bandwidth is not None}
+    if not given:
+        return
+    place, *others = given
+    like = f", like {numbered(len(others), 'other link')}" if others else ""
+    effect = "no effect but on which of equally long routes is taken" if network.routed else "no effect"
+    limited = "what limits streams is their `usage` of a shared resource that nodes have a `capacity` of, such as a network card"
+    yield Fault(f"network.{place}.bandwidth", f"{given[place]:g}", f"has {effect}{like}: {limited}")
 
 
 def unreached_operators(application: StreamGraph, waiting: Iterable[str] = ()) -> Iterator[Fault]:

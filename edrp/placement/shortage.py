@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import numbered
 from edrp.core.limits import digits_apart, exceeds, with_rounding
 from edrp.core.wording import enumerated
+from edrp.placement.devices import least_units, units_of, usable_units
 from edrp.placement.rules.arrays import record_rules
 
 MAX_POOLS = 200
@@ -140,6 +142,13 @@ def _shortage(
     everywhere, who = len(nodes) == len(problem.network.nodes), f"{enumerated(list(users))} need{'s' * (len(users) == 1)}"
     they = "the nodes" if everywhere else "they" if len(nodes) > 1 else "it"
     s = "s" * (they == "it")
+    if all(resource in units_of(problem.network.by_name[node]) for node in nodes):
+        alike, units = Counter[float](), sum(map(usable_units, room.values()))
+        for name, amount in users.items():
+            alike[amount] += replicas[name]
+        if (needed_units := least_units(alike)) > units:
+            parts = [f"{name} {replicas[name]} of {amount:.6g}" for name, amount in users.items()]
+            return f"{they} offer{s} {units} units in all, {who} at least {needed_units} ({enumerated(parts)})"
     if exceeds(needed, offered):
         parts = [f"{name} {amount:.6g}" for name, amount in needs.items()]
         ((first, amount), *others) = users.items()

@@ -16,7 +16,7 @@ from edrp.core.wording import shown, suggestion
 from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.latency import PolynomialLatency, TableLatency
+from edrp.placement.latency import PolynomialLatency, TableLatency, served_share
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, node_demands
 from edrp.placement.network import Network, Node
 from edrp.placement.usage import leaving_share
@@ -105,7 +105,9 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = service_rate(operator, replicas.total()) * slowdown(problem.network.by_name[node])
+            served = service_rate(operator, replicas.total()) * served_share(
+                operator.latency, problem.network.by_name[node].speedup
+            )
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):
@@ -151,11 +153,6 @@ def service_rate(operator: Operator, replicas: int) -> float:
     """Tuples/s that a replica on the reference node serves; infinite where the latency model names none."""
     model = operator.latency
     return math.inf if model is None or isinstance(model, PolynomialLatency) else model.true_rate(replicas)
-
-
-def slowdown(node: Node) -> float:
-    """Factor of service rates on a node: its speed-up, where that is below 1; none is counted on for stability above."""
-    return min(1.0, node.speedup)
 
 
 ARROW = " → "
@@ -303,7 +300,7 @@ class GrowingLoad:
         nodes = self.problem.network.by_name
         for operator in self.problem.application.operators:
             replicas = deployment.replicas(operator.name)
-            slowest = min(slowdown(nodes[node]) for node in replicas)
+            slowest = min(served_share(operator.latency, nodes[node].speedup) for node in replicas)
             served = replicas.total() * service_rate(operator, replicas.total()) * slowest
             fixed, growth = self.start.application.load(operator.name), self.growth.load(operator.name)
             attained = isinstance(operator.latency, TableLatency)

@@ -10,6 +10,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
 from edrp.placement.application import Topology
 from edrp.placement.delays import with_delays
+from edrp.placement.devices import Units
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Network, Node
 from edrp.placement.rules import Forbidden, LinearRule, PlacementRule, Required
@@ -159,7 +160,8 @@ def _changed(document: Document, **changes: Any) -> dict[str, Any]:
 
 
 def _updated(before: Any, measured: Amounts) -> Any:
-    """Amounts of resources with some of them changed."""
+    """Amounts of resources with some of them changed; what came in units does so afterwards."""
     if isinstance(before, dict) and isinstance(measured, Mapping):
-        return {**before, **measured}
+        in_units = {name: {"units": measured[name]} for name in measured if isinstance(before.get(name), Units)}
+        return {**before, **measured, **in_units}
     return dict(measured) if isinstance(measured, Mapping) else measured

@@ -5,6 +5,7 @@ Rules as rows and columns of any program: hard ones as rows, others with a colum
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
@@ -21,6 +22,9 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.own import WrittenMetric
 from edrp.placement.rules.arrays import RuleArrays, cell_matrices
 from edrp.placement.rules.base import RULES
+
+SIDES = {"lower": 1.0, "upper": -1.0}
+"""Bounds of rows that may be violated, and the sign of the violation."""
 
 
 class PlacementColumns(Protocol):
@@ -142,11 +146,16 @@ class MetricColumns(PlacementColumns, Protocol):
 
 def add_rule_rows(expressions: PlacementColumns) -> Linear:
     """Add the rows of all rules of a problem; return what violations of those with a penalty add to the objective."""
-    rules = expressions.compiled.rules
+    rules, program = expressions.compiled.rules, expressions.program
     if not len(rules):
         return Linear.zero()
     matrix = _over_columns(expressions, rules.matrix, rules.members, "rules")
-    return Linear.total([_add_rule(expressions.program, rules, matrix, index) for index in np.unique(rules.rule).tolist()])
+    priced = np.flatnonzero(np.isfinite(rules.penalty))
+    sizes = Counter(rules.group_rule[priced].tolist())
+    names = [(f"violation of {rules.rules[index].block.removeprefix(RULES)}", size) for index, size in sizes.items()]
+    violation = program.add_columns(names, priced.size) if names else priced
+    _add_rules(program, rules, matrix, violation)
+    return Linear.of(violation, rules.penalty[priced])
 
 
 def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) -> Linear:
@@ -154,7 +163,7 @@ def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) 
     compiled, program = expressions.compiled, expressions.program
     position = {node: index for index, node in enumerate(compiled.problem.network.by_name)}
     nodes = [position[node] for node in compiled.nodes]
-    recorded = cell_matrices(written.model, compiled.operators, compiled.nodes, [written.counted.matrix])
+    recorded = cell_matrices(written.model, compiled.operators, compiled.nodes, written.counted.matrix)
     matrix, cells = _over_columns(expressions, *recorded, f"metrics.{name}"), []
     for row, constant in enumerate(written.counted.constant.tolist()):
         part = slice(*matrix.indptr[row : row + 2])
@@ -198,24 +207,26 @@ def _cells(expressions: PlacementColumns, used: Ints, name: str) -> sparse.csr_a
     return sparse.vstack([widened(replicas, program.columns), held], format="csr")
 
 
-def _add_rule(program: Program, rules: RuleArrays, matrix: sparse.csr_array, index: int) -> Linear:
-    """Add the rows of one rule; return its penalty in terms of the columns that hold its violations."""
-    first, last = np.searchsorted(rules.rule, [index, index + 1]).tolist()
-    rule, chosen, size = rules.rules[index], slice(first, last), last - first
-    part = slice(matrix.indptr[first], matrix.indptr[last])
-    row = np.repeat(np.arange(size), np.diff(matrix.indptr[first : last + 1]))
-    lower, upper = rules.lower[chosen], rules.upper[chosen]
-    entries = [(row, matrix.indices[part], matrix.data[part] / rule.scale)]
-    name = rule.block
-    if rule.hard:
-        program.add_rows(name, size, entries, lower=lower / rule.scale, upper=upper / rule.scale)
-        return Linear.zero()
-    groups, group = np.unique(rules.group[chosen], return_inverse=True)
-    violation = program.add_columns(f"violation of {name.removeprefix(RULES)}", groups.size)
-    for side, sign, bound in (("lower", 1.0, lower), ("upper", -1.0, upper)):
-        bounded = np.flatnonzero(np.isfinite(bound))
-        if bounded.size:
-            slack = [(bounded, violation[group[bounded]], sign / rule.scale)]
-            limits = np.where(np.isfinite(bound), bound, -sign * np.inf) / rule.scale
-            program.add_rows(f"{name}, {side}", size, entries + slack, **{side: limits})
-    return Linear.of(violation, rules.penalty[groups])
+def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, violation: Ints) -> None:
+    """Add a block of rows for each rule; two, with the `violation` columns of priced groups, where the rule has a penalty."""
+    first = np.searchsorted(rules.rule, np.arange(len(rules.rules) + 1)).tolist()
+    bounded = {side: set(rules.rule[np.isfinite(getattr(rules, side))].tolist()) for side in SIDES}
+    names, chosen, signs = [], [], []
+    for index in np.unique(rules.rule).tolist():
+        rule, rows = rules.rules[index], np.arange(first[index], first[index + 1])
+        blocks = [("", 0.0)] if rule.hard else [(f", {side}", sign) for side, sign in SIDES.items() if index in bounded[side]]
+        names += [(f"{rule.block}{ending}", rows.size) for ending, _ in blocks]
+        chosen += [rows for _ in blocks]
+        signs += [np.full(rows.size, sign) for _, sign in blocks]
+    if not names:
+        return
+    row, sign = np.concatenate(chosen), np.concatenate(signs)
+    scale, part = np.array([rule.scale for rule in rules.rules])[rules.rule[row]], matrix[row]
+    lower, upper = np.where(sign < 0, -np.inf, rules.lower[row]), np.where(sign > 0, np.inf, rules.upper[row])
+    slack = np.flatnonzero((sign != 0) & (np.isfinite(lower) | np.isfinite(upper)))
+    counts, priced = np.diff(part.indptr), np.flatnonzero(np.isfinite(rules.penalty))
+    entries = [
+        (np.repeat(np.arange(row.size), counts), part.indices, part.data / np.repeat(scale, counts)),
+        (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], sign[slack] / scale[slack]),
+    ]
+    program.add_rows(names, row.size, entries, lower=lower / scale, upper=upper / scale)

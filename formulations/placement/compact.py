@@ -9,7 +9,7 @@ Everything else is made only where a weight or a limit needs it.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -96,9 +96,15 @@ class CompactExpressions(PlacementExpressions):
 
     def holdings(self, operator: int) -> Holdings:
         """Each pattern holds its c replicas on its node."""
-        columns = self.operators[operator]
-        nodes, counts, totals = np.broadcast_arrays(columns.nodes[:, None], columns.counts, columns.degrees)
-        return Holdings(columns.pattern.ravel(), nodes.ravel(), counts.ravel(), totals.ravel())
+        return self._holdings[operator]
+
+    @cached_property
+    def _holdings(self) -> list[Holdings]:
+        held = []
+        for columns in self.operators:
+            nodes, counts, totals = np.broadcast_arrays(columns.nodes[:, None], columns.counts, columns.degrees)
+            held.append(Holdings(columns.pattern.ravel(), nodes.ravel(), counts.ravel(), totals.ravel()))
+        return held
 
     def start(self, counts: Ints) -> Floats | None:
         """h, z and s of a deployment; everything else is left to the solver."""

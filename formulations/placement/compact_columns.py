@@ -113,7 +113,8 @@ def _add_columns(program: Program, compiled: Compiled, operator: int) -> Operato
     member, counts, times = np.array([(p, c, t) for p, split in enumerate(patterns) for c, t in split.items()]).T
     stable = np.isfinite(compiled.latency[operator, totals])
     too_much = exceeds_capacity(compiled, operator, nodes[:, None], np.broadcast_to(counts, (nodes.size, counts.size)))
-    usable = stable[member] & ~too_much
+    too_slow = totals[member] < compiled.fewest_replicas[operator, nodes, None]
+    usable = stable[member] & ~too_much & ~too_slow
     pattern = program.add_columns(f"pattern {name}", usable.shape, upper=usable.astype(float), integer=True)
     if limit == 1:
         return OperatorColumns(nodes, counts, member, times, totals, pattern, pattern[:, 0], np.zeros(0, np.int64))

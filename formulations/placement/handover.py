@@ -119,11 +119,17 @@ def without_rules(problem: PlacementType) -> PlacementType:
     return problem.replace(rules=tuple(rule for rule in problem.rules if rule.name not in left_out))
 
 
+@derived
+def _results_without_rules(problem: PlacementProblem) -> dict[Callable[[Any], Any], Any]:
+    """What has been derived from the problem without rules, by function."""
+    return {}
+
+
 @contextmanager
 def rules_left_out(problem: PlacementType) -> Iterator[PlacementType]:
-    """The problem without rules, from which results are derived once inside the block."""
+    """The problem without rules; what is derived from it inside the block is kept as long as what is derived from the problem."""
     relaxed = without_rules(problem)
-    with derived_once(relaxed):
+    with derived_once(relaxed, _results_without_rules(problem)):
         yield relaxed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -11,15 +12,17 @@ from typing import Any
 from edrp.core.budget import now, units_left
 from edrp.core.clash_search import Findings, Relaxed, Verdict, find_clash
 from edrp.core.document import named_resources
-from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError, numbered
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Infeasibility
 from edrp.core.wording import enumerated
 from edrp.placement.application import Operator, OperatorBase
+from edrp.placement.devices import least_units, units_of
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.latency import MAX_REPLICAS
+from edrp.placement.latency import MAX_REPLICAS, serves
 from edrp.placement.metric_values import Weights
+from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
@@ -173,7 +176,8 @@ def demands(problem: Any) -> list[Demand]:
     needed = {operator.name: _min_stable_replicas(problem, operator) for operator in application.operators}
     if isinstance(problem, EdrpProblem):
         enumerated += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
-        enumerated += [load_demand(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
+        asking = [o for o in application.operators if needed[o.name] > o.min_replicas or _slow_nodes(problem, o, needed[o.name])]
+        enumerated += [load_demand(problem, operator, needed[operator.name]) for operator in asking]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
     enumerated += [_resource(problem, name, needed) for name in sorted(scarce)]
     enumerated += [_rule(rule) for rule in problem.rules if rule.hard]
@@ -196,7 +200,9 @@ def _min_replicas(operator: Operator) -> Demand:
 def load_demand(problem: StreamPlacement, operator: Operator, min_replicas: int) -> Demand:
     """The demand that the load of an operator is served, which takes some replicas at least."""
     load = problem.application.load(operator.name)
-    text = f"{operator.name}: its load of {load:.6g} tuples/s needs at least {min_replicas} replicas"
+    text = f"{operator.name}: its load of {load:.6g} tuples/s needs at least {numbered(min_replicas, 'replica')}"
+    if slow := _slow_nodes(problem, operator, min_replicas):
+        text += f", and more where some run on {enumerated(slow)}, which {'is' if len(slow) == 1 else 'are'} slower"
     return Demand(f"the load of {operator.name}", text, lambda problem: _changed(problem, operator.name, latency=None))
 
 
@@ -215,6 +221,11 @@ def _resource(problem: Any, name: str, needed: dict[str, int]) -> Demand:
         return problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
 
     limited = {node: room for node in problem.network.by_name if math.isfinite(room := usable(problem, node, name))}
+    if any(name in units_of(node) for node in problem.network.nodes):
+        alike = Counter[float]()
+        for operator, replicas in needed.items():
+            alike[use[operator]] += replicas
+        need = least_units(alike)
     offers = enumerated([f"{node} {room:.6g}" for node, room in limited.items()])
     needs = enumerated([f"{operator} {use[operator] * replicas:.6g}" for operator, replicas in needed.items() if use[operator]])
     title = f"{name} of the nodes"
@@ -259,8 +270,19 @@ def _min_stable_replicas(problem: PlacementProblem, operator: Any, most: int | N
     if getattr(operator, "latency", None) is None:
         return int(operator.min_replicas)
     load, most = problem.application.load(operator.name), most or operator.max_replicas
-    counts = range(operator.min_replicas, most + 1)
-    return next((r for r in counts if math.isfinite(operator.latency.at(load / r, r))), most + 1)
+    counts, fastest = range(operator.min_replicas, most + 1), max(node.speedup for node in _candidate_nodes(problem, operator))
+    return next((r for r in counts if serves(operator.latency, load / r, r, fastest)), most + 1)
+
+
+def _candidate_nodes(problem: StreamPlacement, operator: OperatorBase) -> list[Node]:
+    return [node for node in problem.network.nodes if operator.candidates is None or node.name in operator.candidates]
+
+
+def _slow_nodes(problem: StreamPlacement, operator: Operator, replicas: int) -> list[str]:
+    """Candidates on which an operator with so many replicas is overloaded, because they are slower than others."""
+    rate = problem.application.load(operator.name) / replicas
+    slow = (node for node in _candidate_nodes(problem, operator) if not serves(operator.latency, rate, replicas, node.speedup))
+    return [node.name for node in slow]
 
 
 def _short(problem: Any) -> tuple[str, ...]:
@@ -281,6 +303,8 @@ def _overloaded(problem: Any) -> list[str]:
         if _min_stable_replicas(problem, operator) > operator.max_replicas:
             load = problem.application.load(operator.name)
             replicas = f"{operator.max_replicas} replicas at most" if operator.max_replicas > 1 else "a single replica"
+            fastest = max(node.speedup for node in _candidate_nodes(problem, operator))
+            replicas += f" on nodes of a speed-up of at most {fastest:g}" if fastest < 1 else ""
             enough = _min_stable_replicas(problem, operator, MAX_REPLICAS)
             remedy = f"; that takes max_replicas of at least {enough}" if enough <= MAX_REPLICAS else ""
             faults.append(f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{remedy}")

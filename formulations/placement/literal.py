@@ -29,7 +29,7 @@ from edrp.placement.reconfiguration import downtime_floor, is_current, operator_
 
 def latencies(compiled: Compiled, operator: int, members: Ints32) -> Floats:
     """R_{i,U} in seconds (EDRP, eq. 1), infinite where unstable; shape (configurations,)."""
-    reference = compiled.latency[operator, degrees(members)]
+    reference = np.where(compiled.overloads(operator, members), np.inf, compiled.latency[operator, degrees(members)])
     return np.asarray(reference / slowest(compiled, members))
 
 

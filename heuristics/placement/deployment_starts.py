@@ -126,7 +126,9 @@ def _fill(
         replicas, demand = int(degree[i]), compiled.demand[i]
         for number in range(1, replicas + 1) if wishes else [replicas]:
             nodes = order(i, filling.counts)
-            filling.add(i, filling.by_wishes(i, nodes) if wishes else nodes, number, first_fit_shares)
+            filling.add(i, filling.by_wishes(i, nodes) if wishes else nodes, number, first_fit_shares, replicas)
+        fast_enough = nodes[compiled.fewest_replicas[i, nodes] <= replicas]
+        nodes = fast_enough if fast_enough.size else nodes
         for _ in range(replicas - int(filling.counts[i].sum())):
             node = int(nodes[np.argmax((filling.free[nodes] - demand).min(axis=1, initial=np.inf))])
             filling.counts[i, node] += 1

@@ -15,7 +15,7 @@ from edrp.core.problem import derived
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.note_wording import judged_answer, shortened
-from edrp.heuristics.placement.rule_rows import rule_rows
+from edrp.heuristics.placement.rule_rows import rule_rows, searched_rows
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import SEARCHED
@@ -63,22 +63,28 @@ class RuleRoom:
     """The rows by which rules that must be met bound the number of replicas, whatever else is placed.
 
     These have an upper bound and no negative coefficient. Of each operator, `_parts` are the cells through which it adds to
-    them, and `_pair` numbers the pairs of a row and a node that these are of.
+    them, and `_pairs` numbers the pairs of a row and a node that these are of; `_wishes` and `_wish_pairs` are those of rows with
+    a penalty. Values of rows are kept for the counts that were seen last, which mostly differ from the next in few cells.
     """
 
     def __init__(self, compiled: Compiled) -> None:
-        rules, rows = compiled.rules, rule_rows(compiled, 1.0)
+        rules, rows = searched_rows(compiled), rule_rows(compiled, 1.0)
         self._rows, self._shape = rows, compiled.candidate.shape
         self._row = np.repeat(np.arange(len(rules)), np.diff(rows.row_start))
         self._term = np.repeat(np.arange(self._row.size), np.diff(rows.term_start))
         negative = np.bincount(self._row[rows.coefficient < 0], minlength=len(rules)) > 0
         self._upper = np.where(rules.hard & ~negative, rows.upper + rules.slack[rules.group], np.inf)
         final = np.isfinite(self._upper)[self._row[self._term]]
-        self._parts = [np.flatnonzero(final & (rows.operators == i)) for i in range(self._shape[0])]
         wished = np.isfinite(rows.penalty)[self._row[self._term]]
-        self._wishes = [np.flatnonzero(wished & (rows.operators == i)) for i in range(self._shape[0])]
-        keys = [self._row[self._term[part]] * self._shape[1] + rows.node[part] for part in self._parts]
-        self._pairs = [np.unique(key, return_inverse=True) for key in keys]
+        of_operator = _split(rows.operators, self._shape[0])
+        self._parts, self._wishes = ([part[kind[part]] for part in of_operator] for kind in (final, wished))
+        self._pairs, self._wish_pairs = (
+            [np.unique(self._row[self._term[part]] * self._shape[1] + rows.node[part], return_inverse=True) for part in parts]
+            for parts in (self._parts, self._wishes)
+        )
+        self._of_cell = _split(rows.operators * self._shape[1] + rows.node, compiled.candidate.size)
+        self._seen = np.zeros(compiled.candidate.size, np.int64)
+        self._replicas, self._sums = np.zeros(self._row.size), np.zeros(len(rules))
 
     def room(self, counts: Ints, operator: int, limit: int) -> Ints:
         """Number of further replicas of an operator that each node can take without exceeding a row, shape (nodes,).
@@ -104,8 +110,7 @@ class RuleRoom:
         """
         rows, part, prices = self._rows, self._wishes[operator], np.zeros(self._shape[1])
         replicas, values = self._values(counts)
-        term = self._term[part]
-        pair, number = np.unique(self._row[term] * self._shape[1] + rows.node[part], return_inverse=True)
+        term, (pair, number) = self._term[part], self._wish_pairs[operator]
         row, node = np.divmod(pair, self._shape[1])
         more = np.bincount(number, rows.coefficient[term] * ~(rows.joined & (replicas > 0))[term], pair.size)
         before, after = (
@@ -116,12 +121,29 @@ class RuleRoom:
         return prices
 
     def _values(self, counts: Ints) -> tuple[Floats, Floats]:
-        """Replicas of each term, and value of each row."""
-        rows = self._rows
-        counted = counts[rows.operators, rows.node].astype(float)
-        replicas = np.asarray(np.bincount(self._term, counted, self._row.size), np.float64)
-        values = rows.coefficient * np.where(rows.joined, replicas > 0, replicas)
-        return replicas, np.asarray(np.bincount(self._row, values, self._upper.size), np.float64)
+        """Replicas of each term, and value of each row; both change with the next call."""
+        rows, more = self._rows, counts.ravel() - self._seen
+        changed = np.flatnonzero(more)
+        for cell in changed.tolist():
+            np.add.at(self._replicas, self._term[self._of_cell[cell]], float(more[cell]))
+        self._seen[changed] += more[changed]
+        touched = np.unique(self._row[self._term[_joined([self._of_cell[cell] for cell in changed.tolist()])]])
+        terms = _joined([np.arange(*rows.row_start[row : row + 2]) for row in touched.tolist()])
+        replicas = self._replicas[terms]
+        values = rows.coefficient[terms] * np.where(rows.joined[terms], replicas > 0, replicas)
+        self._sums[touched] = np.bincount(np.searchsorted(touched, self._row[terms]), values, touched.size)
+        return self._replicas, self._sums
+
+
+def _split(keys: Ints, count: int) -> list[Ints]:
+    """Positions of each key from 0 up to `count`, ascending."""
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.searchsorted(keys[order], np.arange(1, count)))
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    """Parts one after another; an empty array without any."""
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 @derived
@@ -180,7 +202,9 @@ class Filling:
         """Order nodes by what one more replica there costs by rules with a penalty; equal ones stay in their order."""
         return nodes if self.rules is None else nodes[np.argsort(self.rules.prices(self.counts, operator)[nodes], kind="stable")]
 
-    def add(self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints]) -> None:
+    def add(
+        self, operator: int, nodes: Ints, replicas: int, share: Callable[[Ints, int], Ints], final: int | None = None
+    ) -> None:
         """Place `replicas` replicas of an operator in all; note how many find no node.
 
         Parameters
@@ -188,10 +212,13 @@ class Filling:
         share
             Says from the room of the nodes, and a number of replicas, how many each node gets. Where rules tie nodes to each
             other, it is asked for one replica after the other.
+        final
+            Replicas that the operator will have at last, for which some nodes are too slow; None for `replicas`.
         """
         missing, ruled = replicas - int(self.counts[operator].sum()), self.rules is not None
+        fast_enough = self.compiled.fewest_replicas[operator, nodes] <= (final or replicas)
         for _ in range(missing if ruled else 1):
-            shares = share(self.room(operator, nodes), 1 if ruled else missing)
+            shares = share(np.where(fast_enough, self.room(operator, nodes), 0), 1 if ruled else missing)
             self.counts[operator, nodes] += shares
             self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
         missing = replicas - int(self.counts[operator].sum())

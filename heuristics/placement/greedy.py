@@ -68,7 +68,7 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
         if not able[i]:
             continue
         home = np.flatnonzero(counts[i])[:1]
-        nodes = compiled.candidates(int(i))
+        nodes = np.flatnonzero(compiled.stable_nodes(degree + 1)[i])
         nodes = nodes[np.argsort(compiled.links.delay_from(home)[0, nodes], kind="stable")]
         nodes = nodes[(filling.free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
         if filling.rules is not None:

@@ -11,7 +11,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
-from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows
+from edrp.heuristics.placement.rule_rows import RULE_UNITS, RuleRows, rule_rows, searched_rows
 from edrp.placement.compiled import REMEDY, WITHOUT_TABLES, Compiled, change_by_blocks
 from edrp.placement.metrics import NORMALISED
 from edrp.placement.reconfiguration import downtime_floor
@@ -201,5 +201,6 @@ def evaluation_units(compiled: Compiled) -> float:
     if not (compiled.instance_paths or compiled.links.lossy):
         pairs *= 2 / operators
     current = 0 if compiled.current is None else compiled.candidate.shape[1]
-    coefficients = compiled.rules.matrix.nnz + compiled.rules.members.nnz
+    rules = searched_rows(compiled)
+    coefficients = rules.matrix.nnz + rules.members.nnz
     return STEP_UNITS + PART_UNITS * (operators + streams + current) + PAIR_UNITS * pairs + RULE_UNITS * coefficients

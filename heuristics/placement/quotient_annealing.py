@@ -17,6 +17,7 @@ from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_state import random_stream
+from edrp.heuristics.placement.filling import least_stable
 from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
@@ -131,7 +132,9 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     first = [int(nodes[0]) for nodes in members]
     inside = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1 == 1
     capacity = compiled.capacity[first]
-    fits = (compiled.demand[:, None] <= capacity[None] * (1 + LIMIT_SLACK)).all(axis=2) & compiled.candidate[:, first]
+    fits = (compiled.demand[:, None] <= capacity[None] * (1 + LIMIT_SLACK)).all(axis=2) & compiled.stable_nodes(
+        least_stable(compiled)
+    )[:, first]
     allowed = np.stack([(fits | ~sets).all(axis=1) for sets in inside], axis=1)
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])

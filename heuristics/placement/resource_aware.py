@@ -88,7 +88,7 @@ class ResourceAware(PlacementRule):
             order=_order(compiled, executors, parameters.order),
             demand=compiled.demand,
             capacity=compiled.capacity[nodes],
-            candidate=np.ascontiguousarray(compiled.candidate[:, nodes]),
+            candidate=np.ascontiguousarray(compiled.stable_nodes(executors)[:, nodes]),
             rack=rack,
             rare=np.array([name not in COMMON_RESOURCES for name in compiled.resources], np.bool_),
         )

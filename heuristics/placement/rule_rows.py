@@ -10,6 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.late_imports import sparse
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
+from edrp.placement.rules.arrays import RuleArrays
 
 RULE_UNITS = 5.5e-9
 """Units of work of a change per coefficient of rules, which are all evaluated again."""
@@ -46,9 +47,33 @@ class RuleRows(NamedTuple):
     max_price: float
 
 
+def searched_rows(compiled: Compiled) -> RuleArrays:
+    """The rows of rules, and one for each operator that needs more replicas on slow candidates than on others.
+
+    Where candidates need k₀ < k₁ < … replicas in all, that is replicas ≥ k₀ + Σ (kⱼ - kⱼ₋₁) · (any on nodes that need kⱼ or
+    more). Searches meet it as a rule: the fewer replicas are missing, the smaller the violation.
+    """
+    nodes, cells = compiled.candidate.shape[1], compiled.candidate.size
+    levels = [np.unique(needed[chosen]) for needed, chosen in zip(compiled.fewest_replicas, compiled.candidate, strict=True)]
+    operators = [i for i, level in enumerate(levels) if level.size > 1]
+    if not operators:
+        return compiled.rules
+    matrix = sparse.lil_array((len(operators), 2 * cells + sum(levels[i].size - 1 for i in operators)))
+    members = sparse.lil_array((matrix.shape[1] - 2 * cells, cells))
+    joined = 0
+    for row, i in enumerate(operators):
+        matrix[row, i * nodes : (i + 1) * nodes] = 1.0
+        for needed, more in zip(levels[i][1:], np.diff(levels[i]), strict=True):
+            slow = np.flatnonzero(compiled.candidate[i] & (compiled.fewest_replicas[i] >= needed))
+            members[joined, i * nodes + slow] = 1.0
+            matrix[row, 2 * cells + joined] = -more
+            joined += 1
+    return compiled.rules.with_rows(matrix.tocsr(), members.tocsr(), np.array([levels[i][0] for i in operators], float))
+
+
 def rule_rows(compiled: Compiled, scale: float) -> RuleRows:
-    """Convert the rules of a compiled problem for kernels, for an objective that is divided by `scale`."""
-    rules = compiled.rules
+    """Convert the rows that searches meet for kernels, for an objective that is divided by `scale`."""
+    rules = searched_rows(compiled)
     columns, one = rules.matrix.indices, sparse.eye_array(compiled.candidate.size, format="csr")
     terms = sparse.csr_array(sparse.vstack([one, one, rules.members], format="csr"))[columns]
     operators, node = np.divmod(terms.indices.astype(np.int64), compiled.candidate.shape[1])

@@ -123,12 +123,12 @@ class Even(PlacementRule):
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Deal out the replicas of each operator, operators by name."""
         filling, replicas = Filling.of(compiled), least_stable(compiled)
-        slots = np.array(_by_name(compiled.nodes)[: parameters.workers])
+        slots, usable = np.array(_by_name(compiled.nodes)[: parameters.workers]), compiled.stable_nodes(replicas)
         position = 0
         for operator in _by_name(compiled.operators):
             count = int(replicas[operator])
             turn = np.roll(np.arange(slots.size), -position)
-            turn = turn[compiled.candidate[operator, slots[turn]]]
+            turn = turn[usable[operator, slots[turn]]]
             filling.add(operator, slots[turn], count, partial(_in_turn, filling.counts[operator], slots[turn], parameters))
             shares = filling.counts[operator, slots[turn]]
             if shares.any():

@@ -65,6 +65,7 @@ def averaged(periods: tuple[Compiled, ...]) -> Compiled:
     return replace(
         periods[0],
         latency=np.tensordot(share, [period.latency for period in periods], 1),
+        fewest_replicas=np.max([period.fewest_replicas for period in periods], axis=0),
         stream_rate=share @ [period.stream_rate for period in periods],
         load=share @ [period.load for period in periods],
         weight=weight,

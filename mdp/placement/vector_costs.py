@@ -173,7 +173,7 @@ def vector_costs(problem: EdrpSequence) -> VectorCosts:
         more = np.divide(spare * (1 + LIMIT_SLACK), own, out=np.full(own.size, np.inf), where=own > 0).min(initial=np.inf)
         most = int(min(most, max(least, np.floor(least + more) + 1)))  # one more, for what rounding leaves to the mask
         numbers = np.arange(least, most + 1)
-        table = operator_latencies(problem, compiled.operators[i], loads[:, i], numbers) / compiled.speedup[0]
+        table = operator_latencies(problem, compiled.operators[i], loads[:, i], numbers, float(compiled.speedup[0]))
         stable = np.isfinite(table).any(axis=0)
         tables.append(np.ascontiguousarray(table[:, stable]))
         replicas.append(numbers[stable])
@@ -251,8 +251,8 @@ def operator_loads(problem: EdrpSequence, operators: Sequence[str]) -> Floats:
     return loads
 
 
-def operator_latencies(problem: EdrpSequence, operator: str, loads: Floats, replicas: Ints) -> Floats:
-    """Seconds on a reference node by load and number of replicas, shape (loads, replicas); infinite where overloaded.
+def operator_latencies(problem: EdrpSequence, operator: str, loads: Floats, replicas: Ints, speedup: float = 1.0) -> Floats:
+    """Seconds on nodes of a speed-up by load and number of replicas, shape (loads, replicas); infinite where overloaded.
 
     Raises
     ------
@@ -263,13 +263,16 @@ def operator_latencies(problem: EdrpSequence, operator: str, loads: Floats, repl
     model = problem.application.by_name[operator].latency
     if model is None:
         return np.zeros((loads.size, replicas.size))
-    latencies = _latencies(model, loads[:, None] / replicas, replicas)
+    rates = loads[:, None] / replicas
+    latencies = _latencies(model, rates, replicas)
+    if speedup < 1 and not isinstance(model, PolynomialLatency):  # of which slow nodes serve less
+        latencies[np.isinf(_latencies(model, rates / speedup, replicas))] = np.inf
     if (latencies < 0).any():
         t, k = np.argwhere(latencies < 0)[0]
         place = next(i for i, described in enumerate(problem.application.operators) if described.name == operator)
         why = f"is negative at {loads[t] / replicas[k]:.6g} tuples/s, in periods[{t}]; fit it over that load"
         raise InvalidInstanceError([Fault(f"application.operators[{place}].latency", f"{latencies[t, k]:.6g} s", why)])
-    return latencies
+    return latencies / speedup
 
 
 def _latencies(model: LatencyModel, rates: Floats, replicas: Ints) -> Floats:

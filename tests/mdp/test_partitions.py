@@ -129,6 +129,21 @@ def test_best_replies_are_those_of_a_full_scan() -> None:
             assert chosen[row] == (np.flatnonzero(scan <= least + 1e-9)[0] if least < np.inf else -1)
 
 
+@pytest.mark.parametrize("tasks", [32_767, 32_768])
+def test_as_many_tasks_as_boundaries_of_16_bits_can_number(tasks: int) -> None:
+    """Two nodes, each with little more than half of all tasks: the partition that is held is its own best response."""
+    before = np.arange(tasks + 1.0)
+    limit = (tasks + 1) // 2 + 1.0
+    partitions = enumerate_partitions(before, 2, limit, allow_empty=False)
+    trie, count = Trie.of(before, 2, limit, allow_empty=False), len(partitions)
+    found, chosen = np.empty(count), np.empty(count, np.int64)
+    rows, incumbents = np.arange(count), np.full(count, -1)
+    best_responses(trie, prepare_values(trie, np.zeros(count)), before, partitions, rows, incumbents, found, chosen)
+    assert count > 1
+    assert (partitions.dtype.itemsize, partitions[0, -1]) == (2 if tasks == 32_767 else 4, tasks)
+    assert (chosen.tolist(), found.tolist()) == (list(range(count)), [0.0] * count)
+
+
 def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
     for generator, tasks, _, nodes, limit, allow_empty in small_classes(600, 7):
         trie = Trie.of(tasks.work_before, nodes, limit, allow_empty)

@@ -148,10 +148,8 @@ def benchmark(
         How many seeds each method gets on each instance; None for as many as the suite says, which is 1 for your own.
     certify
         Whether optimal and infeasible answers get a checked certificate.
-    spark
-        Session to solve on, which needs `out`.
-    n_jobs
-        Without `spark`: processes at the same time; None for one per core.
+    spark, n_jobs
+        Session to solve on, which needs `out`; else number of processes at the same time, None for one per core.
     data
         Folder of data, for suites that need it.
     progress

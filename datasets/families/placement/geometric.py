@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from edrp.datasets.placement.edrp_parameters import BANDWIDTH, LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
+from edrp.datasets.placement.edrp_parameters import LINK_PRICE, MEAN_DELAY, NODE, NODE_RESOURCES, STORE
 from edrp.placement.network import Network
 
 
@@ -41,7 +41,7 @@ def geometric(nodes: int, seed: int, *, mean_delay: float = MEAN_DELAY, resource
     delay = squareform(distance * (mean_delay / distance.mean())) if nodes > 1 else np.zeros((1, 1))
     names = [f"n{index}" for index in range(nodes)]
     links = [
-        {"source": names[u], "target": names[v], "delay": float(delay[u, v]), "cost": LINK_PRICE, "bandwidth": BANDWIDTH}
+        {"source": names[u], "target": names[v], "delay": float(delay[u, v]), "cost": LINK_PRICE}
         for u in range(nodes)
         for v in range(u + 1, nodes)
     ]

@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from .fields import METRICS
-from .network import Application, by_resource
+from .network import Application, by_resource, fits, unit_patterns, units_of, whole_units
 from .program import ExactProgram
 from .reading import MAX_PARTS, SLACK, Unknown, fraction, need
 from .rules import penalties
@@ -48,16 +48,19 @@ class Deployments(Application):
     def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
         """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
         operator, need_of = self.operators[name], by_resource(self.operators[name].get("resources", 1))
-        latency = latency_at(operator.get("latency"), self.load[name] / len(nodes), len(nodes))
-        if latency is None or any(self.excess(node, {r: a * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
+        rate, speeds = self.load[name] / len(nodes), {fraction(self.nodes[node].get("speedup", 1)) for node in nodes}
+        seconds = [seconds_at(operator.get("latency"), rate, len(nodes), speed) for speed in speeds]
+        if None in seconds or any(self.excess(node, {r: [a] * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
             return None
-        slowest = max(latency / fraction(self.nodes[node].get("speedup", 1)) for node in nodes)
-        return slowest, self.price(operator) * len(nodes), self.downtime(operator, nodes)
+        return (
+            max(value for value in seconds if value is not None),
+            self.price(operator) * len(nodes),
+            self.downtime(operator, nodes),
+        )
 
-    def excess(self, node: str, used: dict[str, Any]) -> bool:
-        """Whether that is more than a node has of a resource."""
-        free = self.nodes[node].get("resources")
-        return free is not None and any(amount > by_resource(free).get(resource, 0) * SLACK for resource, amount in used.items())
+    def excess(self, node: str, used: dict[str, list[Any]]) -> bool:
+        """Whether needs of replicas are more than a node has of a resource."""
+        return any(not fits(self.nodes[node], resource, needs) for resource, needs in used.items())
 
     def between(self, stream: tuple[str, str], us: tuple[str, ...], vs: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction]:
         """Longest delay, cost and tuples in flight of a stream."""
@@ -122,9 +125,18 @@ def latency_at(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
     return None
 
 
+def seconds_at(model: Any, rate: Fraction, replicas: int, speed: Fraction) -> Fraction | None:
+    """Latency on a node of a speed-up (EDRP, eq. 1); None for an overload, which nodes slower than the reference reach sooner."""
+    named = model is not None and model.get("model") != "polynomial"
+    if named and speed < 1 and latency_at(model, rate / speed, replicas) is None:
+        return None
+    latency = latency_at(model, rate, replicas)
+    return None if latency is None else latency / speed
+
+
 def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
     """Weighted sum of response time, cost, downtime and tuples in flight (EDRP, eq. 12), each within its limit, and penalties."""
-    model, used, finish = Deployments(problem), dict[str, dict[str, Any]](), dict[str, Fraction]()
+    model, used, finish = Deployments(problem), dict[str, dict[str, list[Any]]](), dict[str, Fraction]()
     metrics = dict.fromkeys(("response_time", "cost", "downtime", IN_FLIGHT), Fraction(0))
     need(decision.keys() == model.operators.keys(), "other operators than those of the application")
     for name in model.order:
@@ -145,12 +157,12 @@ def evaluate_deployment(problem: dict[str, Any], decision: Any) -> Fraction:
         metrics["cost"] += cost
         metrics["downtime"] = max(metrics["downtime"], downtime)
         for node, (resource, amount) in product(nodes, by_resource(operator.get("resources", 1)).items()):
-            used.setdefault(node, {})[resource] = used.setdefault(node, {}).get(resource, 0) + amount
+            used.setdefault(node, {}).setdefault(resource, []).append(amount)
     metrics["response_time"] = max(finish.values())
     for name, limit in model.limits.items():
         need(metrics[name] <= limit * SLACK, f"{name} is {float(metrics[name])!r} against {float(limit)!r}")
-    for node, amounts in used.items():
-        need(not model.excess(node, amounts), f"node {node}: too much of a resource")
+    for node, needs in used.items():
+        need(not model.excess(node, needs), f"node {node}: too much of a resource")
     return sum((model.factor(name) * value for name, value in metrics.items()), penalties(model.rules, decision))
 
 
@@ -216,8 +228,27 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
             program.row(entries, None, limit[metric])
     for (node, resource), entries in used.items():
         free = model.nodes[node].get("resources")
-        if free is not None:
+        if (units := units_of(model.nodes[node], resource)) is not None:
+            _add_unit_rows(program, entries, units)
+        elif free is not None:
             program.row(entries, None, fraction(by_resource(free).get(resource, 0)) * SLACK)
     for rule in model.rules:
         rule.add_to(program, placed)
     return program
+
+
+def _add_unit_rows(program: ExactProgram, entries: list[tuple[int, Any]], units: int) -> None:
+    """Whole units and those filled by patterns of fractions are no more than there are; patterns hold all fractions."""
+    kinds = sorted({amount for _, amount in entries if 0 < amount < 1}, reverse=True)
+    taken, held = (
+        [(column, whole_units(amount)) for column, amount in entries],
+        {amount: list[tuple[int, Any]]() for amount in kinds},
+    )
+    for number, pattern in enumerate(unit_patterns(kinds, [int(SLACK / amount) for amount in kinds]) if kinds else ()):
+        need(number < MAX_PARTS, f"more than {MAX_PARTS} ways to fill a unit")
+        taken.append((program.column(0, 0, units, integer=True), 1))
+        for demand, count in zip(kinds, pattern, strict=True):
+            held[demand].append((taken[-1][0], -count))
+    program.row(taken, None, units)
+    for demand, columns in held.items():
+        program.row([*columns, *((column, 1) for column, amount in entries if amount == demand)], None, 0)

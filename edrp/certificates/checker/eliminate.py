@@ -11,8 +11,8 @@ from itertools import combinations_with_replacement as multisets
 from operator import add, le
 from typing import Any
 
-from .deployment import IN_FLIGHT, Deployments, latency_at
-from .network import by_resource
+from .deployment import IN_FLIGHT, Deployments, seconds_at
+from .network import amounts, by_resource
 from .program import PLACES, SHIFT
 from .reading import MAX_PARTS, MAX_STATES, NEVER, SLACK, TOLERANCE, Refused, claimed_bound, fraction, need, refuted
 
@@ -70,13 +70,18 @@ class Placement:
             units[1], limits[1] = factors[1] * 2**SHIFT, None
         self.counts = [int(factors[0] > 0), int(factors[1] + flight > 0)]
         self.limits = [NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(limits, units, strict=True)]
-        self.node, speeds = {name: u for u, name in enumerate(nodes)}, [model.nodes[name].get("speedup", 1) for name in nodes]
+        self.node, speeds = (
+            {name: u for u, name in enumerate(nodes)},
+            [fraction(model.nodes[name].get("speedup", 1)) for name in nodes],
+        )
         self.operators = [model.operators[name] for name in order]
-        self.time: list[dict[int, list[int]]] = []  # by operator, stable number of replicas and node
+        self.time: list[dict[int, list[Any]]] = []  # by operator, stable number of replicas and node
         for name, operator in zip(order, self.operators, strict=True):
             degrees = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
-            seconds = {r: latency_at(operator.get("latency"), model.load[name] / r, r) for r in degrees}
-            self.time.append({r: [math.floor(s * units[0] / v) for v in speeds] for r, s in seconds.items() if s is not None})
+            rates = {r: (operator.get("latency"), model.load[name] / r, r) for r in degrees}
+            times = {r: {v: seconds_at(*rate, v) for v in set(speeds)} for r, rate in rates.items()}
+            whole = {r: {v: NEVER if s is None else math.floor(s * units[0]) for v, s in t.items()} for r, t in times.items()}
+            self.time.append({r: [t[v] for v in speeds] for r, t in whole.items() if min(t.values()) < NEVER})
         self.price = [math.floor(model.price(operator) * units[1]) for operator in self.operators]
         links = [[{"delay": 0} if u == v else model.find_link(u, v) for v in nodes] for u in nodes]
         self.hop = [[math.floor(link["delay"] * units[0]) if link else NEVER for link in row] for row in links]
@@ -87,8 +92,7 @@ class Placement:
         tolls = [[link.get("cost", 0) * units[1] + link["delay"] * flight if link else 0 for link in row] for row in links]
         self.toll = [[[math.floor(model.rate[s] * x) if x else 0 for x in row] for row in tolls] for s in model.streams]
         self.need = [by_resource(operator.get("resources", 1)) for operator in self.operators]
-        node_resources = [model.nodes[name].get("resources") for name in nodes]
-        self.free = [None if resources is None else by_resource(resources) for resources in node_resources]
+        self.free = [amounts(model.nodes[name]) for name in nodes]
         scale = math.lcm(*(fraction(amount).denominator for need_of in self.need for amount in need_of.values()))
         self.whole_need = [[(name, int(amount * scale)) for name, amount in need_of.items()] for need_of in self.need]
         has = [(u, free) for u, free in enumerate(self.free) if free is not None]
@@ -122,7 +126,9 @@ class Placement:
             return (k * slowest >> PLACES) + r * money + sum(n * rents[u] for u, n in choice) + stop
         cheapest = min((rents[u] for u in self.left[i] if not isinstance(u, tuple)), default=0)
         times = self.time[i].items()
-        costs = ((k * t[choice] >> PLACES) + r * money + rents[choice] + (r - 1) * cheapest for r, t in times)
+        costs = (
+            (k * t[choice] >> PLACES) + r * money + rents[choice] + (r - 1) * cheapest for r, t in times if t[choice] < NEVER
+        )
         return min(costs, default=NEVER) + stop
 
     def between(self, e: int, k: int, a: Any, b: Any) -> Any:
@@ -205,6 +211,8 @@ class Placement:
             need(math.comb(len(nodes) + r - 1, r) <= MAX_STATES, f"more than {MAX_STATES} choices")
             for members in multisets(nodes, r):
                 choice = tuple(sorted(Counter(members).items()))
+                if max(self.time[i][r][u] for u in members) == NEVER:
+                    continue
                 if self.used([(i, choice)]) is not None and self.stops(i, choice) <= self.longest_stop:
                     yield choice
 

@@ -15,6 +15,7 @@ A place is a list of `field:form`, and a form is read from its end:
     .               an object, whose fields are those of the place below
     .rule           the same, of the place below that its field `rule` names
     any             anything
+    amount-or-units a number in the unit "1", or an object that holds a whole number of `units` from 1 to 1000000
     lonlat          longitude and latitude in degrees
     signed          a number from −10⁹ to 10⁹
     either-sign     a number of either sign whose magnitude is one of the unit "1"
@@ -84,8 +85,8 @@ _PLACED = {
     **_RULES,
     "network": "nodes:.+! links:.* symmetric:flag routed:flag store:. within_zone:.? between_zones:.?",
     "network.nodes": (
-        "name:text! coordinates:lonlat? resources:1~? capacity:>units/s% speedup:>1 spawn_time:s availability:>share zone:text? "
-        "labels:text% store_delay:s? store_bandwidth:>bytes/s?"
+        "name:text! coordinates:lonlat? resources:amount-or-units~? capacity:>units/s% speedup:>1 spawn_time:s "
+        "availability:>share zone:text? labels:text% store_delay:s? store_bandwidth:>bytes/s?"
     ),
     "network.links": f"source:text! target:text! {_ZONE}",
     "network.within_zone": _ZONE,
@@ -261,6 +262,9 @@ def _is_of(form: str, value: Any) -> bool:
         return isinstance(value, list) and len(value) == 2 and all(map(_is_degrees, value, (180, 90)))
     if form in ("any", "words", "text", "flag"):
         return form == "any" or (_is_text(value) if form == "text" else isinstance(value, bool if form == "flag" else str))
+    if form == "amount-or-units":
+        units = value.get("units") if isinstance(value, dict) and value.keys() == {"units"} else None
+        return _is_of("1", value) if units is None else _is_of("#1..1000000", units)
     if form[0] == "=":
         return isinstance(value, str) and value in form[1:].split("|")
     if not _is_number(value):

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from .network import Application, by_resource
+from .network import Application, amounts, by_resource, fits
 from .program import Bound
 from .reading import SLACK, fraction, need
 from .rules import penalties
@@ -24,12 +24,12 @@ class Instances(Application):
         shares = ((weights["colocation"], pairs), (weights["events"], self.rate))
         self.cut = {s: sum((w * x[s] / sum(x.values()) for w, x in shares if any(x.values())), Fraction(0)) for s in self.streams}
         """Objective of each stream when no instances of its ends are together."""
-        usable = problem.get("utilisation", {"cpu": Fraction("0.95"), "memory": 1})
+        self.share = usable = problem.get("utilisation", {"cpu": Fraction("0.95"), "memory": 1})
         self.need = {name: by_resource(operator.get("resources", 1)) for name, operator in self.operators.items()}
         self.usable = dict[str, Any]()
         for name, node in self.nodes.items():
-            free = node.get("resources")
-            self.usable[name] = None if free is None else {r: x * usable.get(r, 1) * SLACK for r, x in by_resource(free).items()}
+            free = amounts(node)
+            self.usable[name] = None if free is None else {r: x * usable.get(r, 1) * SLACK for r, x in free.items()}
 
     def room(self, node: str, resource: str) -> Bound:
         """Return the amount of a resource that instances on a node may use together; None for any amount."""
@@ -52,9 +52,8 @@ def evaluate_latency_aware(problem: dict[str, Any], decision: Any) -> Fraction:
             together = decision[source].count(v) * decision[name].count(v)
             value -= model.cut[source, name] * together / (model.count[source] * model.count[name])
         for node, (resource, amount) in product(decision[name], model.need[name].items()):
-            used[node, resource] = used.get((node, resource), 0) + amount
-    for (node, resource), amount in used.items():
-        room = model.room(node, resource)
-        need(room is None or amount <= room, f"node {node}: too much of {resource}")
+            used.setdefault((node, resource), []).append(amount)
+    for (node, resource), needs in used.items():
+        need(fits(model.nodes[node], resource, needs, model.share.get(resource, 1)), f"node {node}: too much of {resource}")
     nodes = {node for row in arrival.values() for node in row}
     return value + model.price * len(nodes) + model.second * max(x for row in arrival.values() for x in row.values())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
-from .reading import Unknown, fraction, need, unique
+from .reading import MAX_STATES, SLACK, Unknown, fraction, need, unique
 from .rules import read_rules
 
 
@@ -66,6 +66,64 @@ def _routes(source: str, leaving: dict[str, list[Any]], number: dict[str, int]) 
 def by_resource(resources: Any) -> dict[str, Any]:
     """Amounts by resource; a single number is of a resource without a name."""
     return resources if isinstance(resources, dict) else {"resources": resources}
+
+
+def amounts(node: Any) -> dict[str, Any] | None:
+    """What a node has by resource, units counted; None for no limit."""
+    free = node.get("resources")
+    return None if free is None else {r: units_of(node, r) or amount for r, amount in by_resource(free).items()}
+
+
+def units_of(node: Any, resource: str) -> int | None:
+    """How many equal units of a resource a node has; None where it has an amount or any."""
+    free = node.get("resources")
+    offered = free.get(resource) if isinstance(free, dict) else None
+    return offered["units"] if isinstance(offered, dict) else None
+
+
+def whole_units(demand: Any) -> int:
+    """Units that a replica takes alone; 0 for a fraction of one."""
+    return int(demand) if demand >= 1 else 0
+
+
+def unit_patterns(demands: list[Any], caps: list[int], room: Any = SLACK) -> Iterator[list[int]]:
+    """Ways to fill a unit with replicas that need fractions of it, of each at most so many as its cap, so that none fits in."""
+    if not demands:
+        yield []
+        return
+    first, *others = demands
+    for count in range(min(caps[0], int(room / first)), -1, -1):
+        for pattern in unit_patterns(others, caps[1:], room - count * first):
+            left = room - count * first - sum(n * amount for n, amount in zip(pattern, others, strict=True))
+            if count == caps[0] or left < first:
+                yield [count, *pattern]
+
+
+def fit_into_units(demands: list[Any], units: int) -> bool:
+    """Whether replicas with these needs fit into units: whole ones alone, fractions up to 1 together; by filling unit by unit."""
+    free = units - sum(map(whole_units, demands))
+    kinds = sorted({amount for amount in demands if 0 < amount < 1}, reverse=True)
+    open_states, known = [(tuple(demands.count(amount) for amount in kinds), free)], set[Any]()
+    while open_states:
+        left, free = open_states.pop()
+        if free >= 0 and not any(left):
+            return True
+        if (left, free) in known or sum(n * x for n, x in zip(left, kinds, strict=True)) > free * SLACK:
+            continue
+        known.add((left, free))
+        need(len(known) <= MAX_STATES, "too many ways to fill units of a resource")
+        first = next(k for k, count in enumerate(left) if count)
+        patterns = (pattern for pattern in unit_patterns(kinds, list(left)) if pattern[first])
+        open_states += [(tuple(n - m for n, m in zip(left, pattern, strict=True)), free - 1) for pattern in patterns]
+    return False
+
+
+def fits(node: Any, resource: str, needs: list[Any], share: Any = 1) -> bool:
+    """Whether replicas with these needs of a resource fit into a share of what a node has."""
+    free, units = amounts(node), units_of(node, resource)
+    if units is not None:
+        return fit_into_units(needs, math.floor(units * share * SLACK))
+    return free is None or sum(needs) <= free.get(resource, 0) * share * SLACK
 
 
 def find_link(network: dict[str, Any], links: dict[Any, Any], nodes: dict[Any, Any], u: str, v: str) -> Any:

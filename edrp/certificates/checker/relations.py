@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 from .fields import FIELDS, METRICS, check_fields
-from .network import Graph, by_resource, find_link, read_network, read_pairs
+from .network import Graph, by_resource, find_link, read_network, read_pairs, units_of
 from .reading import SAME, SLACK, Refused, Unknown, fraction, need, unique
 from .rules import chosen, nodes_by_place
 
@@ -91,6 +91,13 @@ def _check_placement(problem: dict[str, Any]) -> None:
             demand in ({}, 0) or forms <= {isinstance(demand, dict)},
             "application.operators.resources: all numbers or all by name",
         )
+        for name, node in nodes.items() if isinstance(demand, dict) else ():
+            if name in (operator.get("candidates") or nodes):
+                in_units = (amount for resource, amount in demand.items() if units_of(node, resource) is not None)
+                need(
+                    all(amount < 1 or amount == int(amount) for amount in in_units),
+                    "application.operators.resources: no whole units",
+                )
     current = problem.get("current")
     if current is not None:
         need(current.keys() == operators.keys(), "current: has other operators than the application")

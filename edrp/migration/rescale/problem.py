@@ -11,13 +11,15 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, NonNegative, Positive, unit
 from edrp.core.errors import Fault, numbered
+from edrp.core.limits import digits_apart
 from edrp.core.problem import SCENARIOS
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale import documents
 from edrp.migration.rescale.metrics import RESCALE_METRICS, RESCALE_PARTS
 from edrp.placement.deployment import Action
-from edrp.placement.metrics.base import Metric
+from edrp.placement.latency import serves
+from edrp.placement.metrics.base import DEVICES, Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_other_places, sum_needed
 from edrp.placement.shortage import homeless_operators, shortages
@@ -107,7 +109,7 @@ class RescaleProblem(StreamPlacement):
 
     decision_type: ClassVar[Any] = documents.KeyedDeployment
 
-    possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS
+    possible_parts: ClassVar[Collection[str]] = RESCALE_PARTS | {DEVICES}
 
     kind: Literal["rescale"] = Field("rescale", description="says what the document is")
     application: documents.KeyedApplication = Field(description="what is to be placed")
@@ -234,20 +236,27 @@ class RescaleProblem(StreamPlacement):
         if operator.latency is None:
             return []
         replicas = len(loads)
-        unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas)]
-        when = self.heaviest_text
-        if unstable and operator.tasks is None:
-            return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
-        return [
-            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for {documents.range_text(load)}"
-            for load in unstable
-        ]
+        speed = {node.name: node.speedup for node in self.network.nodes}
+        if operator.tasks is None and not self.is_stable(operator, loads[0].rate, replicas):
+            return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{self.heaviest_text}"]
+        unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas, speed[load.node])]
+        return list(dict.fromkeys(self._overload_sentence(operator, load, replicas, speed[load.node]) for load in unstable))
 
-    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int) -> bool:
+    def _overload_sentence(
+        self, operator: documents.KeyedOperator, load: documents.ReplicaLoad, replicas: int, speedup: float
+    ) -> str:
+        """What a replica is asked for that it does not serve, and what it serves on a slow node."""
+        asked, served, model = f"{load.rate:.6g}", "", operator.latency
+        if speedup < 1 and model is not None:
+            asked, most = digits_apart(load.rate, self.utilisation * model.true_rate(replicas) * speedup)
+            served = f", which serves {most} at the speed-up of {speedup:g}"
+        whose = "each replica" if operator.tasks is None else documents.range_text(load)
+        return f"{operator.name} is overloaded on {load.node}: {asked} tuples/s{self.heaviest_text} for {whose}{served}"
+
+    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int, speedup: float = 1.0) -> bool:
         """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
-        model = operator.latency
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
-        return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)
+        return all(serves(operator.latency, reached, replicas, speedup) for reached in rates)
 
     def _broken_ranges(self, operator: documents.KeyedOperator, loads: list[documents.ReplicaLoad]) -> list[str]:
         """Ranges above the tolerance, and such that are not even where they have to be."""

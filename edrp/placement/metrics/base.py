@@ -190,10 +190,10 @@ def without_delays(problem: MeasuredProblem) -> str:
 
 
 TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS = "response time", "costs and traffic", "downtime", "nodes and links in use", "peak loads"
-OWN, OVER_STREAMS = "own metrics", "own metrics over streams"
+OWN, OVER_STREAMS, DEVICES = "own metrics", "own metrics over streams", "devices"
 PACKAGE_METRICS = frozenset({TIMES, TRAFFIC, DOWNTIME, IN_USE, PEAKS})
 SEARCHED = PACKAGE_METRICS | {OWN, RULES}
-PARTS = SEARCHED | {OVER_STREAMS}
+PARTS = SEARCHED | {OVER_STREAMS, DEVICES}
 """What a method has to know of metrics, as parts of problems (`Problem.parts`); all of those of this package, what searches
 evaluate, and what programs express."""
 

@@ -12,8 +12,9 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.expressions import Rows
 from edrp.core.late_imports import sparse
+from edrp.core.program import stacked
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel
+from edrp.placement.rules.base import Placed, Rule, RuledProblem, RuleModel, WrittenRows
 
 
 class WrittenRule(Protocol):
@@ -39,7 +40,7 @@ class WrittenRule(Protocol):
     def scale(self) -> float:
         """Size that rounding is relative to."""
 
-    def linearise(self, model: RuleModel) -> Rows | list[Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | Rows | Sequence[WrittenRows | Rows]:
         """The rows, whose violations sum to its own."""
 
 
@@ -152,6 +153,23 @@ class RuleArrays:
             self.upper[kept],
         )
 
+    def with_rows(self, matrix: sparse.csr_array, members: sparse.csr_array, lower: Floats) -> RuleArrays:
+        """The same and further rows that must be met, `lower ≤ matrix · (replicas, on, any of members)`, which no rule is for."""
+        cells, more, groups = self.members.shape[1], len(lower), self.penalty.size
+        own, theirs = (sparse.csr_array(part[:, : 2 * cells]) for part in (self.matrix, matrix))
+        any_of = sparse.block_diag([self.matrix[:, 2 * cells :], matrix[:, 2 * cells :]], format="csr")
+        return RuleArrays(
+            self.rules,
+            np.concatenate([self.rule, np.full(more, len(self.rules))]),
+            np.concatenate([self.group, groups + np.arange(more)]),
+            np.concatenate([self.penalty, np.full(more, np.inf)]),
+            np.concatenate([self.slack, np.full(more, LIMIT_SLACK)]),
+            sparse.csr_array(sparse.hstack([sparse.vstack([own, theirs]), any_of], format="csr")),
+            sparse.csr_array(sparse.vstack([self.members, members], format="csr")),
+            np.concatenate([self.lower, lower]),
+            np.concatenate([self.upper, np.full(more, np.inf)]),
+        )
+
     def closed(self, kept: Bools, rules: int | None = None) -> tuple[Bools, Bools]:
         """Rows that say of some cells, and nothing else, that they hold no replica; and these cells, shape (operators, nodes).
 
@@ -189,16 +207,20 @@ def record_rules(
     if not rules:
         return no_rules(len(operators) * len(nodes))
     model = RuleModel(problem)
-    written = [rule.linearise(model) for rule in rules]
-    blocks = [(index, rows) for index, part in enumerate(written) for rows in (part if isinstance(part, list) else [part])]
-    sizes = np.array([rows.expression.size for _, rows in blocks], np.int64)
-    alone = [np.zeros(rows.expression.size, np.int64) if rows.shared else np.arange(rows.expression.size) for _, rows in blocks]
-    group = _joined(
-        [part + first for part, first in zip(alone, _starts([part.max(initial=-1) + 1 for part in alone]), strict=True)]
-    )
-    rule = np.repeat(np.array([index for index, _ in blocks], np.int64), sizes)
-    matrix, members = cell_matrices(model, operators, nodes, [rows.expression.matrix for _, rows in blocks])
+    index_of: list[int] = []
+    written: list[WrittenRows] = []
+    for index, part in enumerate(rule.linearise(model) for rule in rules):
+        blocks = [part] if isinstance(part, (Rows, WrittenRows)) else part
+        written += [WrittenRows.of(block) if isinstance(block, Rows) else block for block in blocks]
+        index_of += [index] * len(blocks)
+    sizes = np.array([rows.count for rows in written], np.int64)
+    shared = np.array([rows.shared for rows in written], bool)
+    row = np.arange(sizes.sum()) - np.repeat(_starts(sizes), sizes)
+    group = np.repeat(_starts(np.where(shared, np.minimum(sizes, 1), sizes)), sizes) + np.where(np.repeat(shared, sizes), 0, row)
+    rule = np.repeat(np.array(index_of, np.int64), sizes)
+    matrix, members = cell_matrices(model, operators, nodes, _matrix(written, model.columns))
     of_group = rule[np.unique(group, return_index=True)[1]].tolist()
+    shapes = [(rows.count,) for rows in written]
     penalties = [rules[index].penalty for index in of_group]
     return RuleArrays(
         rules=tuple(rules),
@@ -208,9 +230,21 @@ def record_rules(
         slack=np.array([LIMIT_SLACK * rules[index].scale for index in of_group]),
         matrix=matrix,
         members=members,
-        lower=_joined([rows.lower.ravel() for _, rows in blocks], float),
-        upper=_joined([rows.upper.ravel() for _, rows in blocks], float),
+        lower=stacked([rows.lower for rows in written], np.float64, shapes),
+        upper=stacked([rows.upper for rows in written], np.float64, shapes),
     )
+
+
+def _matrix(written: Sequence[WrittenRows], columns: int) -> sparse.csr_array:
+    """Coefficients of rows, one block after another, over the columns of a model."""
+    ends = np.cumsum([0, *(rows.count for rows in written)]).tolist()
+    entries = [(first + row, *rest) for first, rows in zip(ends, written, strict=False) for row, *rest in rows.entries]
+    shapes = [np.shape(column) for _, column, _ in entries]
+    row, column = (stacked([entry[part] for entry in entries], np.int64, shapes) for part in range(2))
+    value = stacked([entry[2] for entry in entries], np.float64, shapes)
+    matrix = sparse.csr_array((value, (row, column)), shape=(ends[-1], columns))
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def record_whole(rule: Rule, problem: RuledProblem) -> RuleArrays:
@@ -225,30 +259,23 @@ def row_violation(rows: RuleArrays, problem: RuledProblem, deployment: Placed) -
 
 
 def cell_matrices(
-    model: RuleModel, operators: Sequence[str], nodes: Sequence[str], written: Sequence[sparse.csr_array]
+    model: RuleModel, operators: Sequence[str], nodes: Sequence[str], written: sparse.csr_array
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Coefficients of expressions over some operators and nodes, and what their columns join (see `RuleArrays`)."""
     position, size, joins = _positions(model, operators, nodes), len(operators) * len(nodes), len(model.memberships)
     columns = np.concatenate([position, np.where(position < 0, -1, position + size), 2 * size + np.arange(joins)])
-    counts = _joined([np.diff(part.indptr) for part in written])
-    row, column = np.repeat(np.arange(counts.size), counts), columns[_joined([part.indices for part in written])]
+    row, column = np.repeat(np.arange(written.shape[0]), np.diff(written.indptr)), columns[written.indices]
     known = column >= 0
-    data = _joined([part.data for part in written], float)[known]
-    matrix = sparse.csr_array((data, (row[known], column[known])), shape=(counts.size, 2 * size + joins))
-    member = position[_joined(model.memberships)]
+    matrix = sparse.csr_array((written.data[known], (row[known], column[known])), shape=(written.shape[0], 2 * size + joins))
+    member = position[np.concatenate([np.zeros(0, np.int64), *model.memberships])]
     join = np.repeat(np.arange(joins), [part.size for part in model.memberships])[member >= 0]
     joined = sparse.csr_array((np.ones(join.size), (join, member[member >= 0])), shape=(joins, size))
     return matrix, joined
 
 
-def _starts(sizes: Any) -> list[int]:
+def _starts(sizes: Ints) -> Ints:
     """Where each of some parts begins, one after another."""
-    return np.cumsum([0, *sizes])[:-1].tolist() if len(sizes) else []
-
-
-def _joined(parts: Sequence[Any], kind: type = np.int64) -> Any:
-    """Parts one after another; an empty array without any."""
-    return np.concatenate([np.zeros(0, kind), *parts])
+    return np.cumsum(sizes) - sizes
 
 
 def _positions(model: RuleModel, operators: Sequence[str], nodes: Sequence[str]) -> Ints:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
-from edrp.core.arrays import Ints
+from edrp.core.arrays import AnyInts, Ints
 from edrp.core.document import Document, Faults, Name, duplicates
 from edrp.core.expressions import JOINED, Block, Expression, Rows
-from edrp.core.late_imports import sparse
 from edrp.core.rules import RuleDocument
 from edrp.core.wording import enumerated, listed
 from edrp.placement.application import StreamGraph
@@ -75,10 +76,42 @@ def places(network: Network, per: str, *, alone: bool) -> dict[Place, list[str]]
     """
     found: dict[Place, list[str]] = {}
     for node in network.nodes:
-        place = place_of(node, per)
-        if place is not None or alone:
-            found.setdefault((True, node.name) if place is None else (False, place), []).append(node.name)
+        place = place_at(node, per, alone=alone)
+        if place is not None:
+            found.setdefault(place, []).append(node.name)
     return found
+
+
+def place_at(node: Node, per: str, *, alone: bool) -> Place | None:
+    """The place of a node as `places` counts it; None where it belongs to none."""
+    name = place_of(node, per)
+    return (False, name) if name is not None else (True, node.name) if alone else None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """Rows `lower ≤ Σ coefficient × column ≤ upper` of one rule as triplets: thousands of rules become one matrix, not one each.
+
+    Attributes
+    ----------
+    count : number of rows.
+    entries : row or rows, columns of a `RuleModel`, and coefficients, broadcast to the columns' shape; those of one cell add up.
+    lower, upper : bounds, broadcast to (count,).
+    shared : whether the rows have one violation together, the largest of them.
+    """
+
+    count: int
+    entries: Sequence[tuple[ArrayLike, AnyInts, ArrayLike]]
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    shared: bool = False
+
+    @classmethod
+    def of(cls, rows: Rows) -> WrittenRows:
+        """Rows that were written as a comparison of expressions."""
+        matrix = rows.expression.matrix
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return cls(matrix.shape[0], [(row, matrix.indices, matrix.data)], rows.lower.ravel(), rows.upper.ravel(), rows.shared)
 
 
 class RuleModel:
@@ -107,26 +140,23 @@ class RuleModel:
         self.replicas = Block(Expression.of_columns(columns[0]), operator=operators, node=nodes)
         self.on = Block(Expression.of_columns(columns[1], binary=True), operator=operators, node=nodes)
         self.memberships: list[Ints] = []
+        self._places: dict[tuple[str, bool], dict[Place, list[str]]] = {}
 
     @property
     def columns(self) -> int:
         """Number of columns so far."""
         return 2 * self.on.size + len(self.memberships)
 
-    def total(self, parts: Iterable[tuple[Block, Any, float]]) -> Expression:
-        """Σ over parts of a coefficient × the cells of `replicas` or `on` at an index, as a single expression.
+    def cells(self, operators: Iterable[str], nodes: Iterable[str], *, on: bool = False) -> Ints:
+        """Columns of the replicas of operators on nodes, or of whether there are any, shape (operators · nodes,)."""
+        row, column = self.replicas.axes["operator"], self.replicas.axes["node"]
+        first = np.array([row[name] for name in operators], np.int64) * len(column) + (self.on.size if on else 0)
+        return (first[:, None] + np.array([column[name] for name in nodes], np.int64)).ravel()
 
-        The same as `sum(coefficient * block[index].sum() …)`, with one matrix instead of several for each part.
-        """
-        columns, factors = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for block, index, coefficient in parts:
-            cells = block.positions(index).ravel() + (self.on.size if block.binary else 0)
-            columns.append(cells)
-            factors.append(np.full(cells.size, coefficient))
-        joined = np.concatenate(columns)
-        matrix = sparse.csr_array((np.concatenate(factors), (np.zeros_like(joined), joined)), shape=(1, 2 * self.on.size))
-        matrix.eliminate_zeros()
-        return Expression(matrix, np.zeros(()))
+    def joined(self, cells: Ints) -> Ints:
+        """Column that is 1 where any of some cells of `on`, given as columns, is 1, else 0, shape (1,)."""
+        self.memberships.append(cells - self.on.size)
+        return np.array([self.columns - 1])
 
     def any(self, cells: Expression, axis: int | tuple[int, ...] | None = None) -> Expression:
         """1 where any of some cells of `on` is 1, else 0, along some axes or over all.
@@ -145,7 +175,9 @@ class RuleModel:
 
     def places(self, per: str, *, alone: bool = True) -> dict[Place, list[str]]:
         """Nodes of each place; `per` is "node", "zone" or the key of a label (see `edrp.placement.rules.base.places`)."""
-        return places(self.problem.network, per, alone=alone)
+        if (per, alone) not in self._places:
+            self._places[per, alone] = places(self.problem.network, per, alone=alone)
+        return self._places[per, alone]
 
 
 class Rule(RuleDocument):
@@ -165,7 +197,7 @@ class Rule(RuleDocument):
         """By how much a deployment violates the rule, in its unit; 0 where it is met."""
 
     @abstractmethod
-    def linearise(self, model: RuleModel) -> Rows | list[Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | Rows | Sequence[WrittenRows | Rows]:
         """The same as rows: the sum of what deployments break of them is the violation."""
 
     def contradiction(self, problem: RuledProblem, deployment: Placed) -> str:
@@ -190,12 +222,14 @@ def check_operators(names: Sequence[str], problem: RuledProblem, place: tuple[st
 
 def check_per(per: str, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
     """Note that no node has the zone or label by which places are told apart."""
-    keys = _label_values(problem.network)
     zoned = any(node.zone is not None for node in problem.network.nodes)
-    if per == ZONE and not zoned:
+    if per == NODE or (per == ZONE and zoned):
+        return
+    keys = _label_values(problem.network)
+    if per == ZONE:
         hint = "; `zone` is a field of a node, not one of its labels" if ZONE in keys else ""
         faults.add(place, per, f"no node of the network has a zone{hint}")
-    elif per not in (NODE, ZONE, *keys):
+    elif per not in keys:
         faults.add_unknown(place, per, 'label of any node, nor "node" or "zone"', [NODE, *[ZONE] * zoned, *keys])
 
 
@@ -230,11 +264,13 @@ class NodeChoice(Document):
 
     def chosen(self, network: Network) -> list[str]:
         """Names of the nodes, in the order of the document."""
-        return [node.name for node in network.nodes if self._meets(node)]
+        if len(self.nodes) == 1:  # the most common choice, which thousands of rules make
+            return [name for name in self.nodes if self.meets(network.by_name[name])]
+        return [node.name for node in network.nodes if self.meets(node)]
 
     def among(self, nodes: Sequence[Node]) -> Self | None:
         """The choice without names, zones and labels that none of some nodes has; None where it chooses none of them."""
-        if not any(self._meets(node) for node in nodes):
+        if not any(self.meets(node) for node in nodes):
             return None
         names, zones = {node.name for node in nodes}, {node.zone for node in nodes}
         values = {key: {node.labels.get(key) for node in nodes} for key in self.labels}
@@ -244,7 +280,8 @@ class NodeChoice(Document):
             labels={key: tuple(value for value in allowed if value in values[key]) for key, allowed in self.labels.items()},
         )
 
-    def _meets(self, node: Node) -> bool:
+    def meets(self, node: Node) -> bool:
+        """Whether a node is among them."""
         by_name = not self.nodes or node.name in self.nodes
         by_zone = not self.zones or node.zone in self.zones
         by_label = all(key in node.labels and (not values or node.labels[key] in values) for key, values in self.labels.items())
@@ -260,8 +297,9 @@ class NodeChoice(Document):
 
     def check_nodes(self, problem: RuledProblem, place: tuple[str | int, ...], faults: Faults) -> None:
         """Note nodes, zones, and keys and values of labels that the network does not have, and a choice of no node."""
-        network, values, before = problem.network, _label_values(problem.network), len(faults)
-        zones = dict.fromkeys(node.zone for node in network.nodes if node.zone is not None)
+        network, before = problem.network, len(faults)
+        values = _label_values(network) if self.labels else {}
+        zones = dict.fromkeys(node.zone for node in network.nodes if node.zone is not None) if self.zones else {}
         check_names(self.nodes, "node of the network", network.by_name, (*place, "nodes"), faults)
         check_names(self.zones, "zone of the network", zones, (*place, "zones"), faults)
         for key, wanted in self.labels.items():

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from itertools import product
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from edrp.core.arrays import Ints
 from edrp.core.document import Faults, Name, Probability, checks, unit
 from edrp.core.errors import numbered
-from edrp.core.expressions import Expression, Rows
 from edrp.core.wording import enumerated, listed
-from edrp.placement.rules.base import NODE, ZONE, Place, Placed, Rule, RuledProblem, RuleModel, check_operators, check_per, places
+from edrp.placement.rules.base import (
+    NODE,
+    ZONE,
+    Place,
+    Placed,
+    Rule,
+    RuledProblem,
+    RuleModel,
+    WrittenRows,
+    check_operators,
+    check_per,
+    place_at,
+    places,
+)
 
 Operators = Annotated[tuple[Name, ...], Field(min_length=1)]
 
@@ -33,13 +48,15 @@ class _GroupingRule(Rule):
 
     def _replicas(
         self, problem: RuledProblem, deployment: Placed, operators: Sequence[str] = (), *, alone: bool = True
-    ) -> dict[Place, dict[str, int]]:
-        """Replicas of each operator of the rule, and of further ones, at each place."""
-        by_operator = {name: deployment.replicas(name) for name in (*self.operators, *operators)}
-        return {
-            place: {name: sum(count[node] for node in nodes) for name, count in by_operator.items()}
-            for place, nodes in places(problem.network, self.per, alone=alone).items()
-        }
+    ) -> dict[Place, Counter[str]]:
+        """Replicas of each operator of the rule, and of further ones, at each place that has any."""
+        nodes, used = problem.network.by_name, dict[Place, Counter[str]]()
+        for name in dict.fromkeys((*self.operators, *operators)):
+            for node, count in deployment.replicas(name).items():
+                place = place_at(nodes[node], self.per, alone=alone)
+                if place is not None and count:
+                    used.setdefault(place, Counter())[name] += count
+        return used
 
 
 class Apart(_GroupingRule):
@@ -80,16 +97,15 @@ class Apart(_GroupingRule):
         ]
         return float(sum(max(0, count - 1) for count in counted))
 
-    def linearise(self, model: RuleModel) -> list[Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per place."""
-        block = model.replicas if self.between == "replicas" else model.on
-        rows = []
-        for nodes in model.places(self.per).values():
-            if self.between == "operators" and len(nodes) > 1:
-                rows.append(model.any(block[self.operators, nodes], axis=1).sum() <= 1)
+        entries, found = [], model.places(self.per)
+        for row, nodes in enumerate(found.values()):
+            if self.between == "operators":
+                entries += [(row, _present(model, name, nodes), 1.0) for name in self.operators]
             else:
-                rows.append(model.total([(block, (self.operators, nodes), 1.0)]) <= 1)
-        return rows
+                entries.append((row, model.cells(self.operators, nodes), 1.0))
+        return WrittenRows(len(found), entries, upper=1.0)
 
 
 class Together(_GroupingRule):
@@ -134,14 +150,15 @@ class Together(_GroupingRule):
         missing = [sum(not count[name] for name in self._needed) for count in used if any(count[name] for name in self.operators)]
         return float(sum(missing))
 
-    def linearise(self, model: RuleModel) -> list[Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per place and operator that may be missing there."""
-        rows = []
+        entries, count = [], 0
         for nodes in model.places(self.per).values():
-            here = model.any(model.on[self.operators, nodes])
-            needed = model.on[self._needed, nodes]
-            rows.append(here - (model.any(needed, axis=1) if len(nodes) > 1 else needed[:, 0]) <= 0)
-        return rows
+            here = model.joined(model.cells(self.operators, nodes, on=True))
+            for name in self._needed:
+                entries += [(count, here, 1.0), (count, _present(model, name, nodes), -1.0)]
+                count += 1
+        return WrittenRows(count, entries, upper=0.0)
 
 
 class Spread(_GroupingRule):
@@ -202,8 +219,8 @@ class Spread(_GroupingRule):
         counts = {place: sum(used.values()) for place, used in self._replicas(problem, deployment, alone=False).items()}
         outside = sum(deployment.replicas(name).total() for name in self.operators) - sum(counts.values())
         eligible = self._eligible(problem)
-        emptiest = 0 if len(eligible) < self.min_domains else min((counts[place] for place in eligible), default=0)
-        return float(max(0, max(counts.values()) - emptiest - self.max_skew) + outside)
+        emptiest = 0 if len(eligible) < self.min_domains else min((counts.get(place, 0) for place in eligible), default=0)
+        return float(max(0, max(counts.values(), default=0) - emptiest - self.max_skew) + outside)
 
     def _eligible(self, problem: RuledProblem) -> list[Place]:
         """Places with a candidate node of any of the operators."""
@@ -213,18 +230,24 @@ class Spread(_GroupingRule):
             place for place, nodes in found.items() if any(own is None or not set(nodes).isdisjoint(own) for own in candidates)
         ]
 
-    def linearise(self, model: RuleModel) -> list[Rows]:
+    def linearise(self, model: RuleModel) -> WrittenRows | list[WrittenRows]:
         """One row per place, or per pair of places."""
-        cells = {place: model.replicas[self.operators, nodes].sum() for place, nodes in model.places(self.per).items()}
+        cells = {place: model.cells(self.operators, nodes) for place, nodes in model.places(self.per).items()}
         if self.max_skew is None:
-            share = 0.0 if self.share is None else model.replicas[self.operators, :].sum() * self.share
-            return [count - share <= (self.most or 0) for count in cells.values()]
+            entries = [(row, columns, 1.0) for row, columns in enumerate(cells.values())]
+            if self.share is not None:
+                everywhere = model.cells(self.operators, model.problem.network.by_name)
+                entries += [(row, everywhere, -self.share) for row in range(len(cells))]
+            return WrittenRows(len(cells), entries, upper=self.most or 0)
         named = {place: cells[place] for place in model.places(self.per, alone=False)}
-        outside = [count <= 0 for place, count in cells.items() if place not in named]
+        alone = [columns for place, columns in cells.items() if place not in named]
         eligible = self._eligible(model.problem)
-        emptiest: list[Any] = [named[place] for place in eligible if len(eligible) >= self.min_domains] or [0.0]
-        differences = [fullest - least for fullest in named.values() for least in emptiest if fullest is not least]
-        return [*outside, Rows.jointly([difference <= self.max_skew for difference in differences])] if differences else outside
+        emptiest: list[Place | None] = [*eligible] if len(eligible) >= self.min_domains and eligible else [None]
+        pairs = [pair for pair in product(named, emptiest) if pair[0] != pair[1]]
+        entries = [(row, named[fullest], 1.0) for row, (fullest, _) in enumerate(pairs)]
+        entries += [(row, named[least], -1.0) for row, (_, least) in enumerate(pairs) if least is not None]
+        outside = WrittenRows(len(alone), [(row, columns, 1.0) for row, columns in enumerate(alone)], upper=0.0)
+        return [outside, WrittenRows(len(pairs), entries, upper=self.max_skew, shared=True)]
 
 
 class AtLeastZones(_GroupingRule):
@@ -261,10 +284,17 @@ class AtLeastZones(_GroupingRule):
         used = sum(any(counts.values()) for counts in self._replicas(problem, deployment, alone=False).values())
         return float(max(0, self.zones - used))
 
-    def linearise(self, model: RuleModel) -> Rows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """A single row."""
         found = model.places(self.per, alone=False).values()
-        return sum((model.any(model.on[self.operators, nodes]) for nodes in found), start=Expression.of(0.0)) >= self.zones
+        used = [model.joined(model.cells(self.operators, nodes, on=True)) for nodes in found]
+        return WrittenRows(1, [(0, column, 1.0) for column in used], lower=self.zones)
+
+
+def _present(model: RuleModel, operator: str, nodes: Sequence[str]) -> Ints:
+    """Column that is 1 where an operator runs on any of some nodes, shape (1,)."""
+    cells = model.cells([operator], nodes, on=True)
+    return cells if len(nodes) == 1 else model.joined(cells)
 
 
 def _run(operators: Sequence[str]) -> str:

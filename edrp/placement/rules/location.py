@@ -6,12 +6,13 @@ import math
 from abc import abstractmethod
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, checks, unit
-from edrp.core.expressions import Rows
 from edrp.core.wording import enumerated
-from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, check_operators
+from edrp.placement.network import Node
+from edrp.placement.rules.base import NodeChoice, Placed, Rule, RuledProblem, RuleModel, WrittenRows, check_operators
 
 
 class _LocationRule(NodeChoice, Rule):
@@ -36,19 +37,19 @@ class _LocationRule(NodeChoice, Rule):
         return list(self.operators or problem.application.by_name)
 
     @abstractmethod
-    def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
-        """Nodes where no replica may be."""
+    def _closed(self, node: Node) -> bool:
+        """Whether no replica may be on a node."""
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Number of replicas where they may not be."""
-        wrong = set(self._wrong_nodes(problem))
-        return float(
-            sum(count for name in self._names(problem) for node, count in deployment.replicas(name).items() if node in wrong)
-        )
+        nodes, counts = problem.network.by_name, [deployment.replicas(name).items() for name in self._names(problem)]
+        return float(sum(count for replicas in counts for node, count in replicas if self._closed(nodes[node])))
 
-    def linearise(self, model: RuleModel) -> Rows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """One row per operator and node."""
-        return model.replicas[self._names(model.problem), self._wrong_nodes(model.problem)] <= 0
+        closed = [node.name for node in model.problem.network.nodes if self._closed(node)]
+        cells = model.cells(self._names(model.problem), closed)
+        return WrittenRows(cells.size, [(np.arange(cells.size), cells, 1.0)], upper=0.0)
 
 
 class Forbidden(_LocationRule):
@@ -67,8 +68,8 @@ class Forbidden(_LocationRule):
         """Demand of the rule in words."""
         return f"no replicas{f' of {enumerated(self.operators)}' if self.operators else ''} on {self.words}"
 
-    def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
-        return self.chosen(problem.network)
+    def _closed(self, node: Node) -> bool:
+        return self.meets(node)
 
 
 class Required(_LocationRule):
@@ -87,9 +88,8 @@ class Required(_LocationRule):
         """Demand of the rule in words."""
         return f"replicas of {enumerated(self.operators) if self.operators else 'all operators'} only on {self.words}"
 
-    def _wrong_nodes(self, problem: RuledProblem) -> list[str]:
-        right = set(self.chosen(problem.network))
-        return [name for name in problem.network.by_name if name not in right]
+    def _closed(self, node: Node) -> bool:
+        return not self.meets(node)
 
 
 class LinearTerm(NodeChoice):
@@ -155,19 +155,19 @@ class LinearRule(Rule):
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:
         """Distance of the sum from the nearer bound."""
-        total = 0.0
+        total, nodes = 0.0, problem.network.by_name
         for term in self.terms:
-            right = set(term.chosen(problem.network))
-            counts = [count for node, count in deployment.replicas(term.operator).items() if node in right]
+            counts = [count for node, count in deployment.replicas(term.operator).items() if term.meets(nodes[node])]
             total += term.coefficient * (sum(counts) if term.count == "replicas" else sum(count > 0 for count in counts))
         lower, upper = self._bounds
         return max(0.0, lower - total, total - upper)
 
-    def linearise(self, model: RuleModel) -> Rows:
+    def linearise(self, model: RuleModel) -> WrittenRows:
         """A single row."""
-        network, blocks = model.problem.network, {"replicas": model.replicas, "nodes": model.on}
-        parts = ((blocks[term.count], (term.operator, term.chosen(network)), term.coefficient) for term in self.terms)
-        return Rows.between(model.total(parts), *self._bounds)
+        chosen = [(term, term.chosen(model.problem.network)) for term in self.terms]
+        cells = [model.cells([term.operator], nodes, on=term.count == "nodes") for term, nodes in chosen]
+        entries = [(0, columns, term.coefficient) for term, columns in zip(self.terms, cells, strict=True)]
+        return WrittenRows(1, entries, *self._bounds)
 
     @property
     def _bounds(self) -> tuple[float, float]:

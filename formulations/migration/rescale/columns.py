@@ -162,8 +162,9 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
                     continue
                 share = operator.tasks.share(first, end)
                 seconds = _seconds(arrays, index, compiled.load[index] * share, replicas)
+                fast_enough = _fast_enough(arrays, index, nodes, compiled.load[index] * share, replicas).tolist()
                 entries += [
-                    (u, 1, first, end, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes.tolist()
+                    (u, 1, first, end, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in fast_enough
                 ]
     return entries, layers
 
@@ -178,7 +179,7 @@ def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
             continue
         seconds = _seconds(arrays, index, float(rate), replicas)
         for count in range(1, replicas + 1):
-            nodes = _nodes_with_room(arrays, index, count).tolist()
+            nodes = _fast_enough(arrays, index, _nodes_with_room(arrays, index, count), float(rate), replicas).tolist()
             share, layer = count / replicas, len(layers)
             entries += [(u, count, 0, 0, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes]
         layers.append((replicas, replicas))
@@ -189,6 +190,13 @@ def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int) -> Ints:
     """Candidates that may run `replicas` replicas, were they alone."""
     nodes = arrays.compiled.candidates(index)
     return nodes[~exceeds_capacity(arrays.compiled, index, nodes, np.array(replicas))]
+
+
+def _fast_enough(arrays: KeyedArrays, index: int, nodes: Ints, rate: float, replicas: int) -> Ints:
+    """Nodes on which a replica is stable at a rate, of those on which it would be at a speed-up of 1."""
+    speedup, operator = arrays.compiled.speedup[nodes], arrays.operator(index)
+    slow = [s for s in set(speedup[speedup < 1].tolist()) if not arrays.problem.is_stable(operator, rate, replicas, s)]
+    return nodes[~np.isin(speedup, slow)] if slow else nodes
 
 
 def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> list[float]:

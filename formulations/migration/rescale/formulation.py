@@ -354,7 +354,8 @@ def _needed_loads(problem: RescaleProblem, texts: Collection[str], deadline: flo
     """Loads without which the demands that clash do not: those of operators that need more replicas than `min_replicas`."""
     for operator in problem.application.operators:
         fewest = possible_replicas(problem, operator)[0]
-        if fewest > operator.min_replicas:
+        slow = operator.latency is not None and min(node.speedup for node in problem.network.nodes) < 1
+        if fewest > operator.min_replicas or slow:
             load = load_demand(problem, operator, fewest)
             without = load.drop(problem)
             formulation = _formulation(_with_all_rows(without), "ranges", perf_counter())

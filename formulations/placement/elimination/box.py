@@ -97,10 +97,9 @@ class BoxRelaxation:
         replicas = np.full(box.alive.shape, 2, np.int64)
         for r in range(1, most + 1):
             # An unstable degree has infinite latency; with no flow it must stay infinite, not become NaN.
-            stable = np.isfinite(model.latency[:, r])
-            latency = np.where(stable, model.latency[:, r], 0.0)
+            latency = np.where(np.isfinite(model.latency[:, r]), model.latency[:, r], 0.0)
             total = (self.alpha * operator_flow * latency)[:, None] / model.speedup[None]
-            total = np.where(stable[:, None], total + (self.money * model.replica_cost * r)[:, None], np.inf)
+            total = np.where(model.stable[:, :, r], total + (self.money * model.replica_cost * r)[:, None], np.inf)
             own = self.rent.T + (0.0 if prices is None else prices[:, r])  # of one replica by itself
             unary[:, :, r - 1] = total + r * own
             if r > 1:

@@ -99,7 +99,7 @@ def _operator_choices(
     penalty = penalty + model.priced(i, members)
     used = members != NO_NODE
     degree = used.sum(axis=1)
-    reference = model.latency[i, degree]
+    reference = np.where(model.compiled.overloads(int(model.order[i]), members), np.inf, model.latency[i, degree])
     slowest = np.where(used, model.speedup[members], np.inf).min(axis=1)
     latency = np.where(np.isfinite(reference), reference, 0.0) / slowest
     downtime, moved = _reconfiguration(model, i, members)

@@ -113,6 +113,12 @@ class EliminationModel:
         return [np.flatnonzero(self.source == i) for i in range(self.operators)]
 
     @cached_property
+    def stable(self) -> Bools:
+        """Whether replicas on each node are stable by their number in all, shape (operators, nodes, 1 + most replicas)."""
+        enough = np.arange(self.latency.shape[1]) >= self.compiled.fewest_replicas[self.order][:, :, None]
+        return np.asarray(enough & np.isfinite(self.latency)[:, None])
+
+    @cached_property
     def rules(self) -> OrderedRules:
         """Rules over operators in search order."""
         return OrderedRules(self.compiled.rules, self.order, self.nodes)
@@ -223,7 +229,10 @@ def least_downtime(compiled: Compiled) -> Floats:
 
 
 def narrow_order(model: EliminationModel) -> Ints:
-    """Topological order with a small frontier: the best of several randomised greedy ones (always the same)."""
+    """Topological order with a small frontier: the best of several randomised greedy ones (always the same).
+
+    Operators without streams come first: while none waits for another, they widen nothing.
+    """
     generator = np.random.default_rng(0)
     best: tuple[int, int] | None = None
     chosen = np.arange(model.operators)
@@ -241,8 +250,9 @@ def _greedy_order(model: EliminationModel, generator: np.random.Generator | None
     open_ends = np.array([len(streams) for streams in model.outgoing])
     closing = np.zeros(model.operators, np.int64)  # operators before each one that nothing else waits for
     np.add.at(closing, model.target, open_ends[model.source] == 1)
-    ready = list(np.flatnonzero(waiting == 0))
-    order: list[int] = []
+    alone = (waiting == 0) & (open_ends == 0)
+    ready = list(np.flatnonzero((waiting == 0) & ~alone))
+    order: list[int] = np.flatnonzero(alone).tolist()
     widest = total = width = 0
     while ready:
         growth = (open_ends[ready] > 0) - closing[ready]

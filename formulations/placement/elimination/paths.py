@@ -16,6 +16,8 @@ from edrp.formulations.placement.elimination.seats import SeatGroups, grouped_un
 
 def covering_paths(model: EliminationModel) -> list[list[int]]:
     """Source–sink paths, as streams, that together use every operator; those with most new operators first."""
+    if not model.source.size:
+        return [[] for _ in range(model.operators)]
     paths = []
     fresh = np.ones(model.operators)
     while fresh.any():

@@ -33,15 +33,14 @@ class SeatGroups(NamedTuple):
 def possible_seats(model: EliminationModel, alive: Bools) -> Bools:
     """Seats that stability, capacity and rules allow, shape (operators, nodes, 1 + most replicas)."""
     max_replicas = model.latency.shape[1] - 1
-    seats = np.zeros((*alive.shape, max_replicas + 1), bool)
-    stable = np.isfinite(model.latency)
+    seats, stable = np.zeros((*alive.shape, max_replicas + 1), bool), model.stable
     for r in range(1, max_replicas + 1):
         need = r * model.demand[:, None, :]
         fits = (need <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
-        seats[:, :, r - 1] = alive & fits & stable[:, r, None]
+        seats[:, :, r - 1] = alive & fits & stable[:, :, r]
     alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
-    spread = stable[:, 2:].any(axis=1) & (alive.sum(axis=1) > 1)
-    seats[:, :, max_replicas] = alive & alone & spread[:, None]
+    spread = stable[:, :, 2:].any(axis=2) & (alive.sum(axis=1, keepdims=True) > 1)
+    seats[:, :, max_replicas] = alive & alone & spread
     return seats & np.isfinite(model.seat_prices) if model.rules.own else seats
 
 

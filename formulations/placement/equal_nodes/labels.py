@@ -13,7 +13,7 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32, flattened
 from edrp.core.budget import spend
 from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, MAX_OPEN
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
+from edrp.formulations.placement.equal_nodes.state_graph import StateGraph
 from edrp.formulations.placement.equal_nodes.values import PricedGraph
 
 BOUND, DONE, COST, DOWN, SHARED = 0, 1, 2, 3, 4
@@ -197,7 +197,7 @@ class StateLabelSearch:
 
     def _ahead(self, j: int, views: list[PricedGraph]) -> Ahead:
         graph, model = self.graph, self.quotient.model
-        opened = np.array(list_steps(model)[1][j + 1], np.int64)
+        opened = np.array(graph.opened[j + 1], np.int64)
         states = slice(graph.arcs.first_state[j + 1], graph.arcs.first_state[j + 2])
         later = model.target > j
         cut = np.array([[view.prices.flow[later & (model.source == i)].sum() for i in opened] for view in views])

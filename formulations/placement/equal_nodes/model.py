@@ -301,7 +301,6 @@ def _list_choices(
     speed = np.array([model.speedup[nodes[0]] for nodes in members])
     latency = []
     for i in range(model.operators):
-        stable = np.flatnonzero(np.isfinite(model.latency[i]))
         allowed = [bool(model.candidate[i, nodes[0]]) for nodes in members]
         fits = (need[i][:, None] <= capacity).all(axis=2)
         for classes in range(1, 1 << len(members)):
@@ -309,6 +308,7 @@ def _list_choices(
             if not all(allowed[k] for k in inside):
                 continue
             slowest = float(speed[inside].min())
+            stable = np.flatnonzero(model.stable[i, [members[k][0] for k in inside]].all(axis=0))
             for replicas in stable[(stable >= len(inside)) & fits[stable][:, inside].all(axis=1)]:
                 rows.append((i, classes, 0, int(replicas)))
                 latency.append(model.latency[i, replicas] / slowest)

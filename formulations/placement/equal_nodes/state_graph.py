@@ -54,6 +54,7 @@ class StateGraph:
     Attributes
     ----------
     steps : one per operator.
+    opened : operators that are open before each step, and after the last.
     codes : of the states of each layer, of which there is one more than operators.
     table : of each layer, by which the number of a code is found.
     patterns : what each pattern is.
@@ -63,6 +64,7 @@ class StateGraph:
     """
 
     steps: tuple[OperatorTurn, ...]
+    opened: tuple[tuple[int, ...], ...]
     codes: tuple[Ints, ...]
     table: tuple[Ints32, ...]
     arcs: StateArcs
@@ -115,7 +117,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
     full
         Classes that have to be used in the end, as bits; 0 where that is not asked for.
     """
-    steps, _ = list_steps(quotient.model)
+    steps, opened = list_steps(quotient.model)
     level = choice_levels(quotient, levels)
     choices = quotient.choices
     transitions, buffer = [], np.empty((4, max_transitions), np.int32)
@@ -143,6 +145,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
     first_state, first_pattern = (np.cumsum([0, *(layer.size for layer in layers)]) for layers in (codes, patterns))
     return StateGraph(
         steps=steps,
+        opened=opened,
         codes=tuple(codes),
         table=tuple(tables),
         arcs=StateArcs(first_state, np.array(ends, np.int64), first_pattern, *np.concatenate(transitions, axis=1)),

@@ -15,6 +15,7 @@ from edrp.heuristics.placement.deployment_starts import first_fit
 from edrp.heuristics.placement.deployment_state import FEW_REPLICAS, DeploymentState, MoveMix, random_stream
 from edrp.heuristics.placement.filling import stable_degrees
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, evaluation_units, pairs_per_operator, placement_arrays
+from edrp.heuristics.placement.rule_rows import searched_rows
 from edrp.heuristics.placement.search.search_engine import (
     OVERLOAD_RULES,
     ColonyParameters,
@@ -310,7 +311,7 @@ def repaired(compiled: Compiled, counts: Ints, options: Options) -> Ints:
     The objective plays no part, so that what a simple method has placed stays where it may. Replicas that found no node are
     not added: what has too few of them, or more than allowed, has no value to climb from.
     """
-    if compiled.rules.breach(counts) == 0 or too_many_pairs(compiled) is not None:
+    if searched_rows(compiled).breach(counts) == 0 or too_many_pairs(compiled) is not None:
         return counts
     degree = np.minimum(counts.sum(axis=1), compiled.latency.shape[1] - 1)
     if not stable_degrees(compiled)[np.arange(degree.size), degree].all():

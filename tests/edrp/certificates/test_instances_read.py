@@ -122,7 +122,10 @@ def form(described, unit, definitions, below):
     if "anyOf" in described:
         first, *others = [choice for choice in described["anyOf"] if choice.get("type") != "null"]
         nullable = "?" if len(described["anyOf"]) > 1 + len(others) else ""
-        return form(first, unit, definitions, below) + ("~" if others else "") + nullable
+        if any("units" in choice.get("properties", ()) for choice in others):
+            return "amount-or-units"
+        by_name = others[0].get("additionalProperties", {}) if others else {}
+        return form(by_name if "anyOf" in by_name else first, unit, definitions, below) + ("~" if others else "") + nullable
     words = described.get("enum", [described["const"]] if "const" in described else None)
     if words:
         return "=" + "|".join(words)

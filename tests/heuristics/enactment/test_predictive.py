@@ -160,6 +160,17 @@ def test_more_hosts_are_worth_it_the_sooner_and_the_surer_the_surge() -> None:
     assert best(surge=99, chance=1.0) == 1
 
 
+def test_a_host_that_is_leased_on_the_way_is_paid_from_then_on() -> None:
+    """The load rises to 1.5 hosts in the second of three rounds. Then a host is leased; what waits in the end costs another."""
+    levels = np.array([[0.5, 0.5, 1.5, 1.5]])
+    ahead = paths(np.full(2, 0.5), 3, 60.0, PathSettings())._replace(
+        levels=levels, weights=np.ones(1), known_rounds=np.array([3])
+    )
+    costs = HostCosts(rounds=3, lag=1, late=0.0, overload_share=1.0, surprise_share=1.0, utilisation=1.0)
+    money = expected_costs(ahead, np.array([0.0, 1.0, 2.0]), np.ones(2), 1, 0.0, costs)
+    assert money.tolist() == [2 + 1 + 0.5, 3 + 1, 6]
+
+
 def test_in_an_overload_few_items_are_late_not_all() -> None:
     """Room for four fifths of the load: shared evenly every operator is late, so the one that needs most per item waits."""
     application = manufacturing_application(8)

@@ -253,6 +253,16 @@ def test_a_downlink_carries_all_hops_that_come_to_its_server(downlink: float, re
         assert answer.decision.public == (True, False, True, False)
 
 
+@pytest.mark.parametrize("method", ["process-map", "least-cost-map"])
+def test_what_fills_an_uplink_to_the_last_may_round_above_it(method: str) -> None:
+    """From b to c and, back at b, on to d: 0.1 + 0.2 is more than 0.3 in binary numbers."""
+    nodes = [server("b", 1, uplink=0.3), server("c", 2), server("d", 0)]
+    problem = build_problem(nodes, [link("bc", bandwidth=0.15)], "bd", [2, 1], [0.2, 0.15, 0.1], cost="public-hops")
+    problem = problem.replace(bandwidth="cumulative")
+    assert 0.1 + 0.2 > 0.3
+    assert solved(problem, method).decision.public == (True, False, True)
+
+
 def test_among_maps_of_nearly_the_least_load_dedicated_hops_decide() -> None:
     """On d, reached over the public network, the load is least; on b, which links reach, it is 0.05 more, then 0.15."""
     nodes = [server("a", 0, uplink=9), server("b", 20), server("d", 40)]

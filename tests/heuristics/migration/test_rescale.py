@@ -43,6 +43,35 @@ def test_kernels_and_evaluation_say_the_same(seed, part):
                 assert value == pytest.approx(evaluation.metrics.get(name, 0.0), rel=1e-9, abs=1e-6), name
 
 
+def test_what_remains_downloads_its_share_of_the_state_that_leaves():
+    """An operator without tasks goes from three replicas to two: both fetch a sixth of its 6 MB more, and z sends a third."""
+    problem = edrp.RescaleProblem(
+        application={"operators": [{"name": "plain", "external_rate": 1.0, "state_size": 6e6, "max_replicas": 3}]},
+        network={"nodes": [{"name": name} for name in "xyz"], "store": {"bandwidth": 1e6}},
+        weights={"downtime": 1.0},
+        limits={"downtime": 100.0},
+        current={"plain": ["x", "y", "z"]},
+    )
+    arrays = compile_rescale(problem)
+    search = RangeSearch(range_arrays(arrays), [[[(0, 0, 0), (1, 0, 0)]]])
+    assert search.objective * 100.0 == pytest.approx(2.0 + 1.0)
+    assert problem.evaluate(arrays.deployment([[(0, 0, 0), (1, 0, 0)]])).metrics["downtime"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(("node", "load"), [(0, 0.0), (1, 0.25)])
+def test_what_stays_on_a_node_does_not_use_the_network(node, load):
+    stream = {"source": "a", "target": "b", "usage": {"network": 1.0}}
+    problem = edrp.RescaleProblem(
+        application={"operators": [{"name": "a", "external_rate": 10.0}, {"name": "b"}], "streams": [stream]},
+        network={"nodes": [{"name": name, "capacity": {"network": 40.0}} for name in "xy"], "between_zones": {"delay": 0.01}},
+        weights={"peak_load": 1.0},
+        limits={"peak_load": 1.0},
+    )
+    arrays, start = compile_rescale(problem), [[(0, 0, 0)], [(node, 0, 0)]]
+    assert RangeSearch(range_arrays(arrays), [start]).objective == load
+    assert problem.evaluate(arrays.deployment(start)).metrics["peak_load"] == load
+
+
 @pytest.mark.parametrize(("seed", "scenarios"), [*((seed, False) for seed in range(12)), *((seed, True) for seed in range(6))])
 def test_the_search_finds_the_optima_of_tiny_problems(seed, scenarios):
     problem = random_rescale(seed, scenarios=scenarios)

@@ -1,7 +1,10 @@
 """Kernels of annealing and of the engine for whole deployments: what they compute is what the problem's plain code says."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from contention import random_contention
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +26,9 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.metrics import EDRP_METRICS, NORMALISED
 from edrp.placement.metrics.own import OwnMetric
 
-SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}
+
+def small(seed: int) -> edrp.EdrpProblem:
+    return random_problem(seed, operators=(3, 5), nodes=(3, 5), combinations_limit=1e5)
 
 
 @settings(max_examples=60, deadline=None)
@@ -41,6 +46,27 @@ def test_kernels_and_plain_metrics_agree_on_random_deployments(seed: int, draw: 
         plain = metric.scaled(metric.evaluate(problem, deployment))
         assert value == pytest.approx(plain, rel=1e-9, abs=1e-12), name
     assert all(isinstance(metric, OwnMetric) for name, metric in EDRP_METRICS.items() if name not in NORMALISED), "no kernel"
+
+
+def test_in_storm_whatever_changes_takes_as_long_as_the_longest_restart() -> None:
+    """One operator moves without any state; the other stays, and reads 2 GB from its disk again."""
+    operators = [{"name": "moves", "external_rate": 1.0}, {"name": "stays", "external_rate": 1.0, "state_size": 2e9}]
+    problem = edrp.EdrpProblem(
+        application={"operators": operators},
+        network={"nodes": [{"name": "x"}, {"name": "y"}], "store": {"local_bandwidth": 1e8}},
+        reconfiguration="storm",
+        weights={"downtime": 1.0},
+        limits={"downtime": 100.0},
+        current={"moves": ["x"], "stays": ["x"]},
+    )
+    compiled, after = compile_problem(problem), edrp.Deployment({"moves": ["y"], "stays": ["x"]})
+    assert problem.evaluate(after).metrics["downtime"] == 40.0
+    assert energies(compiled, compiled.counts(after))[2] == 40.0
+
+
+def contended(seed: int) -> edrp.EdrpProblem:
+    """Replicas and streams, some of which go one to one, share cores, a disk and the network; peak loads are weighed."""
+    return random_contention(seed).replace(weights={"cost": 0.4, "peak_load": 0.6})
 
 
 def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> DeploymentEngine | None:
@@ -62,7 +88,7 @@ def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pyte
 def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps: int) -> None:
     """Wherever a search stands after any number of changes and kicks, nothing it remembers has drifted."""
     with pytest.MonkeyPatch.context() as patch:
-        engine = searched(random_problem(seed, **SMALL), draw, steps, patch)
+        engine = searched(small(seed), draw, steps, patch)
     if engine is None:
         return
     now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
@@ -73,11 +99,12 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
         np.testing.assert_allclose(getattr(now, f"old_{name}"), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("family", [small, contended])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 400), draw=st.integers(0, 5))
-def test_the_value_of_the_best_is_what_the_problem_says(seed: int, draw: int) -> None:
+def test_the_value_of_the_best_is_what_the_problem_says(family: Callable[[int], edrp.EdrpProblem], seed: int, draw: int) -> None:
     """Objective and violations come from kernels; the problem evaluates in plain code, and knows what replicas are allowed."""
-    problem = random_problem(seed, **SMALL)
+    problem = family(seed)
     with pytest.MonkeyPatch.context() as patch:
         engine = searched(problem, draw, 1_000, patch)
     if engine is None:

@@ -12,13 +12,14 @@ from edrp import _native
 from edrp.core.methods import Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.families.placement.rules import with_rules
 from edrp.heuristics.placement.deployment_starts import given_starts, random_fit
-from edrp.heuristics.placement.filling import Filling
+from edrp.heuristics.placement.filling import Filling, RuleRoom
 from edrp.heuristics.placement.problem_arrays import evaluation_units
-from edrp.heuristics.placement.rule_rows import rule_rows
+from edrp.heuristics.placement.rule_rows import rule_rows, searched_rows
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -69,11 +70,11 @@ def test_kernels_judge_rules_as_their_arrays_do(seed: int, draw: int) -> None:
     counts = np.random.default_rng(draw).integers(0, 3, compiled.candidate.shape)
     rows = rule_rows(compiled, 2.0)
     broken, breach, price = _native.judge_rules(rows, counts)
-    rules = compiled.rules
+    rules = searched_rows(compiled)
     violated = rules.violations(counts)
     hard = np.isinf(rules.penalty) & (violated > rules.slack)
     assert broken == hard.sum()
-    assert breach == pytest.approx(sum(violated[g] / rules.rules[rules.group_rule[g]].scale for g in np.flatnonzero(hard)))
+    assert breach == pytest.approx(LIMIT_SLACK * (violated[hard] / rules.slack[hard]).sum())
     assert price == pytest.approx(rules.price(counts) / 2)
     allowed = np.minimum(counts, compiled.max_replicas[:, None])
     assert rules.price(allowed) <= rules.price_ceiling(compiled.max_replicas) * (1 + 1e-9)
@@ -182,3 +183,15 @@ def test_counts_give_way_to_whole_deployments_where_there_are_rules() -> None:
     ruled = problem.replace(rules=[{"name": "a", "rule": "apart", "operators": ["read"], "per": "node"}])
     engines = [type(make_engine(compile_problem(each))).__name__ for each in (problem, ruled)]
     assert engines == ["CountEngine", "DeploymentEngine"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_room_and_prices_do_not_depend_on_what_was_counted_before(seed):
+    compiled = compile_problem(tiny(seed))
+    generator, used = np.random.default_rng(seed), RuleRoom(compiled)
+    for most in (0, 1, 3, 1, 0):
+        counts = generator.integers(most + 1, size=compiled.candidate.shape)
+        for i in range(len(counts)):
+            fresh = RuleRoom(compiled)
+            assert used.room(counts, i, 3).tolist() == fresh.room(counts, i, 3).tolist()
+            assert used.prices(counts, i).tolist() == fresh.prices(counts, i).tolist()

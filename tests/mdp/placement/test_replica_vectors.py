@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from edrp import _native
 from edrp.check_problems.placement.over_time import brute_force_sequence
 from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.random_sequence import random_sequence
+from edrp.mdp.placement.vector_relaxation import LEVELS, Branches, OperatorTables
 from edrp.placement.sequence import EdrpSequence
 
 METHOD = get_method("replica-vectors")
@@ -67,3 +69,24 @@ def test_on_one_node_it_is_brute_force():
 def test_on_equal_nodes_it_is_brute_force():
     taken = [check_against_brute_force(of_equal_nodes(seed)) for seed in range(6)]
     assert taken.count("optimal") >= 3
+
+
+@pytest.mark.parametrize("ticks", [0, 1, LEVELS - 2, LEVELS - 1, LEVELS])
+def test_a_bound_over_branches_is_tight_where_there_is_one_course(ticks: int) -> None:
+    """One operator with one number of replicas costs the price of its ticks, up to those of the longest path."""
+    none, span, price = np.zeros(1), np.array([0, 1]), np.array([[0.5]])
+    tables = OperatorTables(first=span, replicas=np.ones(1, np.int64), started=none, entry=none, enters=none)
+    branches = Branches(
+        parent=np.array([-1]),
+        owner=np.array([0]),
+        copies=np.array([1]),
+        first=span,
+        begin=span,
+        ticks=np.array([[ticks]], np.int32),
+        price=price,
+        tail=np.zeros((1, 1)),
+        last=price * LEVELS,
+        allowed=np.array([[LEVELS]]),
+    )
+    memory = [np.zeros((1, 1)) for _ in range(5)]
+    assert _native.sweep_branches(branches, tables, np.full(1, np.inf), *memory) == 0.5 * ticks

@@ -112,6 +112,13 @@ def test_a_change_that_costs_more_than_it_ever_saves_is_left():
     assert (best.vectors == costs.sum(axis=0).argmin(axis=1) + 1).all()
 
 
+def test_to_stop_replicas_costs_nothing_and_earns_nothing():
+    """Two replicas in the end: to start the second is cheaper than to have held three before."""
+    costs = [[np.array([0.0, inf, 0.5])], [np.array([inf, 0.0, inf])]]
+    best = best_course(costs, np.array([0.3]), 0.0)
+    assert (best.value, best.vectors.tolist()) == (pytest.approx(0.3), [[1], [2]])
+
+
 def test_many_periods():
     """Blocks of periods, of which only those with changes are computed twice; a day that repeats costs the same each time."""
     day = 2 + 1.5 * np.sin(np.arange(100) / 100 * 2 * np.pi)

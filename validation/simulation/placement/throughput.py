@@ -1,16 +1,14 @@
-"""Throughput of a placement, the rate at which the first supervisor is full, and its end-to-end latency by simulation.
+"""Sustainable throughput of a placement, the rate at which the first supervisor is full, and its latency by simulation.
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
-times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. With it, the order of
-schedulers that the paper measured on Storm (latency-aware placement, Tables 2 and 3) follows from placements alone.
-In simulation, tuples wait for cores, take them, and travel between supervisors.
+times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. All of it is said in kind
+`edrp`, with the cores of a supervisor as a resource that its instances share, so that `edrp.placement.throughput`
+computes the throughput, as for any problem. In simulation, tuples wait for cores, take them, and travel between supervisors.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -20,84 +18,78 @@ from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.deployment import Deployment, DeploymentLike
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.throughput import largest_multiple
 
 TRANSFER = 0.2
 """h: cost of sending or of receiving a tuple over the network, relative to processing a mean one."""
 
 CPU = "cpu"
 
-
-@dataclass(frozen=True, slots=True)
-class SimulatedThroughput:
-    """The throughput of a placement, and the cores that it reserves.
-
-    Attributes
-    ----------
-    throughput : tuples/s of all sources together at which the first supervisor is full; infinite where nothing needs cores.
-    reserved : cores of all supervisors in use.
-    bottleneck : name of that supervisor.
-    """
-
-    throughput: float
-    reserved: float
-    bottleneck: str
+READER = "{} reads"
+"""Name of the operator that stands for the reading of another."""
 
 
-def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> SimulatedThroughput:
-    """Throughput of a placement, by the cores that it takes at the rates of the problem.
+def shared_cpu(problem: LatencyAwareProblem, *, transfer: float = TRANSFER) -> EdrpProblem:
+    """State a problem in kind `edrp`, where the instances on a supervisor share its cores.
 
-    The needs of operators are understood at those rates, so that they grow with the sources' rates. Whether
-    the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
+    An operator's need is understood at the rates of the problem: it uses its need over its load per tuple, whatever the rates.
+    The price of a tuple that leaves a supervisor is the stream's usage. Kind `edrp` knows no price of a tuple that arrives:
+    each operator gets a second one without needs, and the streams between these run back, so that what leaves there is what
+    arrives here. Operators and their readers are placed alike.
 
     Parameters
     ----------
     problem
-        Operators with the resource `cpu` in cores, and rates in tuples/s.
-    deployment
-        Any placement of all operators; a plain dict will do.
+        Operators with the resource `cpu` in cores, rates in tuples/s, no cycles; supervisors that state their cores.
     transfer
         h, relative to the cores that a mean tuple takes.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Where streams form a cycle, or a supervisor states no cores.
     """
-    needed = cores_needed(problem, deployment, transfer=transfer)
-    sources = sum(operator.external_rate for operator in problem.application.operators)
-    offered = {name: offered_cores(problem, name) for name in needed}
-    full = {name: offered[name] / cores if cores > 0 else math.inf for name, cores in needed.items()}
-    bottleneck = min(full, key=lambda name: full[name])
-    return SimulatedThroughput(sources * full[bottleneck], sum(offered.values()), bottleneck)
-
-
-def cores_needed(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfer: float = TRANSFER) -> dict[str, float]:
-    """Cores that each supervisor in use needs at the rates of the problem, tuples on the network included."""
-    placed: Deployment = problem.read_decision(deployment, "deployment")
-    needed: dict[str, float] = {}
-    for operator in problem.application.operators:
-        cores = named_resources(operator.resources).get(CPU, 0.0)
-        for node, instances in placed.replicas(operator.name).items():
-            needed[node] = needed.get(node, 0.0) + instances * cores
-    price = transfer * cores_per_tuple(problem)
-    for stream in problem.application.streams:
-        senders, receivers = placed.replicas(stream.source), placed.replicas(stream.target)
-        rate = problem.application.rate(stream.source, stream.target)
-        share = rate / (senders.total() * receivers.total())
-        for ends, others in ((senders, receivers), (receivers, senders)):
-            for node, count in ends.items():
-                needed[node] += price * share * count * (others.total() - others[node])
-    return needed
-
-
-def cores_per_tuple(problem: LatencyAwareProblem) -> float:
-    """Cores that a tuple per second takes, on average over all tuples that operators receive."""
     application = problem.application
-    cores = sum(o.instances * named_resources(o.resources).get(CPU, 0.0) for o in application.operators)
-    tuples = sum(application.load(operator.name) for operator in application.operators)
-    return cores / tuples if tuples else 0.0
+    cores = {o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) for o in application.operators}
+    load = {name: application.load(name) for name in cores}
+    sent = {CPU: transfer * sum(cores.values()) / (sum(load.values()) or 1.0)}
+    operators: list[dict[str, Any]] = []
+    for o in application.operators:
+        use = {"per_tuple": cores[o.name] / load[o.name]} if load[o.name] else {"per_replica": cores[o.name] / o.instances}
+        count = {"min_replicas": o.instances, "max_replicas": o.instances}
+        operators.append({"name": o.name, "external_rate": o.external_rate, "usage": {CPU: use}, **count})
+        operators.append({"name": READER.format(o.name), **count})
+    streams: list[dict[str, Any]] = []
+    for s in application.streams:
+        rate = {"rate": application.rate(s.source, s.target), "usage": sent}
+        streams.append({"source": s.source, "target": s.target, **rate})
+        streams.append({"source": READER.format(s.target), "target": READER.format(s.source), **rate})
+    offered = {node.name: named_resources(node.resources or {}) for node in problem.network.nodes}
+    nodes = [{"name": name, "capacity": {CPU: has[CPU]} if CPU in has else {}} for name, has in offered.items()]
+    return EdrpProblem(
+        application={"operators": operators, "streams": streams},
+        network=problem.network.replace(nodes=nodes),
+        weights={"peak_load": 1.0},
+    )
 
 
-def offered_cores(problem: LatencyAwareProblem, node: str, unlimited: float = math.inf) -> float:
-    """Cores of a supervisor; `unlimited` where nothing limits them."""
-    resources = problem.network.by_name[node].resources
-    return unlimited if resources is None else named_resources(resources).get(CPU, 0.0)
+def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> float:
+    """Tuples/s of all sources together that a placement sustains, at which the first supervisor is full; infinite without needs.
+
+    Whether the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
+
+    Parameters
+    ----------
+    problem
+        Of `shared_cpu`.
+    deployment
+        Any placement of the operators whose cores that problem shares, without readers.
+    """
+    readers = {READER.format(name): nodes for name, nodes in deployment.items()}
+    multiple = largest_multiple(problem, {**deployment, **readers}).multiple
+    return sum(operator.external_rate for operator in problem.application.operators) * (multiple or 0.0)
 
 
 def end_to_end_latencies(
@@ -114,8 +106,8 @@ def end_to_end_latencies(
     Sources bring tuples at random (Poisson), at their rates times `rate_share`. A tuple goes to a random instance of
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
     served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
-    need over its load; tuples that come from or go to another supervisor cost more (see `throughput.py`)
-    and are on their way for the delay of the link.
+    need over its load; tuples that come from or go to another supervisor cost more (`shared_cpu`) and are on their way for
+    the delay of the link.
 
     Parameters
     ----------
@@ -132,6 +124,8 @@ def end_to_end_latencies(
     ------
     BackendUnavailableError
         When SimPy is not installed.
+    InvalidInstanceError
+        As `shared_cpu`.
     """
     try:
         import simpy
@@ -154,18 +148,15 @@ class _Simulation:
     def __init__(
         self, simpy: Any, problem: LatencyAwareProblem, deployment: Deployment, transfer: float, random: np.random.Generator
     ) -> None:
-        application = problem.application
+        application, shared = problem.application, shared_cpu(problem, transfer=transfer)
         self.clock = simpy.Environment()
         self.network = problem.network
         self.random = random
         self.homes = {operator: deployment[operator] for operator in deployment}
-        self.cores = {node: offered_cores(problem, node, unlimited=1e9) for nodes in self.homes.values() for node in nodes}
+        self.cores = {node.name: node.capacity[CPU] for node in shared.network.nodes}
         self.queues = {node: simpy.Resource(self.clock, capacity=ceil(cores)) for node, cores in self.cores.items()}
-        self.work = {
-            o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) / max(application.load(o.name), 1e-300)
-            for o in application.operators
-        }
-        self.transfer = transfer * cores_per_tuple(problem)
+        self.work = {o.name: shared.application.by_name[o.name].usage[CPU].per_tuple for o in application.operators}
+        self.transfer = max((stream.usage[CPU] for stream in shared.application.streams), default=0.0)
         self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
         for stream in application.streams:
             received = application.load(stream.source)

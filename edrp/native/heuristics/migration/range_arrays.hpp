@@ -140,9 +140,11 @@ inline void refresh_operator(const RangeArrays& t, const RangeState& s, i64 i) {
             }
             if (share > max_share) excess += share / max_share - 1;
         }
+        // Slow nodes serve less (edrp/placement/latency.py, served_share).
+        const double served = t.utilisation * (t.model[i] == POLYNOMIAL ? 1.0 : least(1.0, t.speedup[u]));
         for (i64 c = 0; c < t.factor.size(); ++c) {
             double seconds = latency_at(t, i, rate * t.factor[c], n);
-            if (!std::isfinite(seconds) || !std::isfinite(latency_at(t, i, rate * t.factor[c] / t.utilisation, n)))
+            if (!std::isfinite(seconds) || !std::isfinite(latency_at(t, i, rate * t.factor[c] / served, n)))
                 excess += 0.1 + share;
             if (std::isfinite(seconds)) {
                 seconds /= t.speedup[u];

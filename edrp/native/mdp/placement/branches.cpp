@@ -46,22 +46,26 @@ struct Sweep {
     const Work& work;
     i64 levels;
 
+    // Least costs of a node and the rest by ticks: of what is left after the node, or of what it and those after it take.
+    void add_node(i64 c, i64 t, const Floats& rest, bool after, const FloatsOut& result) const {
+        const i64 first = branches.first[c], low = tables.first[branches.owner[c]];
+        result.fill(inf);
+        for (i64 k = 0; k < branches.first[c + 1] - first; ++k) {
+            const double cost = work.own[first + k];
+            if (cost == inf) continue;
+            const i64 ticks = branches.ticks(t, low + k), from = after ? ticks : 0, to = ticks - from;
+            for (i64 r = 0; r < levels - 1 - ticks; ++r) result[to + r] = least(result[to + r], cost + rest[from + r]);
+            result[levels - 1] = least(result[levels - 1], cost + branches.tail(t, first + k) + rest[levels - 1]);
+        }
+    }
+
     // Least cost of each subtree whose paths take at most a number of ticks.
     void inside(i64 tree, i64 t) const {
         const i64 begin = branches.begin[tree], end = branches.begin[tree + 1];
         for (i64 c = begin; c <= end; ++c) work.below.row(c).fill(0.0);
         for (i64 c = end - 1; c >= begin; --c) {
-            const i64 first = branches.first[c], low = tables.first[branches.owner[c]];
             const FloatsOut inner = work.inner.row(c);
-            const Floats below = work.below.row(c);
-            inner.fill(inf);
-            for (i64 k = 0; k < branches.first[c + 1] - first; ++k) {
-                const double cost = work.own[first + k];
-                const i64 ticks = branches.ticks(t, low + k);
-                if (cost == inf) continue;
-                for (i64 r = ticks; r < levels - 1; ++r) inner[r] = least(inner[r], cost + below[r - ticks]);
-                inner[levels - 1] = least(inner[levels - 1], cost + branches.tail(t, first + k) + below[levels - 1]);
-            }
+            add_node(c, t, work.below.row(c), false, inner);
             const FloatsOut sum = work.below.row(branches.parent[c] >= 0 ? branches.parent[c] : end);
             for (i64 r = 0; r < levels; ++r) sum[r] += inner[r];
         }
@@ -82,20 +86,6 @@ struct Sweep {
         return lowest;
     }
 
-    // Least cost of a node and all that is not after it, by the ticks that are left after it.
-    void handed_down(i64 c, i64 t, const FloatsOut& result) const {
-        const i64 first = branches.first[c], low = tables.first[branches.owner[c]];
-        const Floats outer = work.outer.row(c);
-        result.fill(inf);
-        for (i64 k = 0; k < branches.first[c + 1] - first; ++k) {
-            const double cost = work.own[first + k];
-            const i64 ticks = branches.ticks(t, low + k);
-            if (cost == inf) continue;
-            for (i64 r = 0; r < levels - 1 - ticks; ++r) result[r] = least(result[r], cost + outer[r + ticks]);
-            result[levels - 1] = least(result[levels - 1], cost + branches.tail(t, first + k) + outer[levels - 1]);
-        }
-    }
-
     // Fills in `work.least`: for each node and number of replicas, the least cost of the tree with it.
     void outside(i64 tree, i64 t) const {
         const i64 begin = branches.begin[tree], end = branches.begin[tree + 1];
@@ -106,7 +96,7 @@ struct Sweep {
             if (parent < 0) {
                 for (i64 r = 0; r < levels; ++r) outer[r] = rest[r] < inf ? level_cost(tree, t, r) + rest[r] - inner[r] : inf;
             } else {
-                handed_down(parent, t, outer);
+                add_node(parent, t, work.outer.row(parent), true, outer);
                 for (i64 r = 0; r < levels; ++r) outer[r] += rest[r] < inf ? rest[r] - inner[r] : inf;
             }
             for (i64 r = levels - 3; r >= 0; --r) outer[r] = least(outer[r], outer[r + 1]);  // more time than needed is allowed

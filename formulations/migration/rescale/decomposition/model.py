@@ -22,7 +22,7 @@ from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.tolerances import LATENCY_FLOOR_SLACK, LIMIT_SLACK
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.documents import depends_on_number, even_boundaries, possible_replicas
-from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
+from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency, served_share
 
 MAX_LISTED_NODES = 4
 """Nodes up to which every set is a state of its own."""
@@ -284,9 +284,9 @@ def _split_layer(arrays: KeyedArrays, index: int, nodes: Bools, places: Ints, nu
     speedup, model, even = arrays.compiled.speedup, operator.latency, problem.ranges == "even"
     share = arrays.tasks[index].work_before[places] / arrays.tasks[index].work_before[-1]
     known = replicas or 1
-    stable = as_share(problem.utilisation * largest_rate(model, math.inf, known, load), load)
+    stable, tolerated = problem.utilisation * largest_rate(model, math.inf, known, load), math.inf
     if replicas and problem.tolerance is not None:
-        stable = min(stable, (1 + problem.tolerance) / replicas * (1 + 2 * LIMIT_SLACK))
+        tolerated = (1 + problem.tolerance) / replicas * (1 + 2 * LIMIT_SLACK)
     mean = problem.operator_latency == "mean"
     ends = np.diff(share)
     heaviest = max(float(ends.max()), 1.0 / (replicas or max(numbers)))
@@ -299,7 +299,7 @@ def _split_layer(arrays: KeyedArrays, index: int, nodes: Bools, places: Ints, nu
     for level, top in enumerate(tops):
         for speed in np.unique(speedup):
             cap = as_share(largest_rate(model, float(top * speed), known, load), load)
-            caps[level, speedup == speed] = min(cap, stable)
+            caps[level, speedup == speed] = min(cap, as_share(stable * served_share(model, float(speed)), load), tolerated)
     return SplitLayer(
         share=share,
         caps=caps,

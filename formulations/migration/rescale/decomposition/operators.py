@@ -215,13 +215,18 @@ class PlainTables:
                 )
                 self.arriving = np.where(before == old, 0.0, self.arriving)
         self.count = np.broadcast_to(c, self.share.shape)
+        slow = [
+            [not arrays.problem.is_stable(operator, load / n, n, speed) for speed in compiled.speedup.tolist()]
+            for n in self.numbers.tolist()
+        ]
+        self.overloaded = np.array(slow, bool).reshape(self.share.shape[:2])[:, :, None] & (c > 0)
 
     def prices(self, prices: OperatorPrices) -> Floats:
-        """The price of each number of replicas on each node, shape (numbers, nodes, 1 + most replicas)."""
+        """The price of each number of replicas on each node, infinite where overloaded, shape (numbers, nodes, 1 + most)."""
         table = self.count * prices.replica[:, None] + self.share * prices.share[:, None]
         table = (
             table + self.leaving * prices.leaving[:, None] + self.arriving * prices.arriving[:, None] + self.moved * prices.moved
         )
         if self.mean.size:
             table = table + prices.latency * self.share * self.mean[:, :, None]
-        return np.ascontiguousarray(table)
+        return np.ascontiguousarray(np.where(self.overloaded, np.inf, table))

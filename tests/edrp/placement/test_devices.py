@@ -1,0 +1,235 @@
+"""Resources in equal units: what fits, what is refused, and optima of all exact methods against enumeration."""
+
+import json
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.certificates import checker
+from edrp.check_problems.placement.enumeration import brute_force, deployments, feasible_deployments
+from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
+from edrp.formulations.methods import formulate
+from edrp.placement.devices import fits, least_units, maximal_patterns, units_needed
+
+SHARES = [0.0, 0.1, 0.2, 0.25, 0.29, 1 / 3, 0.34, 0.4, 0.5, 0.51, 0.6, 1.0, 1.0, 2.0]
+
+
+def problem(nodes, operators, **changes):
+    """Nodes by their GPUs, operators by need and number of replicas."""
+    fields = {
+        "application": {
+            "operators": [
+                {"name": f"o{i}", "resources": {"gpu": need}, "min_replicas": few, "max_replicas": many, "cost": 1 + i % 2}
+                for i, (need, few, many) in enumerate(operators)
+            ],
+            "streams": [],
+        },
+        "network": {
+            "nodes": [{"name": f"n{u}", "resources": {"gpu": gpus}} for u, gpus in enumerate(nodes)],
+            "between_zones": {"delay": 0.001},
+        },
+        "weights": {"cost": 1.0},
+        "limits": {"cost": 1000.0},
+    }
+    return edrp.EdrpProblem(**{**fields, **changes})
+
+
+def drawn(seed):
+    """A tiny problem on nodes with units, some with an amount, whose loads decide numbers of replicas."""
+    random = np.random.default_rng(seed)
+    gpus = [random.choice([1, 2, 3]) for _ in range(random.integers(1, 4))]
+    offered = [1.5 if random.random() < 0.2 else {"units": int(count)} for count in gpus]
+    operators = [(float(random.choice(SHARES)), 1, int(random.integers(1, 4))) for _ in range(random.integers(1, 4))]
+    made = problem(offered, operators).model_dump(mode="json")
+    for number, operator in enumerate(made["application"]["operators"]):
+        operator["latency"] = {"model": "mm1", "service_rate": float(random.choice([3.0, 4.0, 6.0, 20.0]))}
+        operator["external_rate"] = 5.0 * (number == 0)
+    ends = range(len(operators) - 1)
+    made["application"]["streams"] = [{"source": f"o{i}", "target": f"o{i + 1}"} for i in ends]
+    for node in made["network"]["nodes"]:
+        node["speedup"] = float(random.choice([1.0, 1.0, 1.5]))
+    made["weights"], made["limits"] = {"cost": 0.5, "response_time": 0.5}, {"cost": 100.0, "response_time": 5.0}
+    return edrp.EdrpProblem(**made)
+
+
+def plan(units):
+    """Models of a pipeline: 14, 10 and 8 replicas on the devices of one host."""
+    return problem([{"units": units}], [(0.2, 14, 14), (0.25, 10, 10), (0.29, 8, 8)])
+
+
+EVERYTHING = {"o0": ["n0"] * 14, "o1": ["n0"] * 10, "o2": ["n0"] * 8}
+
+
+def test_what_sums_to_less_than_eight_devices_needs_eight():
+    assert plan(8).evaluate(EVERYTHING).feasible
+    assert plan(7).evaluate(EVERYTHING).broken == ("gpu of node n0: 8 units needed against 7",)
+    assert edrp.solve(plan(8)).status == "optimal"
+    found = edrp.solve(plan(7))
+    assert found.status == "infeasible"
+    assert "the nodes offer 7 units in all, o0, o1 and o2 need at least 8" in found.clashes[-1]
+
+
+def least_bins(sizes):
+    """Fewest bins of 1 by trying each bin for each item; sums in fractions of a thousand."""
+
+    def place(left, bins):
+        if not left:
+            return len(bins)
+        options = [
+            place(left[1:], [*bins[:k], bins[k] + left[0], *bins[k + 1 :]]) for k in range(len(bins)) if bins[k] + left[0] <= 1000
+        ]
+        return min([*options, place(left[1:], [*bins, left[0]])])
+
+    return place(sizes, [])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_packing_is_exact(seed):
+    random = np.random.default_rng(seed)
+    sizes = random.choice(random.integers(80, 700, 4), 8).tolist()
+    demands = {size / 1000: sizes.count(size) for size in sizes} | {2.0: 1, 0.0: 5}
+    assert units_needed(demands) == 2 + least_bins(sizes)
+    assert least_units(demands) <= units_needed(demands)
+
+
+def test_fractions_that_fill_a_unit_but_for_rounding_fit():
+    for share in (0.1, 0.2, 1 / 3, 1 / 7, 0.05):
+        assert units_needed({share: round(1 / share)}) == 1
+    assert units_needed({0.1: 3, 0.7: 1}) == 1
+    assert units_needed({0.1001: 10}) == 2
+
+
+def test_maximal_patterns_are_those_of_a_plain_count():
+    sizes = (0.29, 0.25, 0.2)
+    fitting = {
+        tuple(chosen.count(size) for size in sizes)
+        for count in range(6)
+        for chosen in combinations_with_replacement(sizes, count)
+        if sum(chosen) <= 1
+    }
+    maximal = {p for p in fitting if not any(tuple(n + (k == j) for j, n in enumerate(p)) in fitting for k in range(3))}
+    assert set(maximal_patterns(sizes, (9, 9, 9))) == maximal
+    assert len(maximal) == 11
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_exact_methods_find_what_enumeration_finds(seed):
+    made = drawn(seed)
+    best, _ = brute_force(made)
+    for method, program in (
+        ("highs", "compact"),
+        ("highs", "literal"),
+        ("scip", "compact"),
+        ("scipy", "compact"),
+        ("auto", None),
+    ):
+        found = edrp.solve(made, method, program=program)
+        assert found.status == ("infeasible" if best is None else "optimal"), (method, program)
+        assert best is None or found.objective == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_checker_packs_by_itself(seed):
+    made = drawn(seed)
+    stated, feasible = checker.parse(made.model_dump_json()), {str(one.deployment) for one in feasible_deployments(made)}
+    for operators in deployments(made):
+        try:
+            checker.evaluate_deployment(stated, json.loads(json.dumps({k: list(v) for k, v in operators.items()})))
+            fits = True
+        except checker.Refused:
+            fits = False
+        assert fits == (str(operators) in feasible)
+    found = edrp.solve(made, "highs", certify=True)
+    assert found.proof == "checked certificate"
+
+
+@pytest.mark.parametrize("units", [0, -1, 2.5, "8", True, None, 10**7])
+def test_units_are_whole_numbers(units):
+    with pytest.raises(
+        InvalidInstanceError, match=r"network.nodes\[0\].resources.gpu: must be a number, or equal units"
+    ) as error:
+        problem([{"units": units}], [(1, 1, 1)])
+    assert json.dumps({"units": units}) in str(error.value)
+
+
+def test_demands_are_fractions_or_whole():
+    with pytest.raises(
+        InvalidInstanceError, match=r"application.operators\[1\].resources.gpu: is neither a fraction nor whole.*1.5"
+    ):
+        problem([{"units": 2}], [(1, 1, 1), (1.5, 1, 1)])
+    assert problem([4.0], [(1.5, 1, 1)]).parts.keys() == {"costs and traffic"}
+
+
+def test_documents_keep_their_units():
+    made = plan(8)
+    again = edrp.loads(made.model_dump_json())
+    assert again == made
+    assert again.parts["devices"] == "units of gpu"
+    renamed = edrp.EdrpProblem(**made.model_dump())
+    assert json.loads(renamed.model_dump_json())["network"]["nodes"][0]["resources"] == {"gpu": {"units": 8}}
+
+
+@pytest.mark.parametrize(
+    "method", ["eliminate", "equal-nodes", "annealing", "iterated-local-search", "greedy", "first-fit", "caps"]
+)
+def test_methods_that_know_no_devices_refuse_them(method):
+    with pytest.raises(UnsupportedProblemError, match=r"units of gpu into account; use highs"):
+        edrp.solve(plan(8), method)
+
+
+def test_too_many_patterns_are_refused_with_their_number():
+    shares = np.linspace(0.05, 0.12, 30).tolist()
+    with pytest.raises(ProblemTooLargeError, match="30 different fractions share a unit of gpu of n0 in more than 2000 ways"):
+        formulate(problem([{"units": 4}], [(share, 1, 20) for share in shares]))
+
+
+def test_other_kinds_pack_devices_too():
+    operators = [{"name": name, "resources": {"gpu": 0.4}, "instances": 3} for name in ("a", "b")]
+    nodes = [{"name": name, "resources": {"gpu": {"units": 2}}} for name in ("x", "y")]
+    aware = edrp.LatencyAwareProblem(
+        application={"operators": operators}, network={"nodes": nodes, "between_zones": {"delay": 0.01}}
+    )
+    best, _ = brute_force(aware)
+    assert edrp.solve(aware).objective == pytest.approx(best)
+    tight = aware.replace(network=aware.network.replace(nodes=aware.network.nodes[:1]))
+    assert edrp.solve(tight).status == "infeasible"
+    with pytest.raises(UnsupportedProblemError, match="units of gpu"):
+        edrp.solve(aware, "column-generation")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ranges_of_tasks_are_placed_on_devices(seed):
+    random = np.random.default_rng(seed)
+    operators = [
+        {
+            "name": name,
+            "resources": {"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))},
+            "max_replicas": 3,
+            "cost": 1.0,
+            "latency": {"model": "mm1", "service_rate": float(random.choice([4, 6, 12]))},
+        }
+        for name in ("read", "count")
+    ]
+    operators[0]["external_rate"], operators[1]["tasks"] = 5.0, {"work": [1, 1, 1], "state_size": [1, 1, 1]}
+    made = edrp.RescaleProblem(
+        application={"operators": operators, "streams": [{"source": "read", "target": "count"}]},
+        network={
+            "nodes": [{"name": name, "resources": {"gpu": {"units": 1}}} for name in "ab"],
+            "between_zones": {"delay": 0.01},
+        },
+        weights={"cost": 0.5, "response_time": 0.5},
+        limits={"cost": 50, "response_time": 5},
+    )
+    best, _ = brute_force(made)
+    found = edrp.solve(made)
+    assert found.objective == pytest.approx(best) if best is not None else found.status == "infeasible"
+
+
+def test_a_packing_is_found_where_the_fewest_units_are_hard_to_prove():
+    demands = dict.fromkeys(np.random.default_rng(3).uniform(0.2, 0.35, 40).tolist(), 1)
+    assert fits(demands, 12)
+    assert not fits(demands, 10)
+    with pytest.raises(EdrpError, match="40 different fractions fit into 11 units takes too long to say"):
+        units_needed(demands)

@@ -1,0 +1,119 @@
+"""The largest multiple by classes of equal nodes: bounds against enumeration, known values, and packed deployments."""
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.check_problems.placement.enumeration import deployments
+from edrp.datasets.placement.xenna import xenna_pipeline
+from edrp.formulations.placement.carrying.classes import carry_by_classes
+from edrp.placement.throughput import GrowingLoad, largest_multiple
+
+
+def drawn(seed):
+    """Two or three operators on few nodes of one or two classes, with units, speeds, curves or a shared resource."""
+    random = np.random.default_rng([seed, 7])
+    shared, uneven, curved = random.random(3) < (0.4, 0.3, 0.3)
+    kinds = [
+        {
+            "resources": {"cpu": float(random.integers(2, 6)), "gpu": {"units": int(random.integers(1, 3))}},
+            "speedup": float(random.choice([0.5, 0.8, 2.0])) if uneven else 1.0,
+            "capacity": {"disk": float(random.uniform(1, 4))} if shared else {},
+        }
+        for _ in range(random.integers(1, 3))
+    ]
+    nodes = [{"name": f"n{u}", **kinds[u % len(kinds)]} for u in range(random.integers(2, 4))]
+    operators = []
+    for i in range(random.integers(2, 4)):
+        rate = float(random.integers(2, 9))
+        latency = {"model": "mm1", "service_rate": rate}
+        if curved and random.random() < 0.5:
+            latency = {"model": "capacity-curve", "replicas": [1, 3], "capacities": [rate, 2.2 * rate]}
+        few = int(random.integers(1, 3))
+        need = {"cpu": float(random.choice([0.5, 1, 2])), "gpu": float(random.choice([0, 0, 0.25, 0.29, 0.4, 0.6, 1]))}
+        operators.append(
+            {"name": f"o{i}", "resources": need, "min_replicas": few, "max_replicas": few + 1, "latency": latency, "cost": 1.0}
+        )
+        if shared:
+            operators[-1]["usage"] = {"disk": {"per_tuple": 0.3, "per_replica": float(random.choice([0, 0.1]))}}
+    operators[0]["external_rate"] = 1.0
+    if random.random() < 0.3:
+        operators[-1]["external_rate"] = 0.5
+    if random.random() < 0.3:
+        operators[-1]["candidates"] = [node["name"] for node in nodes[:-1]]
+    return edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": "o0", "target": f"o{i}"} for i in range(1, len(operators))]},
+        network={"nodes": nodes, "between_zones": {"delay": 0.001}},
+        weights={"cost": 1.0},
+        limits={"cost": float(random.choice([5.0, 100.0]))},
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nothing_carries_more_than_the_bound(seed, monkeypatch):
+    monkeypatch.setattr("edrp.formulations.placement.carrying.classes.MANY_PLACES", 0)
+    load = GrowingLoad(drawn(seed), ("o0",))
+    carried = [load.carried(deployment).multiple for deployment in deployments(load.problem)]
+    best = max((multiple for multiple in carried if multiple is not None), default=None)
+    found = carry_by_classes(load.problem, ("o0",))
+    if best is None or found is None:
+        assert best is None or found is None
+        return
+    assert found.bound >= best * (1 - 1e-9)
+    if found.deployment is not None:
+        assert load.carried(found.deployment).multiple <= best * (1 + 1e-9)
+
+
+KNOWN = [
+    ("why_not_scaling_down", True, 19 * 0.033),
+    ("fragmentation_with_large_models", True, 0.066),
+    ("benchmark_large", True, 4000.0),
+    ("benchmark_large", False, 5333.0),
+]
+
+
+@pytest.mark.parametrize(("name", "limiting", "multiple"), KNOWN)
+def test_pipelines_on_hosts_with_devices(name, limiting, multiple):
+    problem = xenna_pipeline(name, fixed_stages_limit=limiting)
+    found = carry_by_classes(problem)
+    assert found.bound == pytest.approx(multiple, rel=1e-6)
+    assert largest_multiple(problem, found.deployment).multiple == pytest.approx(multiple, rel=1e-6)
+
+
+def test_a_thousand_nodes_with_fractions_and_pairs_of_devices():
+    stages = [(1, 0.0, 4.0), (1, 0.25, 3.0), (2, 0.29, 1.7), (4, 2.0, 0.8), (3, 0.0, 1.0)]
+    operators = [
+        {
+            "name": f"s{k}",
+            "resources": {"cpu": cpus, "gpu": gpus},
+            "max_replicas": 10_000,
+            "latency": {"model": "mm1", "service_rate": rate},
+            "external_rate": float(k == 0),
+        }
+        for k, (cpus, gpus, rate) in enumerate(stages)
+    ]
+    problem = edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": f"s{k}", "target": f"s{k + 1}"} for k in range(4)]},
+        network={
+            "nodes": [{"name": f"n{u}", "resources": {"cpu": 96, "gpu": {"units": 8}}} for u in range(1000)],
+            "between_zones": {"delay": 0.0001},
+        },
+        weights={"cost": 1.0},
+        limits={"cost": 1.0},
+    )
+    found = carry_by_classes(problem)
+    assert largest_multiple(problem, found.deployment).multiple == pytest.approx(found.bound, rel=1e-6)
+    # Units: m/3 quarters share with m/1.7 of 0.29, two of a quarter and two of 0.29 at most in one, and m/0.8 take two each.
+    assert found.bound < 8000 / (2 / 0.8 + (1 / 3 * 0.25 + 1 / 1.7 * 0.29))
+
+
+def test_where_places_matter_classes_say_nothing():
+    problem = xenna_pipeline("fragmentation_with_large_models")
+    ruled = problem.replace(rules=({"rule": "apart", "name": "apart", "operators": ["stage6"]},))
+    assert carry_by_classes(ruled) is None
+
+
+def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes():
+    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"))
+    assert (largest.status, largest.solves) == ("optimal", 0)
+    assert largest.multiple == pytest.approx(0.627)
