@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from edrp import errors
     from edrp.backends.registry import register_backend
     from edrp.batch.run import solve_batch
+    from edrp.carrying.bottleneck import Bottlenecks, find_bottlenecks
+    from edrp.carrying.front import RateFront, rate_front
     from edrp.carrying.largest_rate import LargestRate, largest_rate
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
@@ -78,6 +80,8 @@ offer("edrp.weights", "edrp.placement.metric_values:Weights")
 _NAMES = {
     "edrp.backends.registry": "register_backend",
     "edrp.batch.run": "solve_batch",
+    "edrp.carrying.bottleneck": "Bottlenecks find_bottlenecks",
+    "edrp.carrying.front": "RateFront rate_front",
     "edrp.carrying.largest_rate": "LargestRate largest_rate",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
@@ -166,6 +170,7 @@ __all__ = [
     "BenchmarkResult",
     "BimodalScenario",
     "BimodalTask",
+    "Bottlenecks",
     "CapacityCurveLatency",
     "ChangePrices",
     "Component",
@@ -218,6 +223,7 @@ __all__ = [
     "PlannedHost",
     "PolynomialLatency",
     "Priority",
+    "RateFront",
     "Replanner",
     "ReplanningDecision",
     "ReplanningPolicy",
@@ -240,6 +246,7 @@ __all__ = [
     "benchmark",
     "errors",
     "explain",
+    "find_bottlenecks",
     "formulate",
     "largest_multiple",
     "largest_rate",
@@ -250,6 +257,7 @@ __all__ = [
     "pareto_front",
     "predict_throughput",
     "progress_bar",
+    "rate_front",
     "register",
     "register_backend",
     "register_kind",

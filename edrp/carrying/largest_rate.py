@@ -152,6 +152,7 @@ def largest_rate(
     time_limit: float | None = None,
     work_limit: float | None = None,
     margin: float = 1e-3,
+    start: Deployment | None = None,
     certificate: str | Path | None = None,
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
@@ -176,6 +177,8 @@ def largest_rate(
         As in `edrp.solve`.
     margin
         Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    start
+        A deployment to start from, which has to be carried more than; None for none.
     certificate
         Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
 
@@ -204,6 +207,8 @@ def largest_rate(
     load = GrowingLoad(problem, tuple(scale or ()))
     refuse_falling(load)
     search = _Search(load, _backend(method, problem), seed)
+    if start is not None:
+        search._take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         search.run()
         search.verify()

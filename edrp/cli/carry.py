@@ -7,16 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from edrp.carrying.bottleneck import find_bottlenecks
 from edrp.carrying.largest_rate import largest_rate
 from edrp.cli import options
 from edrp.cli.app import ExitCode
-from edrp.cli.display.carry import carry_parts, carry_verdict
+from edrp.cli.display.carry import carry_parts, carry_verdict, what_if_parts
 from edrp.cli.display.solution import STYLES
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.solution import write_json
+from edrp.explorer.carrying import gain_panels
+from edrp.explorer.page import explore
 from edrp.placement.edrp import EdrpProblem
 
 
@@ -30,6 +33,13 @@ def carry_file(
         ),
     ] = None,
     best: Annotated[bool, options.option("Also find the best deployment by the usual weights, below the largest rate.")] = False,
+    what_if: Annotated[
+        bool,
+        options.option(
+            "Also find what is carried with one unit more of each resource or capacity of a node, one replica or node more, each "
+            "limit relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
+        ),
+    ] = False,
     margin: Annotated[
         float, options.finite_option("Share of the largest rate that --best and --certificate stay below it.")
     ] = 1e-3,
@@ -38,6 +48,10 @@ def carry_file(
     work_limit: options.WorkLimit = None,
     seed: Annotated[int, options.option("Seed of the random number generator.", min=0)] = 0,
     out: Annotated[Path | None, options.out_option("Output file for the answer as JSON.")] = None,
+    page: Annotated[
+        Path | None,
+        options.option("Output file for a page: the best deployment below the largest rate and, with --what-if, the gains."),
+    ] = None,
     certificate: Annotated[
         Path | None, options.option("Output folder for instances, solutions and certificates of both sides, for `edrp check`.")
     ] = None,
@@ -48,21 +62,29 @@ def carry_file(
     problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"largest rates are those of kind 'edrp', {file} is of kind {problem.kind!r}")
-    if out is not None:
-        refuse_target(out, replace=force)
-        refuse_inputs(out, (file,))
+    for target in (out, page):
+        if target is not None:
+            refuse_target(target, replace=force)
+            refuse_inputs(target, (file,))
     if certificate is not None:
         refuse_folder(certificate, force=force)
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with progress(f"looking for the largest rate of {file}"):
         largest = largest_rate(problem, scale=scale, method=method, seed=seed, margin=margin, **limits)
         notes = largest.certify(certificate, force=force) if certificate is not None else ()
-        solution = largest.solve_best(**limits) if best and largest.rates else None
-    if out is not None:
-        write_json(out, largest.to_document(solution), replace=force)  # before a pipe that nobody reads ends the command
+        solution = largest.solve_best(**limits) if (best or page is not None) and largest.rates else None
+        bottlenecks = find_bottlenecks(largest, method=method, **limits) if what_if else None
+    if out is not None:  # before a pipe that nobody reads ends the command
+        gains = {} if bottlenecks is None else {"gains": bottlenecks.to_document()}
+        write_json(out, {**largest.to_document(solution), **gains}, replace=force)
+    if page is not None and solution is not None:
+        panels = () if bottlenecks is None else gain_panels(bottlenecks)
+        explore(largest.problem_at((largest.multiple or 0.0) * (1 - margin)), solution, page, title=file.name, panels=panels)
     say(output(), str(file), "bold")
     say(output(), carry_verdict(largest), "green" if largest.status == "unbounded" else STYLES[largest.status])
-    show(output(), [*carry_parts(largest, solution), *notes])
+    show(output(), [*carry_parts(largest, solution if best else None), *notes, *what_if_parts(bottlenecks)])
+    if page is not None:
+        say(output(), f"written to {page}" if solution is not None else "no page: there is no largest rate")
     raise typer.Exit(exit_code(largest.status, largest.stopped_because))
 
 

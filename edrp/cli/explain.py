@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from edrp.carrying.front import RATE, RateFront, rate_front
 from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
 from edrp.cli.display.solution import STYLES, verdict
 from edrp.cli.terminal import output, progress, say, show, table
-from edrp.core.errors import UnsupportedProblemError
-from edrp.core.files import refuse_inputs, refuse_target
+from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
+from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.kinds import get_kind
+from edrp.explorer.carrying import front_page
 from edrp.explorer.page import explore
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.pareto import ParetoFront, pareto_front
@@ -65,26 +67,47 @@ def explore_file(
 
 def print_front(
     file: Annotated[Path, options.argument("Instance file of kind edrp.")],
-    first: Annotated[str, options.argument('First metric, such as "cost".')],
+    first: Annotated[str, options.argument('First metric, such as "cost", or "rate": the largest one that is carried.')],
     second: Annotated[str, options.argument('Second metric, such as "peak_load".')],
     points: Annotated[int | None, options.option("Approximate number of points; default: all.", min=2)] = None,
+    scale: Annotated[
+        list[str] | None, options.option("With rate: source that grows, once for each, as in `edrp carry`; default: all.")
+    ] = None,
     method: options.Method = "auto",
     time_limit: options.TimeLimit = None,
+    page: Annotated[Path | None, options.option("Output file for a page with a diagram of the front.")] = None,
+    force: options.Force = False,
     strict: options.Strict = False,
 ) -> None:
     """Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof."""
     problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
+    if scale and RATE not in (first, second):
+        raise InvalidArgumentError([Fault("--scale", scale[0], "names a source that grows; it goes with the metric rate")])
+    if page is not None:
+        refuse_target(page, replace=force)
+        refuse_inputs(page, (file,))
+    limits: dict[str, Any] = {"points": points, "method": method, "time_limit": time_limit}
+    front: ParetoFront | RateFront
     with progress(f"solving {file} point by point"):
-        front = pareto_front(problem, first, second, points=points, method=method, time_limit=time_limit)
+        if RATE in (first, second):
+            front = rate_front(problem, second if first == RATE else first, scale=scale, **limits)
+        else:
+            front = pareto_front(problem, first, second, **limits)
     say(output(), str(file), "bold")
     if not front.points:
         say(output(), "Nothing meets all limits." if front.infeasible else "No deployment was found in time.")
         raise typer.Exit(ExitCode.INFEASIBLE if front.infeasible else ExitCode.NOTHING_FOUND)
-    show(output(), [_front_table(problem, front)])
+    shown = _front_table(problem, front) if isinstance(front, ParetoFront) else _rate_table(problem, front)
+    show(output(), [shown])
     left = "no other deployment is as good in one metric and better in the other"
-    say(output(), f"Complete: {left}." if front.complete else "There may be further points between these.")
+    said = f"Complete: {left}." if front.complete else "There may be further points between these."
+    say(output(), said)
+    if page is not None:
+        html = front_page(file.name, problem.kind, front.values, shown, said, proven=front.complete)
+        write_whole(page, html, replace=force)
+        say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED)
 
 
@@ -98,3 +121,15 @@ def _front_table(problem: EdrpProblem, front: ParetoFront) -> Table:
         proof = point.proof or "optimal" if point.status == "optimal" else "not proven"
         rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
     return table((first, second, "proof", "replicas"), rows, right=(first, second))
+
+
+def _rate_table(problem: EdrpProblem, front: RateFront) -> Table:
+    """A row per point of a front of rates: the multiple, its source's rate if it is the only one, the metric, and replicas."""
+    first, second = "rate (times)", f"{front.metric} ({problem.metrics[front.metric].unit})"
+    rows = []
+    for point in front.points:
+        replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
+        sources = ", ".join(f"{name} {rate:.6g}/s" for name, rate in point.largest.rates.items())
+        proof = "proven" if point.proven else "not proven"
+        rows.append((f"{point.multiple:.6g}", f"{point.value:.6g}", sources, proof, replicas))
+    return table((first, second, "sources", "proof", "replicas"), rows, right=(first, second))

@@ -265,6 +265,11 @@ class GrowingLoad:
         return 0.5 * RANGES["tuples/s"].largest / max(*rates, *self.sources.values())
 
     @cached_property
+    def smallest(self) -> float:
+        """The smallest multiple above 0 for which documents take all rates."""
+        return RANGES["tuples/s"].smallest / min(self.sources[name] for name in self.growing)
+
+    @cached_property
     def graded(self) -> tuple[str, ...]:
         """Metrics with a limit that may be met at a low rate and missed at a higher one, besides peak loads."""
         priced = any(link.cost > 0 for link in (*self.problem.network.links, *self.problem.network.classes))
@@ -324,7 +329,7 @@ class GrowingLoad:
         high *= 1.0 if end.attained else 1 - RATE_STEP
         if not self._missed(deployment, high):
             return end
-        while low < (middle := (low + high) / 2) < high:
+        while max(low, self.smallest) < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if self._missed(deployment, middle) else (middle, high)
         return Carried(low, True, self._missed(deployment, high))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from edrp.carrying.bottleneck import Bottlenecks, gain_table
 from edrp.carrying.largest_rate import LargestRate
 from edrp.cli.display.placement import deployment_parts, placement_table
 from edrp.cli.display.solution import STOPS, clash_parts, verdict
@@ -44,3 +46,23 @@ def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Tab
     yield from clash_parts(largest)
     yield from largest.notes
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
+
+
+BAR_WIDTH = 30
+"""Characters of the longest bar."""
+
+
+def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
+    """What one unit more carries, as a table with bars, and how many changes do not help; nothing where it was not asked for."""
+    if bottlenecks is None:
+        return
+    shown = gain_table(bottlenecks)
+    gains = [1.0 if gain.gain is None else gain.gain for gain in bottlenecks.helpful]
+    longest = max((gain for gain in gains if math.isfinite(gain)), default=1.0)
+    bars = ("█" * round(BAR_WIDTH * min(1.0, gain / longest)) or "▏" for gain in gains)
+    rows = [(*row[:3], bar, *row[3:]) for row, bar in zip(shown.rows, bars, strict=False)]
+    if rows:
+        yield table((*shown.columns[:3], "", *shown.columns[3:]), rows, shown.caption, right=shown.right)
+    if shown.note:
+        yield f"… {shown.note}"
+    yield from bottlenecks.summary()

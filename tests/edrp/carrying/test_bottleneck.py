@@ -1,0 +1,172 @@
+"""What one unit more carries, against enumeration of the changed problem."""
+
+import json
+import math
+
+import pytest
+from growing_loads import random_growing_load
+
+import edrp
+from edrp.check_problems.placement.enumeration import deployments
+from edrp.placement.throughput import GrowingLoad
+
+GAP = 3e-5
+SEEDS = (5, 7, 15, 20, 39, 40)
+MORE_SEEDS = (
+    9,
+    14,
+    28,
+    55,
+    107,
+    17,
+    18,
+    23,
+    25,
+    27,
+    29,
+    31,
+    33,
+    35,
+    37,
+    43,
+    46,
+    48,
+    49,
+    54,
+    56,
+    58,
+    61,
+    62,
+    63,
+    64,
+    68,
+    71,
+    73,
+    78,
+    81,
+    83,
+)
+"""Of small problems: at most some hundred deployments with a change."""
+
+
+def most_carried(problem: edrp.EdrpProblem) -> float | None:
+    """The largest multiple of all deployments; None where none is feasible at rate 0."""
+    load = GrowingLoad(problem)
+    multiples = [load.carried(deployment).multiple for deployment in deployments(problem)]
+    return max((multiple for multiple in multiples if multiple is not None), default=None)
+
+
+def changed(problem: edrp.EdrpProblem, place: str, kind: str) -> edrp.EdrpProblem:
+    """The problem with the field at a place changed by one unit, as a user would edit the file."""
+    document = json.loads(problem.model_dump_json())
+    *steps, last = [int(part) if part.isdigit() else part for part in place.replace("[", ".").replace("]", "").split(".")]
+    part = document
+    for step in steps:
+        part = part[step]
+    if kind == "rule":
+        del part[last]
+    elif kind == "limit":
+        part[last] = min(1.0, 1.1 * part[last]) if "peak_load" in place else 1.1 * part[last]
+    elif kind == "node":
+        part.append({**part[last], "name": "another"})
+    else:
+        part[last] += 1
+    return edrp.EdrpProblem.model_validate(document)
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in MORE_SEEDS)])
+def test_every_change_agrees_with_enumeration(seed):
+    problem = random_growing_load(seed)
+    largest = edrp.largest_rate(problem)
+    bottlenecks = edrp.find_bottlenecks(largest, work_limit=1e3)
+    assert bottlenecks.gains or largest.status == "unbounded"
+    for gain in bottlenecks.gains:
+        best = most_carried(changed(problem, gain.change.name, gain.change.kind))
+        assert gain.status == ("infeasible" if best is None else "unbounded" if math.isinf(best) else "optimal")
+        assert gain.multiple == (None if best is None else pytest.approx(best, rel=GAP)), gain
+
+
+TASK = {"name": "work", "external_rate": 100.0, "max_replicas": 3, "latency": {"model": "mm1", "service_rate": 60.0}}
+
+
+def two_sites(**changes: object) -> edrp.EdrpProblem:
+    """A pipeline on a small node and a far one, with links that are listed."""
+    sink = {"name": "sink", "latency": {"model": "mm1", "service_rate": 300.0}, "candidates": ["far"]}
+    document = {
+        "application": {"operators": [TASK, sink], "streams": [{"source": "work", "target": "sink"}]},
+        "network": {
+            "nodes": [{"name": "near", "resources": 1}, {"name": "far", "resources": 2}],
+            "links": [{"source": "near", "target": "far", "delay": 0.01}],
+        },
+        "weights": {"cost": 1.0},
+        "limits": {"cost": 1.0},
+    }
+    return edrp.EdrpProblem.model_validate({**document, **changes})
+
+
+def worth(problem: edrp.EdrpProblem, **options: float) -> dict[str, float | None]:
+    """The multiple of each change, by its words."""
+    gains = edrp.find_bottlenecks(edrp.largest_rate(problem), **options).gains
+    return {gain.change.words: gain.multiple for gain in gains}
+
+
+def test_a_second_node_has_the_links_of_the_first_and_runs_what_it_runs():
+    gains = worth(two_sites())
+    assert gains["one more node like near"] == pytest.approx(1.8)
+    assert gains["one more node like far"] == pytest.approx(1.8)
+    assert gains["one more unit of resources on node far"] == pytest.approx(1.8)
+    assert gains["one more replica of sink (up to 2)"] == pytest.approx(1.2)
+
+
+def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tenth():
+    nodes = [{"name": f"host{u}", "resources": {"memory": 8e9}} for u in range(4)]
+    operators = [{**TASK, "max_replicas": 9, "resources": {"memory": 4.2e9}}]
+    problem = two_sites(application={"operators": operators}, network={"nodes": nodes})
+    assert worth(problem) == {
+        "8e+08 more memory on node host0, or any of 3 alike": pytest.approx(3.0),
+        "one more node like host0": pytest.approx(3.0),
+        "one more replica of work (up to 10)": pytest.approx(2.4),
+        "relaxing limits.cost to 1.1 money/h": pytest.approx(2.4),
+    }
+
+
+def test_what_is_no_largest_rate_is_refused():
+    with pytest.raises(edrp.errors.InvalidInstanceError, match="is not what"):
+        edrp.find_bottlenecks(two_sites())
+
+
+def test_without_work_nothing_is_claimed():
+    largest = edrp.largest_rate(two_sites())
+    bottlenecks = edrp.find_bottlenecks(largest, work_limit=1e-9)
+    assert not any(gain.helps or gain.status == "optimal" for gain in bottlenecks.gains if gain.bound is None)
+    assert "it is not known within the work limit" in " ".join(bottlenecks.summary())
+
+
+def test_what_makes_an_infeasible_problem_feasible_is_found():
+    rule = {"rule": "apart", "name": "apart", "operators": ["work", "sink"]}
+    crowded = two_sites(network={"nodes": [{"name": "far", "resources": 2}]}, rules=[rule])
+    largest = edrp.largest_rate(crowded)
+    bottlenecks = edrp.find_bottlenecks(largest)
+    assert largest.status == "infeasible"
+    assert {gain.change.words for gain in bottlenecks.helpful} == {"dropping rule 'apart'", "one more node like far"}
+    assert all(gain.status == "infeasible" for gain in bottlenecks.gains if not gain.helps)
+
+
+def test_changes_that_together_do_not_help_are_not_solved_one_by_one(examples):
+    bottlenecks = edrp.find_bottlenecks(edrp.largest_rate(edrp.load(examples / "ray_data.json")))
+    assert [bottlenecks.sentence(gain) for gain in bottlenecks.helpful] == [
+        "one more node like cluster carries 661.905 tuples/s, +101 %",
+        "one more cpu on node cluster carries 333.333 tuples/s, +1.19 %",
+    ]
+    unsolved = [gain for gain in bottlenecks.gains if not gain.solved]
+    assert {gain.change.kind for gain in unsolved} == {"max_replicas"}
+    assert all(gain.status == "optimal" and gain.gain == 0 for gain in unsolved)
+
+
+def test_the_command_prints_writes_and_draws_the_gains(run, examples, tmp_path):
+    out, page = tmp_path / "answer.json", tmp_path / "page.html"
+    shown = run("carry", examples / "ray_data.json", "--what-if", "--out", out, "--page", page).ended(0)
+    assert "one more cpu on node cluster  333.333 tuples/s  +1.19 %" in shown.out
+    gains = json.loads(out.read_text())["gains"]
+    assert [gain["place"] for gain in gains[:2]] == ["network.nodes[0]", "network.nodes[0].resources.cpu"]
+    assert "What one unit more carries" in page.read_text()
