@@ -82,6 +82,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
         began = options.seconds
         own = options.within(options.remaining / (problem.stage_count - len(done)))
         stage, answer = _solved(problem, done, decision, own, solver)
+        answer = _with_whole_bound(stage, answer, options.gap)
         build_seconds += answer.build_seconds
         reasons += [answer.stopped_because] if answer.stopped_because != "finished" else []
         notes |= dict.fromkeys(answer.notes)
@@ -90,7 +91,6 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
                 raise VerificationError(f"stage {stage.metric}: claimed infeasible, but its start is feasible", answer, None)
             return replace(answer, bound=None, stages=tuple(done)).resting_on(answer.proof)
         decision = answer.decision
-        answer = _with_whole_bound(stage, answer, options.gap)
         done.append(_outcome(stage, answer, options.seconds - began))
     answer = replace(answer, stopped_because=next(iter(reasons), "finished"), notes=tuple(notes), build_seconds=build_seconds)
     return _whole(problem, answer, stage, done)

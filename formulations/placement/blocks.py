@@ -224,11 +224,12 @@ def _add_rule(program: Program, rules: RuleArrays, matrix: sparse.csr_array, ind
         program.add_rows(name, size, entries, lower=lower / rule.scale, upper=upper / rule.scale)
         return Linear.zero()
     groups, group = np.unique(rules.group[chosen], return_inverse=True)
-    violation = program.add_columns(f"violation of {name.removeprefix(RULES)}", groups.size)
+    step: float | None = getattr(rule, "step", None)
+    violation = program.add_columns(f"violation of {name.removeprefix(RULES)}", groups.size, integer=step is not None)
     for side, sign, bound in (("lower", 1.0, lower), ("upper", -1.0, upper)):
         bounded = np.flatnonzero(np.isfinite(bound))
         if bounded.size:
-            slack = [(bounded, violation[group[bounded]], sign / rule.scale)]
+            slack = [(bounded, violation[group[bounded]], sign * (step or 1.0) / rule.scale)]
             limits = np.where(np.isfinite(bound), bound, -sign * np.inf) / rule.scale
             program.add_rows(f"{name}, {side}", size, entries + slack, **{side: limits})
-    return Linear.of(violation, rules.penalty[groups])
+    return Linear.of(violation, rules.penalty[groups] * (step or 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Literal
 
@@ -10,6 +11,8 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name
 from edrp.core.expressions import Expression, Rows
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
+from edrp.core.whole_numbers import common_step
 from edrp.core.wording import enumerated
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.own import MetricModel, OwnMetric
@@ -121,20 +124,38 @@ class EvennessOf:
         if self.document.by == "max":
             return amounts
         used = [(problem.application.by_name[name], *part) for name, part in parts.items()]
-        if all(operator.min_replicas == operator.max_replicas for operator, each, _ in used if each):
-            mean: Any = float(sum(operator.max_replicas * each + all_ for operator, each, all_ in used)) / len(amounts)
-        else:
+        if any(operator.min_replicas != operator.max_replicas for operator, each, _ in used if each):
             mean = amounts.sum() / len(amounts)
-        rows: list[Rows] = [amounts - mean == 0.0]
+            return _around(amounts, mean) if self.document.by == "skew" else [amounts - mean == 0.0]
+        total = sum(operator.max_replicas * each + whole_part for operator, each, whole_part in used)
+        return self._around_constant(amounts, total / len(amounts))
+
+    def _around_constant(self, amounts: Expression, mean: float) -> list[Rows]:
+        """Rows around a constant mean, those for programs as tight as whole multiples of a step between which it lies allow.
+
+        The largest is at least the multiple below the mean, and the smallest at most. The deviation of a multiple is at least the
+        line through those of the multiples next to the mean, which adds up to what the most even of all sums has.
+        """
+        whole = common_step(amounts.matrix.data)
+        step = 0.0 if whole is None else float(whole)
+        low = step * math.floor(mean / step + WHOLE_NUMBER_SLACK) if step else mean
         if self.document.by == "skew":
-            above, below = amounts - mean <= 0.0, amounts - mean >= 0.0
-            rows = [Rows(each.expression, each.lower, each.upper, shared=True) for each in (above, below)]
-        return rows
+            return _around(amounts, low)
+        if mean - low <= WHOLE_NUMBER_SLACK * step:
+            return [amounts == mean]
+        slope = 1 - 2 * (mean - low) / step
+        return [Rows.jointly([amount <= mean, amount >= mean, (amount - low) * slope <= low - mean]) for amount in amounts]
 
     def zero_because(self, problem: Any) -> str:
         """There is one place."""
         alone = self.document.by != "max" and len(self.document.places(problem)) == 1
         return f"all nodes that may run the operators are one {self.document.per}" if alone else ""
+
+
+def _around(amounts: Expression, level: Any) -> list[Rows]:
+    """Rows whose violations are the largest minus a level, and the level minus the smallest."""
+    above, below = amounts - level <= 0.0, amounts - level >= 0.0
+    return [Rows(each.expression, each.lower, each.upper, shared=True) for each in (above, below)]
 
 
 def evenness_metrics(problem: Any) -> dict[str, OwnMetric]:

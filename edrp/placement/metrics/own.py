@@ -33,6 +33,9 @@ HOW_REGISTERED = "one of your own is registered by its package (entry point edrp
 FAR = 1 << 40
 """First column of what rows cannot hold: flows of streams, response time and downtime, beyond all that `any` joins."""
 
+MAX_COUNTED_STEPS = 10_000
+"""Steps of a metric up to which a program counts them in an integer column: solvers then round its bound by themselves."""
+
 OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_state", "running", "changing", "projected_cost")
 """What solutions, also those over time, have among or next to their metrics."""
 
@@ -171,6 +174,12 @@ class WrittenMetric:
     def step(self) -> Fraction | None:
         """A number of which every value is a whole multiple, exactly; None where there is none that is worth the name."""
         return common_step(np.concatenate([self.counted.matrix.data, self.counted.constant])) if self.in_rows else None
+
+    @property
+    def counted_step(self) -> float | None:
+        """The step where no cell has more of them than an integer column is to count."""
+        ceiling = _ceiling(abs(self.counted.matrix), np.abs(self.counted.constant), self.model)
+        return float(self.step) if self.step is not None and ceiling.max() <= MAX_COUNTED_STEPS * self.step else None
 
     def value(self, problem: Any, deployment: Deployment) -> float:
         """The value that the expressions give a deployment."""
@@ -347,11 +356,13 @@ class MetricRows:
     metric : the metric.
     penalty : objective per unit; None where the rows are its limit.
     limit : on the metric; 0 where the rows are its weight.
+    step : of which violations are whole multiples, so that programs count them; None where they are none, or too many.
     """
 
     metric: OwnMetric
     penalty: float | None
     limit: float
+    step: float | None = None
 
     @property
     def hard(self) -> bool:
@@ -395,7 +406,7 @@ def metric_rows(problem: Any) -> tuple[MetricRows, ...]:
     rows = []
     for term, metric in own_metrics(problem):
         if metric.is_rows(problem):
-            rows += [MetricRows(metric, term.coefficient, 0.0)] if term.weight else []
+            rows += [MetricRows(metric, term.coefficient, 0.0, metric.written(problem).counted_step)] if term.weight else []
             rows += [] if term.limit is None else [MetricRows(metric, None, term.limit)]
     return tuple(rows)
 
