@@ -123,8 +123,7 @@ class Operator(OperatorBase):
     usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
     state_of: Name | None = Field(
         None,
-        description="operator that has the same state, such as the leader of the replicas of a partition: what is on its nodes does "
-        "not move there",
+        description="operator that has the same state, such as the leader of a partition for its followers; null for its own",
     )
 
     @checks("operator")

@@ -113,7 +113,7 @@ class EdrpProblem(PlacementProblem):
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """EDRP, sections 3 and 4, where shared resources are used, peak loads, and of those without kernels what the problem names.
+        """EDRP, sections 3 and 4, peak loads where shared resources are used, and metrics without kernels that the problem names.
 
         Raises
         ------

@@ -92,9 +92,8 @@ def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
     """Note priorities that name no metric of the problem, or the same goal twice, and penalties that none of them names."""
     for index, rule in enumerate(problem.rules if problem.priorities else ()):
         if rule.penalty is not None and rule in problem.counted_rules:
-            why = (
-                f'has no place among priorities; make it one of them ("{SINGLE}.{rule.name}", or "{ALL}" of all), or make it hard'
-            )
+            name = f"{SINGLE}.{rule.name}"
+            why = f'has no place among priorities; add one for "{name}", or for "{ALL}" of all rules, or make the rule hard'
             faults.add(("rules", index, "penalty"), rule.penalty, why)
     seen: dict[Any, int] = {}
     for index, priority in enumerate(problem.priorities):
@@ -144,9 +143,8 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     limits = {term.metric: term.scaled_limit for term in problem.terms if math.isfinite(term.scaled_limit)}
     for outcome in done:
         assert outcome.limit is not None
-        reached = problem.metrics[outcome.metric].scaled(outcome.limit) + STAGE_STEP_ROOM * (
-            _step(problem, outcome.metric) or 0.0
-        )
+        room = STAGE_STEP_ROOM * (_step(problem, outcome.metric) or 0.0)
+        reached = problem.metrics[outcome.metric].scaled(outcome.limit) + room
         limits[outcome.metric] = min(reached, limits.get(outcome.metric, math.inf))
     last = len(done) == problem.stage_count - 1
     coefficients = {term.metric: term.coefficient for term in problem.terms if term.weight}

@@ -112,7 +112,7 @@ class EvennessOf:
         return self.document.measured([sum(used[node] for node in nodes) for nodes in self.document.places(problem)])
 
     def linearise(self, model: MetricModel) -> Expression | list[Rows]:
-        """The largest; or rows about what is more, or less, than the mean, which is constant where numbers of replicas are fixed."""
+        """The largest; or rows about what is more or less than the mean, a constant where numbers of replicas are fixed."""
         problem: Any = model.problem
         nodes = list(problem.network.by_name)
         where = {node: index for index, place in enumerate(self.document.places(problem)) for node in place}

@@ -36,8 +36,8 @@ def state_holders(problem: Any) -> dict[str, frozenset[str]]:
 class Moves:
     """Number of replicas on nodes that do not hold the state of their operator today.
 
-    A further replica on a node that runs the operator is none: all it needs is there. Nor is one that takes the place of a replica
-    of another operator with the same state, such as a leader where a follower was.
+    A further replica on a node that runs the operator is no move: all it needs is there. Nor is one that takes the place of a
+    replica of another operator with the same state, such as a leader where a follower was.
     """
 
     name, unit = "moves", "1"
@@ -63,8 +63,8 @@ class Moves:
 class MovedState:
     """Bytes of state on nodes that do not hold it today, and have to get them.
 
-    Each replica has an equal part of the `state_size` of its operator, which is that of all its replicas in the new deployment. What
-    a node that keeps the operator gets in addition where the number of replicas falls is not counted.
+    Each replica has an equal part of the `state_size` of its operator, which is that of all replicas together. What nodes that
+    keep the operator get in addition, where the number of replicas falls, is not counted.
     """
 
     name, unit = "moved_state", "bytes"

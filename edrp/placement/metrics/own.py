@@ -17,10 +17,10 @@ from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Block, Expression, Rows
 from edrp.core.late_imports import sparse
 from edrp.core.plugins import added, own, refuse_taken
-from edrp.core.whole_numbers import common_step
 from edrp.core.problem import derived
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
+from edrp.core.whole_numbers import common_step
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import OVER_STREAMS, OWN, Expressions, MeasuredProblem, PlainMetric
 from edrp.placement.metrics.downtime import Downtime
