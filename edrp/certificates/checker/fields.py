@@ -185,8 +185,9 @@ FIELDS: dict[str, dict[str, str]] = {
 }
 """Fields of instances by kind and place; a test compares them with the documents of the package."""
 
-METRICS = tuple(entry.partition(":")[0] for entry in FIELDS["edrp"]["weights"].split() if entry[0] != "*")
-"""Metrics of kind `edrp` that are no Python classes of a user's."""
+_OTHERS = ("*", "evenness", "penalties", "penalty")
+METRICS = tuple(name for entry in FIELDS["edrp"]["weights"].split() if (name := entry.partition(":")[0]) not in _OTHERS)
+"""Metrics of kind `edrp` that are no Python classes, neither of a user's nor of the package."""
 
 _DEPLOYMENT, _INTERVALS = {"": "deployment:text+%!"}, {"": "intervals:#0..1000000^?+!"}
 DECISIONS: dict[str, dict[str, str]] = {
