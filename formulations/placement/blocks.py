@@ -245,6 +245,6 @@ def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, vi
     counts, priced = np.diff(part.indptr), np.flatnonzero(np.isfinite(rules.penalty))
     entries = [
         (np.repeat(np.arange(row.size), counts), part.indices, part.data / np.repeat(scale, counts)),
-        (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], sign[slack] * step[rules.rule[row[slack]]] / scale[slack]),
+        (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], (sign * step[rules.rule[row]] / scale)[slack]),
     ]
     program.add_rows(names, row.size, entries, lower=lower / scale, upper=upper / scale)

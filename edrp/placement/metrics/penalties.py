@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from edrp.core.expressions import Expression, Rows
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.own import MetricModel, OwnMetric
+from edrp.placement.rules.arrays import row_matrix
+from edrp.placement.rules.base import WrittenRows
 
 ALL, SINGLE = "penalties", "penalty"
 """The metric of all rules with a penalty; that of a single one is called `penalty.<rule>`."""
@@ -31,9 +34,11 @@ class PenaltiesOf:
         found = []
         for rule in (rule for rule in self.rules if rule.penalty):
             written = rule.linearise(model)
-            for rows in written if isinstance(written, list) else [written]:
-                lower, upper = np.asarray(rows.lower) * rule.penalty, np.asarray(rows.upper) * rule.penalty
-                found.append(Rows(rows.expression * rule.penalty, lower, upper, shared=rows.shared))
+            for block in written if isinstance(written, Sequence) else [written]:
+                rows = WrittenRows.of(block) if isinstance(block, Rows) else block
+                cells = Expression(rule.penalty * row_matrix([rows], model.columns), np.zeros(rows.count))
+                lower, upper = (rule.penalty * np.broadcast_to(bound, rows.count) for bound in (rows.lower, rows.upper))
+                found.append(Rows(cells, lower, upper, shared=rows.shared))
         return found or Expression.of(0.0)
 
     def zero_because(self, problem: Any) -> str:
