@@ -153,13 +153,18 @@ def add_rule_rows(expressions: PlacementColumns) -> Linear:
     priced = np.flatnonzero(np.isfinite(rules.penalty))
     sizes = Counter(rules.group_rule[priced].tolist())
     names = [(f"violation of {rules.rules[index].block.removeprefix(RULES)}", size) for index, size in sizes.items()]
-    violation = program.add_columns(names, priced.size) if names else priced
-    _add_rules(program, rules, matrix, violation)
-    return Linear.of(violation, rules.penalty[priced])
+    step = np.array([getattr(rule, "step", None) or 0.0 for rule in rules.rules])  # whole numbers of steps, where there are any
+    owner, scale = rules.group_rule[priced], np.where(step > 0, step, 1.0)
+    violation = program.add_columns(names, priced.size, integer=step[owner] > 0) if names else priced
+    _add_rules(program, rules, matrix, violation, scale)
+    return Linear.of(violation, rules.penalty[priced] * scale[owner])
 
 
 def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) -> Linear:
-    """A metric of your own over the columns; a column that is at least every cell where there are several."""
+    """A metric of your own over the columns; the sum of a column for each group that is at least every cell of it.
+
+    Of a single cell, which is not that of a row, it is the cell.
+    """
     compiled, program = expressions.compiled, expressions.program
     position = {node: index for index, node in enumerate(compiled.problem.network.by_name)}
     nodes = [position[node] for node in compiled.nodes]
@@ -168,17 +173,27 @@ def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) 
     for row, constant in enumerate(written.counted.constant.tolist()):
         part = slice(*matrix.indptr[row : row + 2])
         cell = Linear.of(matrix.indices[part], matrix.data[part]) + constant
+        if written.shares is not None and written.shares[row].any():
+            cell += _share_sum(expressions, written.shares[row][:, nodes])
         if written.flows is not None and written.flows[row].any():
             cell += expressions.stream_pair_sum(written.flows[row][:, nodes][:, :, nodes])
         for factor, seconds in zip(written.times[row].tolist(), (expressions.response_time, expressions.downtime), strict=True):
             cell += seconds() * factor if factor else 0.0
         cells.append(cell)
-    if len(cells) == 1:
+    if len(cells) == 1 and not written.as_rows:
         return cells[0]
-    largest = Linear.of(program.add_columns(f"metrics.{name}"))
-    for row, cell in enumerate(cells):
-        program.add_row(f"metrics.{name}, {row}", cell - largest, upper=0.0)
-    return largest
+    largest = program.add_columns(f"metrics.{name}", int(written.group[-1]) + 1)
+    for row, (cell, group) in enumerate(zip(cells, written.group.tolist(), strict=True)):
+        program.add_row(f"metrics.{name}, {row}", cell - Linear.of(largest[group]), upper=0.0)
+    return Linear.of(largest)
+
+
+def _share_sum(expressions: PlacementColumns, weights: Floats) -> Linear:
+    """Σ of weights × share of an operator's replicas on a node, shape (operators of the problem, nodes)."""
+    compiled = expressions.compiled
+    position = {name: index for index, name in enumerate(compiled.problem.application.by_name)}
+    parts = [(weights[position[name]], expressions.holdings(i)) for i, name in enumerate(compiled.operators)]
+    return Linear.total([Linear.of(held.columns, weight[held.nodes] * held.counts / held.totals) for weight, held in parts])
 
 
 def _over_columns(
@@ -207,8 +222,11 @@ def _cells(expressions: PlacementColumns, used: Ints, name: str) -> sparse.csr_a
     return sparse.vstack([widened(replicas, program.columns), held], format="csr")
 
 
-def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, violation: Ints) -> None:
-    """Add a block of rows for each rule; two, with the `violation` columns of priced groups, where the rule has a penalty."""
+def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, violation: Ints, step: Floats) -> None:
+    """Add a block of rows for each rule; two, with the `violation` columns of priced groups, where the rule has a penalty.
+
+    `step` of shape (rules,) is what a violation of 1 stands for.
+    """
     first = np.searchsorted(rules.rule, np.arange(len(rules.rules) + 1)).tolist()
     bounded = {side: set(rules.rule[np.isfinite(getattr(rules, side))].tolist()) for side in SIDES}
     names, chosen, signs = [], [], []
@@ -227,6 +245,6 @@ def _add_rules(program: Program, rules: RuleArrays, matrix: sparse.csr_array, vi
     counts, priced = np.diff(part.indptr), np.flatnonzero(np.isfinite(rules.penalty))
     entries = [
         (np.repeat(np.arange(row.size), counts), part.indices, part.data / np.repeat(scale, counts)),
-        (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], sign[slack] / scale[slack]),
+        (slack, violation[np.searchsorted(priced, rules.group[row[slack]])], (sign * step[rules.rule[row]] / scale)[slack]),
     ]
     program.add_rows(names, row.size, entries, lower=lower / scale, upper=upper / scale)

@@ -218,7 +218,7 @@ def record_rules(
     row = np.arange(sizes.sum()) - np.repeat(_starts(sizes), sizes)
     group = np.repeat(_starts(np.where(shared, np.minimum(sizes, 1), sizes)), sizes) + np.where(np.repeat(shared, sizes), 0, row)
     rule = np.repeat(np.array(index_of, np.int64), sizes)
-    matrix, members = cell_matrices(model, operators, nodes, _matrix(written, model.columns))
+    matrix, members = cell_matrices(model, operators, nodes, row_matrix(written, model.columns))
     of_group = rule[np.unique(group, return_index=True)[1]].tolist()
     shapes = [(rows.count,) for rows in written]
     penalties = [rules[index].penalty for index in of_group]
@@ -235,7 +235,7 @@ def record_rules(
     )
 
 
-def _matrix(written: Sequence[WrittenRows], columns: int) -> sparse.csr_array:
+def row_matrix(written: Sequence[WrittenRows], columns: int) -> sparse.csr_array:
     """Coefficients of rows, one block after another, over the columns of a model."""
     ends = np.cumsum([0, *(rows.count for rows in written)]).tolist()
     entries = [(first + row, *rest) for first, rows in zip(ends, written, strict=False) for row, *rest in rows.entries]
