@@ -254,6 +254,8 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
     except OutOfTimeError:
         return incumbent.result()
     result = _result(solver, arrays, outcome)
+    if result.status == "none" and result.stopped_because == "error" and options.start is not None:
+        return _solved(arrays, replace(options, start=None), until)  # completing a partial start is where it gives up at times
     return replace(result, stopped_because="time_limit") if brake.pulled else result
 
 

@@ -12,7 +12,11 @@ from typing import Any, Protocol
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Options
 from edrp.core.problem import Evaluation, Solvable, derived_once
-from edrp.core.solution import Answer, StageOutcome, StoppedBecause, relative_gap
+from edrp.core.solution import Answer, StageOutcome, StoppedBecause, relative_gap, within_gap
+from edrp.core.whole_numbers import round_up
+
+ROUNDED = "the values of {} are whole multiples of {:g}: its bound {:.12g} is rounded up"
+"""Note of a stage that is proven by that."""
 
 SMALL = 0.1
 """Objective of a stage below which it is solved again where only a far limit was known: tolerances are absolute there."""
@@ -34,6 +38,8 @@ class Stage:
         Limit of later stages where an objective was reached, in the metric's own unit; None where none follows.
     objective_factor
         Objective of the whole problem per unit of the stage's; None where it is not the last.
+    step
+        Of which every objective is a whole multiple, so that bounds are rounded up; None where there is none.
     """
 
     metric: str
@@ -41,6 +47,7 @@ class Stage:
     value: Callable[[float], float]
     limit: Callable[[float], float] | None
     objective_factor: float | None
+    step: float | None = None
 
 
 class StagedProblem(Solvable[Any], Protocol):
@@ -75,6 +82,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
         began = options.seconds
         own = options.within(options.remaining / (problem.stage_count - len(done)))
         stage, answer = _solved(problem, done, decision, own, solver)
+        answer = _with_whole_bound(stage, answer, options.gap)
         build_seconds += answer.build_seconds
         reasons += [answer.stopped_because] if answer.stopped_because != "finished" else []
         notes |= dict.fromkeys(answer.notes)
@@ -100,9 +108,20 @@ def _solved(
             return stage, answer
         answer = replace(answer, objective=evaluation.objective)
         known, decision = decision is not None, answer.decision
-        if known or evaluation.objective >= SMALL or answer.stopped_because != "finished":
+        if known or stage.step is not None or evaluation.objective >= SMALL or answer.stopped_because != "finished":
             break
     return stage, answer
+
+
+def _with_whole_bound(stage: Stage, answer: Answer, gap: float) -> Answer:
+    """The answer with its bound rounded up to the next possible value; optimal where its decision reaches that."""
+    if stage.step is None or answer.bound is None or answer.objective is None:
+        return answer
+    bound = max(answer.bound, min(round_up(answer.bound, stage.step), answer.objective))
+    if answer.status == "optimal" or not within_gap(answer.objective, bound, gap):
+        return replace(answer, bound=bound)
+    note = ROUNDED.format(stage.metric, stage.step, answer.bound)
+    return replace(answer, status="optimal", stopped_because="finished", bound=bound, notes=(*answer.notes, note))
 
 
 def _outcome(stage: Stage, answer: Answer, seconds: float) -> StageOutcome:

@@ -172,6 +172,18 @@ INCUMBENT_SLACK = 1e-9
 STAGE_SLACK = 1e-9
 """Amount, absolute below 1, by which a stage of tie-breaking may worsen an earlier one's value: solvers miss rows by as much."""
 
+MAX_STEPS = 1e12
+"""Steps of the largest coefficient up to which a sum has steps at all: beyond, `LIMIT_SLACK` is a quarter of one."""
+
+MAX_ROUNDED_STEPS = 1e8
+"""Steps up to which a bound is rounded up to the next one: `SAME_VALUE`, to which solvers know it, is a tenth of one there."""
+
+STEP_ROUNDING = 0.25
+"""Share of a step by which a bound may lie above a multiple and still count as it; more than solvers' tolerances make of one."""
+
+STAGE_STEP_ROOM = 0.5
+"""Share of a step that later stages have above the value of one of whole multiples: none reaches the next, and none misses it."""
+
 TIED_OBJECTIVE = 1e-12
 """Height above the incumbent's objective at which a tie may lie; below `TIE_MOVE`, which tells ties apart."""
 

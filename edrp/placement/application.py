@@ -121,6 +121,10 @@ class Operator(OperatorBase):
         1, description="fewest replicas, at most `max_replicas`", **unit("1")
     )
     usage: dict[Name, Usage] = Field({}, description="what a replica uses of the shared resources of its node, by resource")
+    state_of: Name | None = Field(
+        None,
+        description="operator that has the same state, such as the leader of a partition for its followers; null for its own",
+    )
 
     @checks("operator")
     def _check(self, faults: Faults) -> None:
@@ -362,6 +366,19 @@ class Application(AcyclicGraph):
 
     operators: Annotated[tuple[Operator, ...], Field(min_length=1)] = Field(description="in any order")
     streams: tuple[Stream, ...] = Field((), description="at most one from one operator to another, no cycles")
+
+    @checks("application")
+    def _check_state_owners(self, faults: Faults) -> None:
+        owners = {operator.name: operator.state_of for operator in self.operators}
+        for index, (name, owner) in enumerate(owners.items()):
+            place = ("operators", index, "state_of")
+            if owner is not None and owner not in owners:
+                faults.add_unknown(place, owner, "operator of this application", owners)
+            elif owner is not None and owners[owner] is not None:
+                why = (
+                    "is the operator itself; leave it out" if owner == name else f"has a state_of itself: name '{owners[owner]}'"
+                )
+                faults.add(place, owner, why)
 
 
 class Topology(StreamGraph):

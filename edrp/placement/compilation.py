@@ -92,10 +92,10 @@ def _ruled(
     Nodes that run it now stay candidates, and their rows stay. So do all rows where no candidate would be left to an operator:
     by them programs prove that nothing is feasible.
     """
-    rules = record_rules((*problem.rules, *problem.metric_rows), problem, operators, nodes)
+    rules = record_rules((*problem.counted_rules, *problem.metric_rows), problem, operators, nodes)
     if not len(rules):
         return candidate, rules
-    rows, closed = rules.closed(np.zeros_like(candidate) if current is None else current > 0, len(problem.rules))
+    rows, closed = rules.closed(np.zeros_like(candidate) if current is None else current > 0, len(problem.counted_rules))
     narrowed = candidate & ~closed
     return (narrowed, rules.without(rows)) if narrowed.any(axis=1).all() else (candidate, rules)
 
@@ -104,7 +104,7 @@ def with_all_rule_rows(compiled: Compiled) -> Compiled:
     """The same with rows for all rules, also for those that narrow the candidates otherwise: what explains clashes sees them."""
     problem = compiled.problem
     candidate = _candidates([problem.application.by_name[name] for name in compiled.operators], compiled.nodes)
-    rules = record_rules((*problem.rules, *problem.metric_rows), problem, compiled.operators, compiled.nodes)
+    rules = record_rules((*problem.counted_rules, *problem.metric_rows), problem, compiled.operators, compiled.nodes)
     return replace(compiled, candidate=candidate, rules=rules)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Faults, NonNegative, unit
+from edrp.core.document import Faults, Name, NonNegative, unit
 from edrp.core.errors import EdrpError, numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
@@ -21,11 +21,14 @@ from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metric_values import Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS, NORMALISED, Metric, contention_metrics, package_metrics
 from edrp.placement.metrics.base import PARTS
+from edrp.placement.metrics.evenness import EVENNESS, REPLICAS, STATE, Evenness, evenness_metrics
 from edrp.placement.metrics.own import HOW_REGISTERED, MetricRows, check_metrics, metric_rows, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
+from edrp.placement.metrics.penalties import ALL, SINGLE, penalty_metrics
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed
+from edrp.placement.rules import PlacementRule
 
 
 class EdrpProblem(PlacementProblem):
@@ -56,6 +59,7 @@ class EdrpProblem(PlacementProblem):
     reconfiguration: Literal["pause-and-resume", "storm"] = Field(
         "pause-and-resume", description="how the application is reconfigured"
     )
+    evenness: dict[Name, Evenness] = Field({}, description="what is to be even, by name: of the metric `evenness.<name>`")
     priorities: tuple[Priority, ...] = Field(
         (),
         description="metrics to be minimised one after the other, before the weighted sum; `weights` default to the last of them",
@@ -69,9 +73,27 @@ class EdrpProblem(PlacementProblem):
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None and name not in prioritised:
                 faults.add(("limits", name), None, limit_needed(self, name))
         self._check_peak_loads(faults)
+        self._check_named(faults)
         check_metrics(self, faults)
         check_priorities(self, faults)
         self._check_capacities(faults)
+
+    def _check_named(self, faults: Faults) -> None:
+        """Note faults of entries of `evenness`, and weights and limits on entries and penalties that there are none of."""
+        for name, document in self.evenness.items():
+            document.check(self, (EVENNESS, name), faults)
+            if document.of in (REPLICAS, STATE) and document.of in shared_resources(self.application):
+                why = "is the name of a shared resource, too; call that by another name"
+                faults.add((EVENNESS, name, "of"), document.of, why)
+        wishes = [rule.name for rule in self.rules if not rule.hard]
+        for part in ("weights", "limits"):
+            values = getattr(self, part)
+            for field, known, what in ((EVENNESS, self.evenness, "entry of `evenness`"), (SINGLE, wishes, "rule with a penalty")):
+                for name in getattr(values, field):
+                    if name not in known:
+                        faults.add_unknown((part, field, name), name, what, known)
+            if values.penalties and not wishes:
+                faults.add((part, ALL), values.penalties, "needs a rule with a penalty; there is none")
 
     def _check_peak_loads(self, faults: Faults) -> None:
         """Note weights and limits on peak loads of resources that nothing uses."""
@@ -91,7 +113,7 @@ class EdrpProblem(PlacementProblem):
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """EDRP, sections 3 and 4, where shared resources are used, peak loads, and metrics of your own that the problem names.
+        """EDRP, sections 3 and 4, peak loads where shared resources are used, and metrics without kernels that the problem names.
 
         Raises
         ------
@@ -101,9 +123,24 @@ class EdrpProblem(PlacementProblem):
         named = dict.fromkeys([*self.weights.own, *self.limits.own])
         if lost := next((name for name in named if name not in registered_metrics()), None):
             raise EdrpError(f"the problem names {lost!r}, which is no metric in this process; {HOW_REGISTERED}")
-        named |= {priority.metric: None for priority in self.priorities if priority.metric not in EDRP_METRICS}
-        own: dict[str, Metric] = {name: metric for name in named if (metric := registered_metrics().get(name))}
-        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application)), **own}
+        package = {**EDRP_METRICS, **evenness_metrics(self), **penalty_metrics(self)}
+        first = [priority.metric for priority in self.priorities]
+        named |= {name: None for name in first if name not in package}
+        own: dict[str, Metric] = {
+            name: package[name] for name in (*first, *self.weights.named, *self.limits.named) if name in package
+        }
+        own |= {name: metric for name in named if (metric := registered_metrics().get(name))}
+        return {**NORMALISED, **contention_metrics(shared_resources(self.application)), **own}
+
+    @cached_property
+    def counted_rules(self) -> tuple[PlacementRule, ...]:
+        """Rules that must be met, and those whose penalties are part of the objective as they are.
+
+        The others have a weight, a limit or a priority of their own.
+        """
+        if ALL in self.metrics:
+            return tuple(rule for rule in self.rules if rule.hard)
+        return tuple(rule for rule in self.rules if rule.hard or f"{SINGLE}.{rule.name}" not in self.metrics)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:

@@ -21,6 +21,9 @@ from edrp.placement.metrics.base import PARTS
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
 
+SINGLE_TERMS = ("moves", "moved_state", "evenness", "penalties", "penalty")
+"""Fields of weights and limits for problems about one deployment."""
+
 
 class Load(Document):
     """A load of the application, and the limits that hold under it."""
@@ -94,6 +97,8 @@ class PlacementOverTime(Problem):
         if self.weights.downtime:
             why = "must be 0: downtime is priced for each change, by changes.downtime"
             faults.add(("weights", "downtime"), self.weights.downtime, why)
+        _check_single_terms(("weights",), self.weights, faults)
+        _check_single_terms(("limits",), self.limits, faults)
         try:
             _ = self.base
         except ValidationError as error:
@@ -115,6 +120,8 @@ class PlacementOverTime(Problem):
             elif name in fed and not operator.external_rate:
                 why = f"is of no source: streams bring all the load of {name}; give it an external_rate, or name a source"
                 faults.add((*place, "external_rates", name), rate, why)
+        if load.limits is not None:
+            _check_single_terms((*place, "limits"), load.limits, faults)
         for metric in type(self.limits).model_fields if load.limits is not None else ():
             weight, limit = getattr(self.weights, metric), getattr(load.limits, metric)
             if limit is None and metric != "peak_loads" and weight and getattr(self.limits, metric) is not None:
@@ -176,6 +183,13 @@ class PlacementOverTime(Problem):
             if any(load.external_rates for load in loads):
                 why = "reach sources alone: all streams give a rate of their own"
                 yield Fault(f"{field}[…].external_rates", "", why)
+
+
+def _check_single_terms(place: tuple[str | int, ...], values: Weights | Limits, faults: Faults) -> None:
+    """Note weights or limits on metrics of one change, or of one problem: here `changes` have prices, and penalties add up."""
+    for name in SINGLE_TERMS:
+        if getattr(values, name):
+            faults.add((*place, name), getattr(values, name), "is taken by problems of kind edrp alone; leave it out")
 
 
 def _with_rates(application: Application, rates: Mapping[str, float]) -> Application:

@@ -12,10 +12,12 @@ from edrp.core.document import Document, Faults, Name, NonNegative, unit
 from edrp.core.problem import Evaluation
 from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
-from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK
+from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK, STAGE_STEP_ROOM, STEP_ROUNDING
 from edrp.core.wording import suggestion
-from edrp.placement.metrics import NORMALISED, Metric
-from edrp.placement.metrics.own import HOW_REGISTERED, registered_metrics
+from edrp.placement.metrics import EDRP_METRICS, NORMALISED, Metric
+from edrp.placement.metrics.evenness import EVENNESS, Evenness
+from edrp.placement.metrics.own import HOW_REGISTERED, OwnMetric, registered_metrics
+from edrp.placement.metrics.penalties import ALL, SINGLE
 from edrp.placement.problem import Term
 
 
@@ -28,7 +30,10 @@ class Priority(Document):
     0.01
     """
 
-    metric: Name = Field(description='metric to be minimised, such as "cost" or "peak_loads.cpu" (availability is maximised)')
+    metric: Name = Field(
+        description='metric to be minimised, such as "cost", "peak_loads.cpu", "evenness.<name>", "penalties" of all rules, '
+        '"penalty.<rule>" of one (availability is maximised)'
+    )
     slack: NonNegative = Field(
         0.0, description="share of its optimum by which later stages may worsen it (of availability, of −ln)", **unit("1")
     )
@@ -65,6 +70,14 @@ class PrioritisedProblem(Protocol):
     def rules(self) -> Any:
         """Rules about where replicas run."""
 
+    @property
+    def counted_rules(self) -> Any:
+        """Rules that must be met, and those whose penalties are part of the objective as they are."""
+
+    @property
+    def evenness(self) -> Mapping[str, Evenness]:
+        """What is to be even, by name."""
+
     def ceiling(self, metric: str) -> float:
         """A value of a metric, on its scale, that no feasible deployment reaches."""
 
@@ -76,20 +89,47 @@ class PrioritisedProblem(Protocol):
 
 
 def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
-    """Note priorities that name no metric of the problem, or one twice."""
+    """Note priorities that name no metric of the problem, or the same goal twice, and penalties that none of them names."""
     for index, rule in enumerate(problem.rules if problem.priorities else ()):
-        if rule.penalty is not None:
-            why = "has no place among priorities, which have no weighted sum to add it to; make the rule hard"
+        if rule.penalty is not None and rule in problem.counted_rules:
+            name = f"{SINGLE}.{rule.name}"
+            why = f'has no place among priorities; add one for "{name}", or for "{ALL}" of all rules, or make the rule hard'
             faults.add(("rules", index, "penalty"), rule.penalty, why)
-    seen: dict[str, int] = {}
+    seen: dict[Any, int] = {}
     for index, priority in enumerate(problem.priorities):
         place, name = ("priorities", index, "metric"), priority.metric
         if name not in problem.metrics:
-            hint = suggestion(name, list(dict.fromkeys([*problem.metrics, *registered_metrics()])))
-            faults.add(place, name, f"names no metric of this problem{hint}; {HOW_REGISTERED}")
-        elif name in seen:
-            faults.add(place, name, f"is the metric of priorities[{seen[name]}] already; name each once")
-        seen.setdefault(name, index)
+            faults.add(place, name, _unknown(problem, name))
+            continue
+        goal = _goal(problem, name)
+        if goal in seen:
+            what = "metric" if problem.priorities[seen[goal]].metric == name else "goal"
+            faults.add(place, name, f"is the {what} of priorities[{seen[goal]}] already; name each once")
+        seen.setdefault(goal, index)
+
+
+def _unknown(problem: PrioritisedProblem, name: str) -> str:
+    """Why a name is that of no metric of a problem, in words."""
+    field, _, single = name.partition(".")
+    if field == SINGLE and any(rule.name == single for rule in problem.rules):
+        return "names a rule that must be met, which leaves nothing to minimise; give it a penalty, or leave this out"
+    if name == ALL:
+        return "needs a rule with a penalty; there is none"
+    known = {EVENNESS: problem.evenness, SINGLE: [rule.name for rule in problem.rules if not rule.hard]}
+    if field in known:
+        what = "entry of `evenness`" if field == EVENNESS else "rule with a penalty"
+        return f"names no {what}{suggestion(single, list(known[field]))}"
+    offered = dict.fromkeys([*problem.metrics, *EDRP_METRICS, *registered_metrics()])
+    return f"names no metric of this problem{suggestion(name, list(offered))}; {HOW_REGISTERED}"
+
+
+def _goal(problem: PrioritisedProblem, name: str) -> Any:
+    """The name of a metric, or what two entries of `evenness`, or all rules and one of them, may have in common."""
+    field, _, single = name.partition(".")
+    soft = [rule.name for rule in problem.rules if not rule.hard]
+    if field == EVENNESS:
+        return problem.evenness[single].model_dump_json()
+    return f"{SINGLE}.{soft[0]}" if name == ALL and len(soft) == 1 else name
 
 
 def has_weighted_stage(problem: PrioritisedProblem) -> bool:
@@ -103,7 +143,8 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     limits = {term.metric: term.scaled_limit for term in problem.terms if math.isfinite(term.scaled_limit)}
     for outcome in done:
         assert outcome.limit is not None
-        reached = problem.metrics[outcome.metric].scaled(outcome.limit)
+        room = STAGE_STEP_ROOM * (_step(problem, outcome.metric) or 0.0)
+        reached = problem.metrics[outcome.metric].scaled(outcome.limit) + room
         limits[outcome.metric] = min(reached, limits.get(outcome.metric, math.inf))
     last = len(done) == problem.stage_count - 1
     coefficients = {term.metric: term.coefficient for term in problem.terms if term.weight}
@@ -114,18 +155,30 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     name = priority.metric
     single, factor = _single_problem(problem, {name: 1.0}, limits, decision)
 
-    unscaled = problem.metrics[name].unscaled
+    unscaled, step = problem.metrics[name].unscaled, _step(problem, name)
+
+    def value(objective: float) -> float:
+        return unscaled(factor * objective if step is None else step * round(factor * objective / step))
 
     def limit(objective: float) -> float:
-        return unscaled(max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)))
+        reached = factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)
+        return unscaled(max(MIN_STAGE_LIMIT, reached) if step is None else step * math.floor(reached / step + STEP_ROUNDING))
 
     return Stage(
         metric=name,
         problem=single,
-        value=lambda objective: unscaled(factor * objective),
+        value=value,
         limit=None if last else limit,
         objective_factor=factor * coefficients[name] if last else None,
+        step=None if step is None else step / factor,
     )
+
+
+def _step(problem: PrioritisedProblem, name: str) -> float | None:
+    """A number of which all values of a metric are whole multiples; None where there is none."""
+    metric = problem.metrics[name]
+    step = metric.written(problem).step if isinstance(metric, OwnMetric) else None
+    return None if step is None else float(step)
 
 
 def _single_problem(
@@ -150,4 +203,5 @@ def _single_problem(
     for name, limit in within.items():
         own = own.with_limit(name, problem.metrics[name].unscaled(limit))
     weights = type(problem.weights).of_metrics({name: part / factor for name, part in parts.items()})
-    return problem.replace(weights=weights, limits=own, priorities=()), factor
+    kept = tuple(rule for rule in problem.rules if rule.hard or {ALL, f"{SINGLE}.{rule.name}"} & {*parts, *within})
+    return problem.replace(weights=weights, limits=own, priorities=(), rules=kept), factor

@@ -130,6 +130,11 @@ class StreamPlacement(Problem):
     def terms(self) -> tuple[Term, ...]:
         """Every metric with its weight and limit."""
 
+    @property
+    def counted_rules(self) -> tuple[PlacementRule, ...]:
+        """Rules that must be met, and those whose penalties are part of the objective."""
+        return self.rules
+
     def limit_margins(self, metrics: Mapping[str, float]) -> tuple[Margin, ...]:
         """How much is used of every limit on a metric, by the values of the metrics."""
         parts = []
@@ -292,11 +297,12 @@ class StreamPlacement(Problem):
                 between = "against" if metric.unit == "1" else f"{metric.unit} against"
                 broken.append(f"limits.{term.metric}: {compared(values[term.metric], term.limit, between)}")
         penalties = 0.0
-        for rule in self.rules:
+        counted = self.counted_rules
+        for rule in counted:
             violation = rule.evaluate(self, placed)
             broken += rule.broken(violation)
             penalties += (rule.penalty or 0.0) * violation
-        if any(rule.penalty for rule in self.rules):
+        if any(rule.penalty for rule in counted):
             values[PENALTIES] = penalties
             objective += penalties
         return Evaluation(objective, values, tuple(broken))

@@ -150,7 +150,10 @@ def add_rule_rows(expressions: PlacementColumns) -> Linear:
 
 
 def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) -> Linear:
-    """A metric of your own over the columns; a column that is at least every cell where there are several."""
+    """A metric of your own over the columns; the sum of a column for each group that is at least every cell of it.
+
+    Of a single cell, which is not that of a row, it is the cell.
+    """
     compiled, program = expressions.compiled, expressions.program
     position = {node: index for index, node in enumerate(compiled.problem.network.by_name)}
     nodes = [position[node] for node in compiled.nodes]
@@ -159,17 +162,27 @@ def metric_value(expressions: MetricColumns, name: str, written: WrittenMetric) 
     for row, constant in enumerate(written.counted.constant.tolist()):
         part = slice(*matrix.indptr[row : row + 2])
         cell = Linear.of(matrix.indices[part], matrix.data[part]) + constant
+        if written.shares is not None and written.shares[row].any():
+            cell += _share_sum(expressions, written.shares[row][:, nodes])
         if written.flows is not None and written.flows[row].any():
             cell += expressions.stream_pair_sum(written.flows[row][:, nodes][:, :, nodes])
         for factor, seconds in zip(written.times[row].tolist(), (expressions.response_time, expressions.downtime), strict=True):
             cell += seconds() * factor if factor else 0.0
         cells.append(cell)
-    if len(cells) == 1:
+    if len(cells) == 1 and not written.as_rows:
         return cells[0]
-    largest = Linear.of(program.add_columns(f"metrics.{name}"))
-    for row, cell in enumerate(cells):
-        program.add_row(f"metrics.{name}, {row}", cell - largest, upper=0.0)
-    return largest
+    largest = program.add_columns(f"metrics.{name}", int(written.group[-1]) + 1)
+    for row, (cell, group) in enumerate(zip(cells, written.group.tolist(), strict=True)):
+        program.add_row(f"metrics.{name}, {row}", cell - Linear.of(largest[group]), upper=0.0)
+    return Linear.of(largest)
+
+
+def _share_sum(expressions: PlacementColumns, weights: Floats) -> Linear:
+    """Σ of weights × share of an operator's replicas on a node, shape (operators of the problem, nodes)."""
+    compiled = expressions.compiled
+    position = {name: index for index, name in enumerate(compiled.problem.application.by_name)}
+    parts = [(weights[position[name]], expressions.holdings(i)) for i, name in enumerate(compiled.operators)]
+    return Linear.total([Linear.of(held.columns, weight[held.nodes] * held.counts / held.totals) for weight, held in parts])
 
 
 def _over_columns(
@@ -211,11 +224,12 @@ def _add_rule(program: Program, rules: RuleArrays, matrix: sparse.csr_array, ind
         program.add_rows(name, size, entries, lower=lower / rule.scale, upper=upper / rule.scale)
         return Linear.zero()
     groups, group = np.unique(rules.group[chosen], return_inverse=True)
-    violation = program.add_columns(f"violation of {name.removeprefix(RULES)}", groups.size)
+    step: float | None = getattr(rule, "step", None)
+    violation = program.add_columns(f"violation of {name.removeprefix(RULES)}", groups.size, integer=step is not None)
     for side, sign, bound in (("lower", 1.0, lower), ("upper", -1.0, upper)):
         bounded = np.flatnonzero(np.isfinite(bound))
         if bounded.size:
-            slack = [(bounded, violation[group[bounded]], sign / rule.scale)]
+            slack = [(bounded, violation[group[bounded]], sign * (step or 1.0) / rule.scale)]
             limits = np.where(np.isfinite(bound), bound, -sign * np.inf) / rule.scale
             program.add_rows(f"{name}, {side}", size, entries + slack, **{side: limits})
-    return Linear.of(violation, rules.penalty[groups])
+    return Linear.of(violation, rules.penalty[groups] * (step or 1.0))

@@ -114,9 +114,12 @@ FIELDS: dict[str, dict[str, str]] = {
         **_PLACED,
         "": (
             "kind:=edrp! application:.! network:.! current:text+%? weights:. limits:. synchronisation_time:s "
-            "reconfiguration:=pause-and-resume|storm priorities:.* rules:.rule*"
+            "reconfiguration:=pause-and-resume|storm priorities:.* rules:.rule* evenness:.%"
         ),
-        "application.operators": (f"{_OPERATOR} latency:.? cost:money/h~ max_replicas:#1..10000 min_replicas:#1..10000 usage:.%"),
+        "evenness": "of:text per:text by:=deviation|max|skew operators:text*",
+        "application.operators": (
+            f"{_OPERATOR} latency:.? cost:money/h~ max_replicas:#1..10000 min_replicas:#1..10000 usage:.% state_of:text?"
+        ),
         "application.operators.latency": (
             "model:=mm1|capacity-curve|polynomial|table! service_rate:>tuples/s replicas:#1..10000+ capacities:>tuples/s+ "
             "coefficients:signed+ rates:tuples/s+ latencies:s+"
@@ -124,11 +127,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "application.operators.usage": "per_replica:units/s per_tuple:units/tuple",
         "weights": (
             "response_time:share cost:share downtime:share network_usage:share availability:share peak_load:share "
-            "peak_loads:share% *:share"
+            "peak_loads:share% evenness:share% penalties:share penalty:share% *:share"
         ),
         "limits": (
             "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
-            "peak_loads:>1% *:>1?"
+            "peak_loads:>1% evenness:>1% penalties:>1? penalty:>1% *:>1?"
         ),
         "priorities": "metric:text! slack:1",
     },

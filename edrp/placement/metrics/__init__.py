@@ -6,6 +6,7 @@ from edrp.placement.metrics.availability import Availability
 from edrp.placement.metrics.base import EdrpMetric, Expressions, Metric
 from edrp.placement.metrics.cost import Cost, NetworkUsage
 from edrp.placement.metrics.downtime import Downtime
+from edrp.placement.metrics.moves import MovedState, Moves
 from edrp.placement.metrics.own import OwnMetric
 from edrp.placement.metrics.path_latency import PathLatency
 from edrp.placement.metrics.peak_load import PeakLoad
@@ -17,7 +18,11 @@ NORMALISED: dict[str, EdrpMetric] = {
 }
 """Metrics of problems of kind `edrp` that searches have kernels for; they need a limit to have a weight (EDRP, eq. 12)."""
 
-EDRP_METRICS: dict[str, EdrpMetric | OwnMetric] = {**NORMALISED}
+EDRP_METRICS: dict[str, EdrpMetric | OwnMetric] = {
+    **NORMALISED,
+    "moves": OwnMetric(Moves()),
+    "moved_state": OwnMetric(MovedState()),
+}
 """Metrics of problems of kind `edrp` by the name under which weights and limits refer to them; those without kernels are
 classes as users write them, each entered as `OwnMetric`, and become rows."""
 
@@ -49,6 +54,8 @@ __all__ = [
     "Events",
     "Expressions",
     "Metric",
+    "MovedState",
+    "Moves",
     "NetworkUsage",
     "PathLatency",
     "PeakLoad",

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.expressions import Block, Expression, Rows
 from edrp.core.late_imports import sparse
 from edrp.core.plugins import added, own, refuse_taken
+from edrp.core.problem import derived
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
+from edrp.core.whole_numbers import common_step
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import OVER_STREAMS, OWN, Expressions, MeasuredProblem, PlainMetric
 from edrp.placement.metrics.downtime import Downtime
@@ -29,6 +32,9 @@ HOW_REGISTERED = "one of your own is registered by its package (entry point edrp
 
 FAR = 1 << 40
 """First column of what rows cannot hold: flows of streams, response time and downtime, beyond all that `any` joins."""
+
+MAX_COUNTED_STEPS = 10_000
+"""Steps of a metric up to which a program counts them in an integer column: solvers then round its bound by themselves."""
 
 OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_state", "running", "changing", "projected_cost")
 """What solutions, also those over time, have among or next to their metrics."""
@@ -46,8 +52,8 @@ class MetricDefinition(Protocol):
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
         """The value in plain code; at least 0, and the smaller the better."""
 
-    def linearise(self, model: MetricModel) -> Expression:
-        """The same over the blocks of `model`; of an array of expressions, the largest is the value."""
+    def linearise(self, model: MetricModel) -> Expression | list[Rows]:
+        """The same over the blocks of `model`: an expression, the largest of an array of them, or the violations of rows."""
 
 
 class MetricModel(RuleModel):
@@ -57,6 +63,7 @@ class MetricModel(RuleModel):
     ----------
     flows : share of a stream that flows from a node to a node (EDRP, eq. 4), shape (streams, nodes, nodes); streams are called
         "source → target".
+    shares : share of an operator's replicas on each node, shape (operators, nodes).
     response_time, downtime : seconds; programs press them down to their values, so that their coefficients are at least 0, as
         are those of flows.
 
@@ -88,6 +95,42 @@ class MetricModel(RuleModel):
         cells = Expression.of_columns(FAR + 2 + np.arange(math.prod(shape)).reshape(shape))
         return Block(cells, stream=streams, sender=nodes, receiver=nodes)
 
+    @cached_property
+    def shares(self) -> Block:
+        """Share of the replicas of each operator on each node."""
+        first = FAR + 2 + math.prod(self._flow_shape)
+        cells = Expression.of_columns(first + np.arange(self.replicas.size).reshape(self.replicas.shape))
+        return Block(cells, operator=tuple(self.problem.application.by_name), node=tuple(self.problem.network.by_name))
+
+    def place_sums(self, per_replica: Floats, whole: Floats, place: Ints) -> Expression:
+        """What operators use at each place: per replica, and in all, of which each replica has an equal part.
+
+        The second is linear in the replicas of operators whose number of replicas is fixed; others take `shares`.
+
+        Parameters
+        ----------
+        per_replica, whole : shape (operators, nodes)
+        place : shape (nodes,), index of the place of a node; -1 for none.
+
+        Returns
+        -------
+        Expression
+            Shape (places,).
+        """
+        operators = self.problem.application.by_name.values()
+        fixed = np.array([operator.min_replicas == operator.max_replicas for operator in operators])  # type: ignore[attr-defined]
+        most = np.array([operator.max_replicas for operator in operators], float)  # type: ignore[attr-defined]
+        counted = per_replica + np.where(fixed, 1 / most, 0.0)[:, None] * whole
+        rows, columns, factors = [], [], []
+        for block, factor in ((self.replicas, counted), (self.shares, np.where(fixed[:, None], 0.0, whole))):
+            used = (factor != 0) & (place >= 0)
+            rows.append(np.broadcast_to(place, factor.shape)[used])
+            columns.append(block.matrix.indices.reshape(factor.shape)[used].astype(np.int64))
+            factors.append(factor[used])
+        shape = (int(place.max(initial=-1)) + 1, 1 + max(int(part.max(initial=0)) for part in columns))
+        triplets = (np.concatenate(factors), (np.concatenate(rows), np.concatenate(columns)))
+        return Expression(sparse.csr_array(triplets, shape=shape), np.zeros(shape[0]))
+
     @property
     def response_time(self) -> Expression:
         """Seconds of the critical path (EDRP, eq. 5)."""
@@ -101,25 +144,42 @@ class MetricModel(RuleModel):
 
 @dataclass(frozen=True)
 class WrittenMetric:
-    """What `linearise` of a metric has written, by the blocks that it is over; the largest cell is the value.
+    """What `linearise` of a metric has written, by the blocks that it is over: the sum over groups of the largest cell of each.
 
     Attributes
     ----------
     counted : of replicas, presence and what `any` joins, over the columns of `model`, with the constants.
+    group : shape (cells,), ascending; a single group where an expression was written.
+    as_rows : whether rows were written, whose violations are the cells.
     model : the blocks, which say what is joined.
     flows : shape (cells, streams, nodes, nodes); None without any.
+    shares : shape (cells, operators, nodes); None without any.
     times : shape (cells, 2), coefficients of response time and downtime.
     """
 
     counted: Expression
+    group: Ints
+    as_rows: bool
     model: MetricModel
     flows: Floats | None
+    shares: Floats | None
     times: Floats
 
     @property
     def in_rows(self) -> bool:
         """Whether numbers of replicas decide it alone, so that rows as those of rules say it."""
-        return self.flows is None and not self.times.any()
+        return self.flows is None and self.shares is None and not self.times.any()
+
+    @cached_property
+    def step(self) -> Fraction | None:
+        """A number of which every value is a whole multiple, exactly; None where there is none that is worth the name."""
+        return common_step(np.concatenate([self.counted.matrix.data, self.counted.constant])) if self.in_rows else None
+
+    @property
+    def counted_step(self) -> float | None:
+        """The step where no cell has more of them than an integer column is to count."""
+        ceiling = _ceiling(abs(self.counted.matrix), np.abs(self.counted.constant), self.model)
+        return float(self.step) if self.step is not None and ceiling.max() <= MAX_COUNTED_STEPS * self.step else None
 
     def value(self, problem: Any, deployment: Deployment) -> float:
         """The value that the expressions give a deployment."""
@@ -127,18 +187,64 @@ class WrittenMetric:
         on = (counts > 0).ravel().astype(float)
         joined = [on[members].max(initial=0.0) for members in self.model.memberships]
         cells = self.counted.values(np.concatenate([counts.ravel(), on, joined]))
+        by_operator = counts / counts.sum(axis=1, keepdims=True)
         if self.flows is not None:
-            share = dict(zip(problem.application.by_name, counts / counts.sum(axis=1, keepdims=True), strict=True))
+            share = dict(zip(problem.application.by_name, by_operator, strict=True))
             flow = [np.outer(share[stream.source], share[stream.target]) for stream in problem.application.streams]
             cells = cells + np.tensordot(self.flows, np.array(flow), 3)
+        if self.shares is not None:
+            cells = cells + np.tensordot(self.shares, by_operator, 2)
         if self.times.any():
             seconds = ResponseTime().evaluate(problem, deployment), Downtime().evaluate(problem, deployment)
             cells = cells + np.multiply(self.times, seconds, out=np.zeros_like(self.times), where=self.times != 0).sum(axis=1)
-        return float(cells.max())
+        largest = np.maximum.reduceat(cells, np.flatnonzero(np.diff(self.group, prepend=-1)))
+        return float(np.maximum(0.0, largest).sum() if self.as_rows else largest.sum())
 
     @staticmethod
     def _held(problem: Any, deployment: Deployment) -> Iterator[Any]:
         return (deployment.replicas(name) for name in problem.application.by_name)
+
+
+def _cells(written: Any) -> tuple[Expression, Ints, bool]:
+    """Cells of what `linearise` gives, the group of each, and whether they are violations of rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where that is neither an expression nor a list of rows, or empty.
+    """
+    if isinstance(written, Rows):
+        raise TypeError(
+            "`linearise` gives a comparison, which is a row; a metric is the expression alone, and limits bound it; "
+            "one that is a sum of violations gives a list of rows"
+        )
+    if not (isinstance(written, list) and written and all(isinstance(part, Rows) for part in written)):
+        expression = Expression.of(written)
+        if not expression.size:
+            raise ValueError("`linearise` gives an array without cells")
+        return expression, np.zeros(expression.size, np.int64), False
+    matrices, constants, groups, first = [], [], [], 0
+    for rows in written:
+        group = np.zeros(rows.expression.size, np.int64) if rows.shared else np.arange(rows.expression.size)
+        for sign, bound in ((1.0, rows.upper.ravel()), (-1.0, rows.lower.ravel())):
+            bounded = np.flatnonzero(np.isfinite(bound))
+            matrices.append((sign * rows.expression.matrix[bounded]).tocoo())
+            constants.append(-sign * bound[bounded])
+            groups.append(first + group[bounded])
+        first += int(group.max(initial=-1)) + 1
+    starts = np.cumsum([0, *(part.size for part in constants)])
+    row = np.concatenate([part.coords[0] + start for part, start in zip(matrices, starts[:-1], strict=True)])
+    column = np.concatenate([part.coords[1].astype(np.int64) for part in matrices])
+    order = np.argsort(np.concatenate(groups), kind="stable")
+    shape = (int(starts[-1]), max(part.shape[1] for part in matrices))
+    matrix = sparse.csr_array((np.concatenate([part.data for part in matrices]), (row, column)), shape=shape)
+    return Expression(matrix[order], np.concatenate(constants)[order]), np.concatenate(groups)[order], True
+
+
+@derived
+def _written(problem: Any) -> dict[str, WrittenMetric]:
+    """What metrics of your own have written over a problem, by name; filled as they are asked for."""
+    return {}
 
 
 class OwnMetric(PlainMetric):
@@ -150,7 +256,12 @@ class OwnMetric(PlainMetric):
 
     def part_in(self, problem: Any) -> str:
         """Whether rows that searches read say it, or columns that programs alone have."""
-        return OWN if self.written(problem).in_rows else OVER_STREAMS
+        return OWN if self.is_rows(problem) else OVER_STREAMS
+
+    def is_rows(self, problem: Any) -> bool:
+        """Whether weight and limit are rows as those of rules; a limit on a sum of violations takes columns of a program."""
+        written = self.written(problem)
+        return written.in_rows and not (written.as_rows and problem.limits.of(self.name) is not None)
 
     def evaluate(self, problem: Any, deployment: Any) -> float:
         """Value of the class.
@@ -174,38 +285,42 @@ class OwnMetric(PlainMetric):
         TypeError, ValueError
             Where that is no expression, none of finite numbers, or presses something up that programs press down.
         """
+        known = _written(problem)
+        if self.name not in known:
+            known[self.name] = self._write(problem)
+        return known[self.name]
+
+    def _write(self, problem: Any) -> WrittenMetric:
         model = MetricModel(problem)
-        written = self.definition.linearise(model)
-        if isinstance(written, Rows):
-            raise TypeError(
-                "`linearise` gives a comparison, which is a row; a metric is the expression alone, and limits bound it"
-            )
-        expression = Expression.of(written)
-        if not expression.size:
-            raise ValueError("`linearise` gives an array without cells")
+        expression, group, as_rows = _cells(self.definition.linearise(model))
         if not (np.isfinite(expression.matrix.data).all() and np.isfinite(expression.constant).all()):
             raise ValueError("coefficients and constants of `linearise` must be finite numbers (got NaN or infinity)")
         matrix = expression.matrix.tocoo()
         row, column = (place.astype(np.int64) for place in matrix.coords)  # without entries, of 32 bits
         flat = expression.constant.ravel()
-        far, timed, flowing = column >= FAR, (column >= FAR) & (column < FAR + 2), column >= FAR + 2
-        if (matrix.data[far] < 0).any():
+        flow_cells = math.prod(model._flow_shape)
+        far, timed, sharing = column >= FAR, (column >= FAR) & (column < FAR + 2), column >= FAR + 2 + flow_cells
+        flowing = far & ~timed & ~sharing
+        if (matrix.data[timed | flowing] < 0).any():
             raise ValueError(
                 "`linearise` gives a flow, response_time or downtime a coefficient below 0; "
                 "programs press these down to their values, and would let what is maximised grow without end"
             )
         width = model.columns
         counted = sparse.csr_array((matrix.data[~far], (row[~far], column[~far])), shape=(flat.size, width))
-        if (matrix.data < 0).any() and (_ceiling(counted, flat, model) <= 0).all() and not far.any():
+        if not as_rows and (matrix.data < 0).any() and (_ceiling(counted, flat, model) <= 0).all() and not far.any():
             raise ValueError(
                 "`linearise` is below 0 whatever the deployment; metrics are minimised and at least 0, so that what is to be "
                 "large is taken from the most that there can be, such as `most - model.replicas.sum()`"
             )
-        times, flows = np.zeros((flat.size, 2)), np.zeros((flat.size, math.prod(model._flow_shape) if flowing.any() else 0))
+        times, flows = np.zeros((flat.size, 2)), np.zeros((flat.size, flow_cells if flowing.any() else 0))
         np.add.at(times, (row[timed], column[timed] - FAR), matrix.data[timed])
         np.add.at(flows, (row[flowing], column[flowing] - FAR - 2), matrix.data[flowing])
         shaped = flows.reshape(flat.size, *model._flow_shape) if flowing.any() else None
-        return WrittenMetric(Expression(counted, flat), model, shaped, times)
+        shares = np.zeros((flat.size, model.replicas.size if sharing.any() else 0))
+        np.add.at(shares, (row[sharing], column[sharing] - FAR - 2 - flow_cells), matrix.data[sharing])
+        shared = shares.reshape(flat.size, *model.replicas.shape) if sharing.any() else None
+        return WrittenMetric(Expression(counted, flat), group, as_rows, model, shaped, shared, times)
 
     def linearise(self, expressions: Expressions) -> Linear:
         """The same over the columns of a program."""
@@ -241,11 +356,13 @@ class MetricRows:
     metric : the metric.
     penalty : objective per unit; None where the rows are its limit.
     limit : on the metric; 0 where the rows are its weight.
+    step : of which violations are whole multiples, so that programs count them; None where they are none, or too many.
     """
 
     metric: OwnMetric
     penalty: float | None
     limit: float
+    step: float | None = None
 
     @property
     def hard(self) -> bool:
@@ -267,9 +384,12 @@ class MetricRows:
         """Size that rounding is relative to."""
         return self.limit or 1.0
 
-    def linearise(self, model: RuleModel) -> Rows:
-        """Rows that are violated together, by the largest cell."""
-        rows: Rows = Expression.of(self.metric.definition.linearise(MetricModel.over(model))) <= self.limit
+    def linearise(self, model: RuleModel) -> Rows | list[Rows]:
+        """Rows that are violated together, by the largest cell, or those that the metric itself has written."""
+        written = self.metric.definition.linearise(MetricModel.over(model))
+        if isinstance(written, list) and isinstance(written[0], Rows):
+            return written
+        rows: Rows = Expression.of(written) <= self.limit
         return Rows(rows.expression, rows.lower, rows.upper, shared=True)
 
 
@@ -285,8 +405,8 @@ def metric_rows(problem: Any) -> tuple[MetricRows, ...]:
     """Weights and limits on metrics of your own that rows can say."""
     rows = []
     for term, metric in own_metrics(problem):
-        if metric.written(problem).in_rows:
-            rows += [MetricRows(metric, term.coefficient, 0.0)] if term.weight else []
+        if metric.is_rows(problem):
+            rows += [MetricRows(metric, term.coefficient, 0.0, metric.written(problem).counted_step)] if term.weight else []
             rows += [] if term.limit is None else [MetricRows(metric, None, term.limit)]
     return tuple(rows)
 
