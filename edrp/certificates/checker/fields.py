@@ -33,6 +33,7 @@ from typing import Any
 from .reading import need
 
 RANGES = {
+    "h": ("1e-6", "1e5"),
     "s": ("1e-9", "1e9"),
     "bytes": ("1e-6", "1e15"),
     "B": ("1e-6", "1e15"),
@@ -168,8 +169,9 @@ FIELDS: dict[str, dict[str, str]] = {
         **_CONTAINERS,
         "": (
             "kind:=enactment! application:.! host_types:.+! queues:1% horizon:>s utilisation:>share? penalty:money weights:. "
-            "current:.* rules:.*"
+            "current:.* changes:.? rules:.*"
         ),
+        "changes": "started_instance:money started_host:money hours:>h?",
         "rules": f"{_HARD_RULE} rule:=apart! operators:text+!",
         "weights": "host_cost:1/money free_resources:1 violations:1/money",
         "current": "name:text! type:text! instances:#0..1000000% images:text*",
