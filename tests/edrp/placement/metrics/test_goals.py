@@ -151,7 +151,7 @@ def test_wishes_are_stages_one_by_one_or_together():
     assert together.metrics["penalties"] == 2.0
     single = edrp.solve(wishes("penalty.stay 0", "penalty.stay 2", "evenness.load", "penalty.stay 1"), "highs")
     assert [outcome.value for outcome in single.stages] == [0.0, 0.0, 2.0, 3.0]
-    plain = wishes("penalties").replace(priorities=(), weights={"evenness": {"load": 1.0}})
+    plain = wishes("penalties").replace(priorities=(), weights={"evenness.load": 1.0})
     assert edrp.solve(plain, "highs").objective == 4.0, "without priorities they add to the objective"
 
 
@@ -188,8 +188,8 @@ BAD = [
     ({"priorities": ["penalties"]}, r"priorities\[0\].metric: needs a rule with a penalty; there is none"),
     ({"priorities": ["penalty.racks of p0"]}, rf"priorities\[0\].metric: {HARD}"),
     ({"priorities": ["evenness.laod"]}, r"priorities\[0\].metric: names no entry of `evenness`; did you mean 'load'\?"),
-    ({"priorities": [], "weights": {"evenness": {"x": 1}}}, "weights.evenness.x: is no entry of `evenness`"),
-    ({"priorities": [], "limits": {"penalty": {"x": 1}}}, "limits.penalty.x: is no rule with a penalty"),
+    ({"priorities": [], "weights": {"evenness.x": 1}}, "weights.evenness.x: is no entry of `evenness`"),
+    ({"priorities": [], "limits": {"penalty.x": 1}}, "limits.penalty.x: is no rule with a penalty"),
 ]
 
 
