@@ -173,6 +173,18 @@ def test_more_replicas_than_racks_are_infeasible_and_named():
     assert any("min_replicas of p0: 4" in clash for clash in solution.clashes)
 
 
+def test_limits_on_goals_that_clash_are_named_with_what_would_do():
+    limited = parsed(CASE, "max").replace(priorities=(), weights={"moves": 1.0}, limits={"evenness.load": 2.0})
+    solution = edrp.solve(limited, "highs")
+    assert solution.status == "infeasible"
+    assert any("limits.evenness.load: 2" in clash for clash in solution.clashes)
+    wished = wishes("penalties").replace(limits={"penalties": 1.0})
+    solution = edrp.solve(wished, "highs")
+    assert solution.status == "infeasible"
+    assert any("limits.penalties: 1" in clash for clash in solution.clashes)
+    assert any("rule 'two'" in clash for clash in solution.clashes)
+
+
 LOAD = {"of": "load"}
 HARD = "names a rule that must be met, which leaves nothing to minimise; give it a penalty, or leave this out"
 BAD = [
