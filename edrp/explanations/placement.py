@@ -14,6 +14,7 @@ from edrp.core.problem import Evaluation, Margin, ShownInNotebooks
 from edrp.core.solution import Infeasibility
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explanations.objective import RuleState, rule_states
+from edrp.explanations.stages import StageState, stage_states
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.second_best import SecondBest, second_best
@@ -135,6 +136,7 @@ class Explanation(ShownInNotebooks):
     throughput : how much of its load the deployment carries, where replicas use shared resources; else None.
     rules : every rule of the problem: whether it is met, what it costs, and what the optimum is without it.
     remedies : what makes an infeasible problem feasible, and what not, in words.
+    stages : of a problem with priorities, what each costs the later ones, and which it cannot improve further because of.
     """
 
     deployment: Deployment | None
@@ -152,6 +154,7 @@ class Explanation(ShownInNotebooks):
     throughput: Throughput | None = None
     rules: tuple[RuleState, ...] = ()
     remedies: tuple[str, ...] = ()
+    stages: tuple[StageState, ...] = ()
 
 
 def explain_deployment(
@@ -183,6 +186,7 @@ def explain_deployment(
         _scalings(problem, deployment),
         predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,
         tuple(rule_states(problem, deployment, evaluation, method, proven, rules_work)),
+        stages=stage_states(problem, solution, rules_work) if solution is not None and solution.stages else (),
     )
 
 

@@ -15,6 +15,7 @@ from edrp.core.program import Program
 from edrp.explanations.explain import explain
 from edrp.explanations.objective import rule_table
 from edrp.explanations.placement import Explanation
+from edrp.explanations.stages import stage_cost_table
 from edrp.explorer.page import metric_table
 from edrp.explorer.scene import Scene, application_graph
 from edrp.explorer.view import BEFORE_AND_AFTER, Bar, Change, Limit, LimitsPanel, Panel, Row, Rows, Timeline, Token, View
@@ -254,6 +255,8 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
         yield Table("Cost", ("part", "what", "money/h", "share"), tuple(rows), ("money/h", "share"))
     if explanation.rules:
         yield rule_table(explanation.rules)
+    if explanation.stages:
+        yield stage_cost_table(explanation.stages)
     if explanation.crossings:
         crossings = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
         yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), tuple(crossings), ("tuples/s", "of the stream"))

@@ -128,11 +128,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "application.operators.usage": "per_replica:units/s per_tuple:units/tuple",
         "weights": (
             "response_time:share cost:share downtime:share network_usage:share availability:share peak_load:share "
-            "peak_loads:share% evenness:share% penalties:share penalty:share% *:share"
+            "peak_loads:share% *:share"
         ),
         "limits": (
             "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
-            "peak_loads:>1% evenness:>1% penalties:>1? penalty:>1% *:>1?"
+            "peak_loads:>1% *:>1?"
         ),
         "priorities": "metric:text! slack:1",
     },

@@ -18,6 +18,7 @@ from edrp.explanations.explain import explain
 from edrp.explanations.objective import ObjectiveExplanation, rule_table
 from edrp.explanations.placement import CostPart, Explanation, Share
 from edrp.explanations.rescale import Remedy, RescaleExplanation, replica_text
+from edrp.explanations.stages import stage_cost_table
 from edrp.formulations.second_best import SecondBest
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.metrics.base import PathPart
@@ -80,6 +81,9 @@ def _placement_parts(explanation: Explanation, running: bool) -> Iterator[Part]:
     if explanation.rules:
         rules = rule_table(explanation.rules)
         yield table(rules.columns, rules.rows, rules.caption)
+    if explanation.stages:
+        stages = stage_cost_table(explanation.stages)
+        yield table(stages.columns, stages.rows, stages.caption, right=("reached",))
     if explanation.second_best is not None:
         yield from second_best_parts(explanation.second_best, explanation.evaluation)
 

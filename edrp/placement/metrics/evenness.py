@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -124,19 +125,19 @@ class EvennessOf:
         if self.document.by == "max":
             return amounts
         used = [(problem.application.by_name[name], *part) for name, part in parts.items()]
-        if any(operator.min_replicas != operator.max_replicas for operator, each, _ in used if each):
+        varied = [part for part in used if part[0].min_replicas != part[0].max_replicas]
+        if any(each for _, each, _ in varied):
             mean = amounts.sum() / len(amounts)
             return _around(amounts, mean) if self.document.by == "skew" else [amounts - mean == 0.0]
         total = sum(operator.max_replicas * each + whole_part for operator, each, whole_part in used)
-        return self._around_constant(amounts, total / len(amounts))
+        return self._around_constant(amounts, total / len(amounts), None if varied else common_step(amounts.matrix.data))
 
-    def _around_constant(self, amounts: Expression, mean: float) -> list[Rows]:
+    def _around_constant(self, amounts: Expression, mean: float, whole: Fraction | None) -> list[Rows]:
         """Rows around a constant mean, those for programs as tight as whole multiples of a step between which it lies allow.
 
         The largest is at least the multiple below the mean, and the smallest at most. The deviation of a multiple is at least the
         line through those of the multiples next to the mean, which adds up to what the most even of all sums has.
         """
-        whole = common_step(amounts.matrix.data)
         step = 0.0 if whole is None else float(whole)
         low = step * math.floor(mean / step + WHOLE_NUMBER_SLACK) if step else mean
         if self.document.by == "skew":

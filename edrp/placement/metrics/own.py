@@ -39,7 +39,7 @@ MAX_COUNTED_STEPS = 10_000
 OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_state", "running", "changing", "projected_cost")
 """What solutions, also those over time, have among or next to their metrics."""
 
-OF_DOCUMENTS = ("own", "of", "of_metrics", "with_limit")
+OF_DOCUMENTS = ("own", "named", "of", "of_metrics", "with_limit")
 """What weights and limits have besides what all documents have."""
 
 
@@ -420,6 +420,8 @@ def check_metrics(problem: Any, faults: Faults) -> None:
         places[metric.name] = ("weights" if term.weight else "limits", metric.name), term.weight or term.limit
     for name, (place, value) in places.items():
         metric = problem.metrics.get(name)
+        if len(faults) and name not in registered_metrics():
+            continue  # what the package itself reads of a document is at fault already
         try:
             if isinstance(metric, OwnMetric):
                 metric.written(problem)

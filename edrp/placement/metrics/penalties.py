@@ -29,11 +29,11 @@ class PenaltiesOf:
     def linearise(self, model: MetricModel) -> Expression | list[Rows]:
         """Rows of the rules, times their penalties."""
         found = []
-        for rule in self.rules if any(rule.penalty for rule in self.rules) else ():
+        for rule in (rule for rule in self.rules if rule.penalty):
             written = rule.linearise(model)
             for rows in written if isinstance(written, list) else [written]:
-                bounds = (np.asarray(bound) * rule.penalty for bound in (rows.lower, rows.upper) if rule.penalty)
-                found += [Rows(rows.expression * rule.penalty, *bounds, shared=rows.shared)] if rule.penalty else []
+                lower, upper = np.asarray(rows.lower) * rule.penalty, np.asarray(rows.upper) * rule.penalty
+                found.append(Rows(rows.expression * rule.penalty, lower, upper, shared=rows.shared))
         return found or Expression.of(0.0)
 
     def zero_because(self, problem: Any) -> str:
