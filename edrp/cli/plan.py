@@ -1,4 +1,4 @@
-"""`edrp plan`: a migration, a rescaling, or the changes of a day as work to be done."""
+"""`edrp plan`: a migration, a rescaling, moves of replicas, or the changes of a day as work to be done."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
 from edrp.mdp.transfer.migration_plan import plan_migration
+from edrp.mdp.transfer.placement_plan import PhaseLimits, plan_placement, refuse_unplanned
 from edrp.mdp.transfer.rescale_plan import plan_changes, plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.sequence import EdrpSequence
 
-PLANNED = (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
+PLANNED = (EdrpProblem, EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
 """Problems that have plans."""
 
 UPLINK = 1.25e8
@@ -31,7 +33,7 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[Path, options.argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
+    file: Annotated[Path, options.argument("Instance of kind edrp, edrp-sequence, migration, migration-policy or rescale.")],
     solution_file: options.SolutionFile = None,
     uplink: Annotated[
         float | None, options.finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")
@@ -40,21 +42,47 @@ def plan_file(
     max_move_ins: Annotated[
         int | None, options.option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
     ] = None,
+    node_bytes: Annotated[
+        float | None, options.finite_option("Maximum of bytes that a node sends, or receives, in one phase.", "--node-bytes")
+    ] = None,
+    node_copies: Annotated[
+        int | None, options.option("Maximum number of replicas copied from a node, or to it, in one phase.", min=1)
+    ] = None,
+    zone_bytes: Annotated[
+        float | None, options.finite_option("Maximum of bytes that leave a zone, or reach it, in one phase.", "--zone-bytes")
+    ] = None,
+    zone_copies: Annotated[
+        int | None, options.option("Maximum number of replicas copied out of a zone, or into it, in one phase.", min=1)
+    ] = None,
+    in_sync: Annotated[
+        int | None,
+        options.option(
+            "Minimum number of nodes with all of a state, where old replicas stop first for want of room; default: none does.",
+            min=1,
+        ),
+    ] = None,
     method: options.Method = "auto",
     time_limit: options.BoundedTime = 60.0,
     out: Annotated[Path | None, options.out_option("Output file for the plan as JSON.")] = None,
     force: options.Force = False,
     strict: options.Strict = False,
 ) -> None:
-    """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
+    """Plan a migration, a rescaling or moves of replicas, with schedules of the transfers, or when deployments of a day change.
+
+    Options of nodes, zones and replicas in sync go with kind edrp, which has to have `current` and no streams.
+    """
     problem = options.read_problem(file, strict)
     if not isinstance(problem, PLANNED):
-        why = "must be edrp-sequence, migration, migration-policy or rescale"
+        why = "must be edrp, edrp-sequence, migration, migration-policy or rescale"
         raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
     if out is not None:
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
-    _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
+    given = {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins}
+    phases = {"--node-bytes": node_bytes, "--node-copies": node_copies, "--zone-bytes": zone_bytes, "--zone-copies": zone_copies}
+    _refuse_options(problem, given, {**phases, "--in-sync": in_sync})
+    if isinstance(problem, EdrpProblem):
+        refuse_unplanned(problem)
     solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
@@ -63,6 +91,13 @@ def plan_file(
     if isinstance(problem, EdrpSequence):
         changes = plan_changes(problem, solution.decision)
         document, parts = display.change_plan_document(changes), display.change_plan_parts(changes)
+    elif isinstance(problem, EdrpProblem):
+        node, zone = PhaseLimits.same(node_bytes, node_copies), PhaseLimits.same(zone_bytes, zone_copies)
+        up = UPLINK if uplink is None else uplink
+        placement = plan_placement(
+            problem, solution.decision, uplink=up, downlink=downlink, node=node, zone=zone, in_sync=in_sync
+        )
+        document, parts = display.placement_plan_document(placement), display.placement_plan_parts(placement)
     elif isinstance(problem, RescaleProblem):
         rescale = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
         document, parts = display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
@@ -85,9 +120,14 @@ def plan_file(
         say(output(), f"written to {out}")
 
 
-def _refuse_options(problem: Any, given: Mapping[str, float | None]) -> None:
+def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Mapping[str, float | None]) -> None:
     """Nodes of a rescaling have rates of their own; the changes of a day have no transfers that could be limited."""
-    if isinstance(problem, RescaleProblem):
+    if not isinstance(problem, EdrpProblem):
+        why = "goes with moves of replicas (kind edrp)"
+        InvalidInstanceError.raise_if_any([Fault(name, f"{v:g}", why) for name, v in phases.items() if v is not None])
+    if isinstance(problem, EdrpProblem):
+        why, refused = "goes with tasks; replicas that move at once are limited by --node-copies", {"--max-move-ins"}
+    elif isinstance(problem, RescaleProblem):
         why = "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document"
         refused = {"--uplink", "--downlink"}
     elif isinstance(problem, EdrpSequence):
