@@ -27,7 +27,7 @@ for name, part in topics.items():
         state = {"state_of": name, "external_rate": 1, "state_size": len(followers) * cluster["sizes"][name]}
         operators.append({"name": f"{name}/followers", "resources": 0, **count, **state})
         current[f"{name}/followers"] = followers
-    members = [o for o in current if o.split("/")[0] == name]
+    members = [name, f"{name}/followers"] if followers else [name]
     rules.append({"rule": "apart", "name": f"racks of {name}", "operators": members, "per": "zone"})
 
 problem = edrp.EdrpProblem(
@@ -51,8 +51,8 @@ def reassignment(deployment: edrp.Deployment, names: Iterable[str]) -> str:
     return json.dumps({"version": 1, "partitions": parts})
 
 
-# Three copies at a time from and to each broker, at 50 MB/s; a replica goes once its successor has caught up.
-plan = plan_placement(problem, solution.deployment, uplink=50e6, node=PhaseLimits.same(None, 3))
+# Two partitions at a time from and to each broker, at 50 MB/s; a replica goes once its successor has caught up.
+plan = plan_placement(problem, solution.deployment, uplink=50e6, node=PhaseLimits.same(None, 2))
 for number, phase in enumerate(plan.phases):
     changed = dict.fromkeys(action.operator.split("/")[0] for action in phase.actions)
     print(f"phase {number}: {len(phase.copies)} copies, {phase.schedule.total_seconds:.0f} s", *phase.broken)

@@ -45,14 +45,14 @@ def plan_file(
     node_bytes: Annotated[
         float | None, options.finite_option("Maximum of bytes that a node sends, or receives, in one phase.", "--node-bytes")
     ] = None,
-    node_copies: Annotated[
-        int | None, options.option("Maximum number of replicas copied from a node, or to it, in one phase.", min=1)
+    node_moves: Annotated[
+        int | None, options.option("Maximum number of states that leave a node, or reach it, in one phase.", min=1)
     ] = None,
     zone_bytes: Annotated[
         float | None, options.finite_option("Maximum of bytes that leave a zone, or reach it, in one phase.", "--zone-bytes")
     ] = None,
-    zone_copies: Annotated[
-        int | None, options.option("Maximum number of replicas copied out of a zone, or into it, in one phase.", min=1)
+    zone_moves: Annotated[
+        int | None, options.option("Maximum number of states that leave a zone, or reach it, in one phase.", min=1)
     ] = None,
     in_sync: Annotated[
         int | None,
@@ -79,7 +79,7 @@ def plan_file(
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
     given = {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins}
-    phases = {"--node-bytes": node_bytes, "--node-copies": node_copies, "--zone-bytes": zone_bytes, "--zone-copies": zone_copies}
+    phases = {"--node-bytes": node_bytes, "--node-moves": node_moves, "--zone-bytes": zone_bytes, "--zone-moves": zone_moves}
     _refuse_options(problem, given, {**phases, "--in-sync": in_sync})
     if isinstance(problem, EdrpProblem):
         refuse_unplanned(problem)
@@ -92,7 +92,7 @@ def plan_file(
         changes = plan_changes(problem, solution.decision)
         document, parts = display.change_plan_document(changes), display.change_plan_parts(changes)
     elif isinstance(problem, EdrpProblem):
-        node, zone = PhaseLimits.same(node_bytes, node_copies), PhaseLimits.same(zone_bytes, zone_copies)
+        node, zone = PhaseLimits.same(node_bytes, node_moves), PhaseLimits.same(zone_bytes, zone_moves)
         up = UPLINK if uplink is None else uplink
         placement = plan_placement(
             problem, solution.decision, uplink=up, downlink=downlink, node=node, zone=zone, in_sync=in_sync
@@ -126,7 +126,7 @@ def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Map
         why = "goes with moves of replicas (kind edrp)"
         InvalidInstanceError.raise_if_any([Fault(name, f"{v:g}", why) for name, v in phases.items() if v is not None])
     if isinstance(problem, EdrpProblem):
-        why, refused = "goes with tasks; replicas that move at once are limited by --node-copies", {"--max-move-ins"}
+        why, refused = "goes with tasks; replicas that move at once are limited by --node-moves", {"--max-move-ins"}
     elif isinstance(problem, RescaleProblem):
         why = "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document"
         refused = {"--uplink", "--downlink"}

@@ -37,18 +37,18 @@ class PhaseLimits:
     Attributes
     ----------
     bytes_in, bytes_out : bytes of state that it receives, and sends.
-    copies_in, copies_out : number of copies of state that it receives, and sends, at once.
+    moves_in, moves_out : number of states that it receives, and sends, at once; one that goes to several nodes counts once.
     """
 
     bytes_in: float | None = None
     bytes_out: float | None = None
-    copies_in: int | None = None
-    copies_out: int | None = None
+    moves_in: int | None = None
+    moves_out: int | None = None
 
     @classmethod
-    def same(cls, size: float | None, copies: int | None) -> PhaseLimits:
+    def same(cls, size: float | None, moves: int | None) -> PhaseLimits:
         """The same limits for what comes and for what leaves."""
-        return cls(size, size, copies, copies)
+        return cls(size, size, moves, moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class PlacementPlan:
     ----------
     nodes : names by index.
     phases : in order; none where nothing changes.
-    min_phases : no plan within the limits of bytes and copies has fewer phases.
+    min_phases : no plan within the limits of bytes and moves has fewer phases.
     min_seconds : time that the busiest network card needs for all copies, as they are chosen here; no order takes less.
     """
 
@@ -153,7 +153,7 @@ def plan_placement(
     ...     current={p: ["a"] for p in "xyz"},
     ... )
     >>> target = {"x": ["b"], "y": ["b"], "z": ["a"]}
-    >>> plan = plan_placement(problem, target, uplink=4.0, node=PhaseLimits(copies_in=1))
+    >>> plan = plan_placement(problem, target, uplink=4.0, node=PhaseLimits(moves_in=1))
     >>> [[str(action) for action in phase.actions] for phase in plan.phases], plan.total_seconds, plan.min_phases
     ([['x: moves from a to b'], ['y: moves from a to b']], 4.0, 2)
     """
@@ -269,7 +269,7 @@ class _Phases:
     Attributes
     ----------
     fewest : number of phases that the limits need at least.
-    limit : shape (4 (nodes + zones),): bytes in, bytes out, copies in, copies out of nodes, then of zones.
+    limit : shape (4 (nodes + zones),): bytes in, bytes out, moves in, moves out of nodes, then of zones.
     used : shape (phases, 4 (nodes + zones)).
     load : shape (phases + 1, nodes, resources): what is taken during each phase, and after the last one.
     capacity : shape (nodes, resources).
@@ -325,12 +325,13 @@ class _Phases:
         index, count = {name: u for u, name in enumerate(self.nodes)}, len(self.nodes)
         nodes, per_zone = np.zeros((4, count)), np.zeros((4, zones))
         for copy in change.copies:
-            ends = ((copy.target, 0), (copy.source, 1))
-            for name, sending in ends:
-                nodes[[sending, 2 + sending], index[name]] += copy.size, 1
-                zone = self.zone_of[name]
+            for name, sending in ((copy.target, 0), (copy.source, 1)):
+                ends, zone = [(nodes, index[name])], self.zone_of[name]
                 if zone is not None and self.zone_of[copy.source] != self.zone_of[copy.target]:
-                    per_zone[[sending, 2 + sending], zone] += copy.size, 1
+                    ends.append((per_zone, zone))
+                for demand, place in ends:
+                    demand[sending, place] += copy.size
+                    demand[2 + sending, place] = 1
         return np.concatenate([nodes.ravel(), per_zone.ravel()])
 
     def _limits(self, limits: dict[str, tuple[int, PhaseLimits]]) -> Floats:

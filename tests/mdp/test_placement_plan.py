@@ -46,7 +46,7 @@ def replay(problem, target, plan, node: PhaseLimits, zone: PhaseLimits, in_sync:
             assert running[name]
         holders = {state: {n for o in owner if owner[o] == state for n in running[o]} for state in owner.values()}
         assert all(len(holders[owner[name]]) >= in_sync for name in phase.stopped_first)
-        bytes_, copies = Counter(), Counter()
+        bytes_, moving = Counter(), {}
         for copy in phase.copies:
             assert copy.source in holders[copy.operator], "copied from where it is"
             assert copy.target not in holders[copy.operator]
@@ -56,8 +56,9 @@ def replay(problem, target, plan, node: PhaseLimits, zone: PhaseLimits, in_sync:
                 (copy.target, "in"),
                 *(((rack[copy.source], "out"), (rack[copy.target], "in")) * crosses),
             ):
-                bytes_[place], copies[place] = bytes_[place] + copy.size, copies[place] + 1
-        for counted, what in ((bytes_, "bytes"), (copies, "copies")):
+                bytes_[place] += copy.size
+                moving.setdefault(place, set()).add(copy.operator)
+        for counted, what in ((bytes_, "bytes"), ({place: len(states) for place, states in moving.items()}, "moves")):
             for (place, way), value in counted.items():
                 limit = getattr(node if place in rack else zone, f"{what}_{way}")
                 assert limit is None or value <= limit * (1 + 1e-9)
@@ -91,8 +92,8 @@ def test_plans_keep_their_promises_on_random_clusters() -> None:
         problem = problem.replace(weights={"moved_state": 1}, priorities=())
         in_sync = (None, 1, 2)[seed // 3 % 3]
         largest = max(o.state_size for o in problem.application.operators)
-        node = PhaseLimits() if seed % 2 else PhaseLimits(copies_in=2, copies_out=3, bytes_out=3 * largest)
-        zone = PhaseLimits() if seed % 4 else PhaseLimits(copies_in=3, copies_out=3)
+        node = PhaseLimits() if seed % 2 else PhaseLimits(moves_in=1, moves_out=1, bytes_out=3 * largest)
+        zone = PhaseLimits() if seed % 4 else PhaseLimits(moves_in=1, moves_out=2)
         plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, node=node, zone=zone, in_sync=in_sync)
         replay(problem, target, plan, node, zone, in_sync)
         stopped += any(phase.stopped_first for phase in plan.phases)
@@ -127,7 +128,7 @@ def test_the_bound_on_phases_holds_and_few_plans_need_one_more_than_enumeration(
             current={f"p{p}": [names[u]] for p, (u, _) in enumerate(moves)},
         )
         target = {f"p{p}": [names[v]] for p, (_, v) in enumerate(moves)}
-        plan = plan_placement(problem, target, uplink=1.0, node=PhaseLimits(copies_in=1, copies_out=1))
+        plan = plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_in=1, moves_out=1))
         least = fewest_phases(moves, 1)
         assert plan.min_phases <= least <= len(plan.phases) <= least + 1
         assert plan.min_seconds == 10.0 * max(Counter((w, u) for pair in moves for w, u in enumerate(pair)).values())
@@ -183,7 +184,7 @@ def test_what_cannot_be_planned_is_refused_by_place(examples) -> None:
         "in_sync": lambda: plan_placement(problem, target, uplink=1.0, in_sync=0),
         "node.bytes_in": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(bytes_in=5e9)),
         "uplink": lambda: plan_placement(problem, target, uplink=0.0),
-        "node.copies_out": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(copies_out=math.nan)),
+        "node.moves_out": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_out=math.nan)),
     }
     for place, call in faults.items():
         with pytest.raises(InvalidInstanceError) as caught:
@@ -197,13 +198,13 @@ def test_command_writes_the_phases(run, write, tmp_path) -> None:
     case = random_assignment(3)
     path, out = write(assignment_document(case, "deviation", ["evenness.load", "moved_state", "moves"])), tmp_path / "plan.json"
     solved = run("solve", path, "-o", tmp_path / "solution.json").ended(0)
-    result = run("plan", path, tmp_path / "solution.json", "--node-copies", "3", "-o", out).ended(0)
+    result = run("plan", path, tmp_path / "solution.json", "--node-moves", "3", "-o", out).ended(0)
     plan, solution = json.loads(out.read_text()), edrp.load_solution(tmp_path / "solution.json")
     assert plan["kind"] == "placement-plan"
     assert sum(copy["size"] for phase in plan["phases"] for copy in phase["copies"]) == solution.metrics["moved_state"]
     assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} phase" in result.out, solved.out
     assert "goes with moves of replicas" in run("plan", "examples/migration.json", "--in-sync", "2").ended(2).err
-    assert "--node-copies" in run("plan", path, "--max-move-ins", "2").ended(2).err
+    assert "--node-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
 
 
 def test_the_example_writes_reassignments_that_lead_to_an_even_one(examples, capsys) -> None:
