@@ -12,12 +12,12 @@ from pathlib import Path
 import edrp
 from edrp.mdp import PhaseLimits, plan_placement
 
-path = next((Path(name) for name in sys.argv[1:] if name.endswith(".json")), Path(__file__).with_suffix(".json"))
+given = [Path(name) for name in sys.argv[1:] if name.endswith(".json")]
+path = given[0] if given else Path(__file__).with_suffix("") / "cluster.json"
 cluster = json.loads(path.read_text())
 topics = {f"{part['topic']}-{part['partition']}": part for part in cluster["partitions"]}
 
-# A leader and its followers have the same state, and no two of them are in one rack.
-operators, rules, current = [], [], {}
+operators, rules, current = [], [], {}  # a leader and its followers have the same state, and no two of them are in one rack
 for name, part in topics.items():
     leader, *followers = (str(broker) for broker in part["replicas"])
     operators.append({"name": name, "state_size": cluster["sizes"][name], "external_rate": 1, "resources": 0})
@@ -39,9 +39,8 @@ problem = edrp.EdrpProblem(
     priorities=[{"metric": m} for m in ("evenness.replicas", "evenness.leaders", "moved_state", "moves")],
 )
 solution = edrp.solve(problem, "highs")
-before = problem.evaluate(problem.current).metrics
 for stage in solution.stages:
-    print(f"{stage.metric}: {before[stage.metric]:g} now, {stage.value:g} then")
+    print(f"{stage.metric}: {problem.evaluate(current).metrics[stage.metric]:g} now, {stage.value:g} then")
 
 
 def reassignment(deployment: edrp.Deployment, names: Iterable[str]) -> str:

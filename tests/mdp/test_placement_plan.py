@@ -209,7 +209,7 @@ def test_command_writes_the_phases(run, write, tmp_path) -> None:
 
 def test_the_example_writes_reassignments_that_lead_to_an_even_one(examples, capsys) -> None:
     runpy.run_path(str(examples / "partitions.py"), run_name="__main__")
-    cluster = json.loads((examples / "partitions.json").read_text())
+    cluster = json.loads((examples / "partitions" / "cluster.json").read_text())
     *phases, final = [json.loads(line)["partitions"] for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     running = {(part["topic"], part["partition"]): part["replicas"] for part in cluster["partitions"]}
     sizes = {key: len(set(value)) for key, value in running.items()}
