@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import LOOK, spend
 from edrp.core.document import named_resources
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 from edrp.core.limits import compared
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.transfer.rescale_plan import schedule_on_cards
@@ -163,7 +163,7 @@ def plan_placement(
     schedule_transfers(np.zeros((count, count)), uplink, downlink)  # refuses rates that are none
     up, down = (np.broadcast_to(np.asarray(rate, float), (count,)) for rate in (uplink, uplink if downlink is None else downlink))
     changes = list(_changes(problem, target, from_staying=in_sync is not None))
-    phases = _Phases(problem, changes, (node or PhaseLimits(), zone or PhaseLimits()), (up, down))
+    phases = _Phases(problem, changes, {"node": node or PhaseLimits(), "zone": zone or PhaseLimits()}, (up, down))
     phases.fill(in_sync)
     whole = _traffic(problem, [copy for change in changes for copy in change.copies])
     seconds = max((whole.sum(axis=1) / up).max(), (whole.sum(axis=0) / down).max())
@@ -264,41 +264,39 @@ def _changes(problem: EdrpProblem, target: Deployment, *, from_staying: bool) ->
 
 
 class _Phases:
-    """Phases, and the states that change in each.
+    """Phases, and the states that change in each; places are nodes, then zones.
 
     Attributes
     ----------
     fewest : number of phases that the limits need at least.
-    limit : shape (4 (nodes + zones),): bytes in, bytes out, moves in, moves out of nodes, then of zones.
-    used : shape (phases, 4 (nodes + zones)).
+    limit : shape (4, places): bytes in, bytes out, moves in, moves out.
+    used : shape (phases, 4, places).
     load : shape (phases + 1, nodes, resources): what is taken during each phase, and after the last one.
     capacity : shape (nodes, resources).
     """
 
     def __init__(
-        self,
-        problem: EdrpProblem,
-        changes: list[_StateChange],
-        limits: tuple[PhaseLimits, PhaseLimits],
-        rates: tuple[Floats, Floats],
+        self, problem: EdrpProblem, changes: list[_StateChange], limits: Mapping[str, PhaseLimits], rates: Sequence[Floats]
     ) -> None:
-        nodes, resources = problem.network.nodes, _resources(problem)
-        self.changes, self.resources, self.nodes = changes, resources, tuple(problem.network.by_name)
-        zones = {name: z for z, name in enumerate(dict.fromkeys(node.zone for node in nodes if node.zone is not None))}
-        self.zone_of = {node.name: None if node.zone is None else zones[node.zone] for node in nodes}
-        self.seconds = np.concatenate([1 / rates[1], 1 / rates[0]])
-        self.demands = {id(change): self._demand(change, len(zones)) for change in changes}
-        self.limit = self._limits({"node": (len(nodes), limits[0]), "zone": (len(zones), limits[1])})
+        nodes, current = problem.network.nodes, problem.current
+        assert current is not None
+        self.changes, self.resources, self.nodes = changes, _resources(problem), tuple(problem.network.by_name)
+        zones = {name: len(nodes) + z for z, name in enumerate(dict.fromkeys(node.zone for node in nodes if node.zone))}
+        self.places = {node.name: (u, zones.get(node.zone or "", -1)) for u, node in enumerate(nodes)}
+        self.limit = np.full((4, len(nodes) + len(zones)), np.inf)
+        self.demands = {id(change): self._demand(change) for change in changes}
+        self._set_limits({"node": slice(len(nodes)), "zone": slice(len(nodes), None)}, limits)
+        self.seconds = 1 / np.stack([rates[1], rates[0]])
         total = sum(self.demands.values(), np.zeros_like(self.limit))
         needed = np.ceil(np.divide(total, self.limit, out=np.zeros_like(total), where=total > 0) * (1 - LIMIT_SLACK))
         self.fewest = max(int(needed.max(initial=0)), min(1, len(changes)))
-        self.used = np.zeros((self.fewest, self.limit.size))
-        free = [{} if node.resources is None else named_resources(node.resources) for node in nodes]
-        unlimited = [np.inf if node.resources is None else 0.0 for node in nodes]
-        cells = [[amounts.get(r, rest) for r in resources] for amounts, rest in zip(free, unlimited, strict=True)]
-        self.capacity = np.array(cells, float).reshape(len(nodes), len(resources))
-        current: Deployment = problem.current  # type: ignore[assignment]  # checked before
-        self.load = np.repeat(_taken(problem, resources, current, current)[None], self.fewest + 1, axis=0)
+        self.used = np.zeros((self.fewest, *self.limit.shape))
+        self.capacity = np.full((len(nodes), len(self.resources)), np.inf)
+        for u, node in enumerate(nodes):
+            if node.resources is not None:
+                free = named_resources(node.resources)
+                self.capacity[u] = [free.get(name, 0.0) for name in self.resources]
+        self.load = np.repeat(_taken(problem, self.resources, current, current)[None], self.fewest + 1, axis=0)
 
     def fill(self, in_sync: int | None) -> None:
         """Put every change into a phase, the largest first, as long as some find one; then add a phase."""
@@ -306,12 +304,10 @@ class _Phases:
         while waiting:
             left = [change for change in waiting if not self._put(change)]
             if len(left) == len(waiting):
-                self.used = np.vstack([self.used, np.zeros(self.limit.size)])
+                self.used = np.concatenate([self.used, np.zeros((1, *self.limit.shape))])
                 self.load = np.concatenate([self.load, self.load[-1:]])
                 if not any(self._room(change)[-1] for change in left) and not self._stop_one(left, in_sync):
-                    least = min(left, key=self._excess)
-                    left.remove(least)
-                    self._enter(least, len(self.used) - 1)  # nodes have no room for both; the phase says so
+                    self._enter(left.pop(), len(self.used) - 1)  # nodes have no room for both; the phase says so
             waiting = left
 
     def short(self, phase: int) -> Iterator[str]:
@@ -320,41 +316,39 @@ class _Phases:
             amounts = compared(float(self.load[phase, u, r]), float(self.capacity[u, r]))
             yield f"{self.resources[r]} of node {self.nodes[u]} during the phase: {amounts}"
 
-    def _demand(self, change: _StateChange, zones: int) -> Floats:
+    def _demand(self, change: _StateChange) -> Floats:
         """What the copies of a change take of all limits."""
-        index, count = {name: u for u, name in enumerate(self.nodes)}, len(self.nodes)
-        nodes, per_zone = np.zeros((4, count)), np.zeros((4, zones))
+        demand = np.zeros_like(self.limit)
         for copy in change.copies:
-            for name, sending in ((copy.target, 0), (copy.source, 1)):
-                ends, zone = [(nodes, index[name])], self.zone_of[name]
-                if zone is not None and self.zone_of[copy.source] != self.zone_of[copy.target]:
-                    ends.append((per_zone, zone))
-                for demand, place in ends:
-                    demand[sending, place] += copy.size
-                    demand[2 + sending, place] = 1
-        return np.concatenate([nodes.ravel(), per_zone.ravel()])
+            ends = self.places[copy.target], self.places[copy.source]
+            for way, (node, zone) in enumerate(ends):
+                for place in (node, zone) if zone >= 0 and ends[0][1] != ends[1][1] else (node,):
+                    demand[way, place] += copy.size
+                    demand[2 + way, place] = 1
+        return demand
 
-    def _limits(self, limits: dict[str, tuple[int, PhaseLimits]]) -> Floats:
-        """Limits as an array, each of which has to be large enough for every state by itself."""
-        faults, arrays, begin = [], [np.zeros(0)], 0
-        for places, (count, given) in limits.items():
-            for name, limit in asdict(given).items():
-                arrays.append(np.full(count, np.inf if limit is None else limit))
-                needs = [(float(self.demands[id(c)][begin : begin + count].max(initial=0.0)), c) for c in self.changes]
-                largest, change = max(needs, key=lambda need: need[0], default=(0.0, None))
-                if change is not None and limit is not None and not largest <= limit * (1 + LIMIT_SLACK):
-                    why = f"must be at least {largest:.6g}, which the state of {change.operators[0]} takes in its phase"
-                    faults.append(Fault(f"{places}.{name}", f"{limit:g}", why))
-                begin += count
-        InvalidInstanceError.raise_if_any(faults)
-        return np.concatenate(arrays)
+    def _set_limits(self, places: Mapping[str, slice], limits: Mapping[str, PhaseLimits]) -> None:
+        """Set the limits, each of which has to be large enough for every state by itself."""
+        faults = []
+        for row, name in enumerate(PhaseLimits.__slots__):
+            for what, part in places.items():
+                limit = getattr(limits[what], name)
+                if limit is None:
+                    continue
+                self.limit[row, part] = limit
+                for change in self.changes:
+                    needed = float(self.demands[id(change)][row, part].max(initial=0.0))
+                    if not needed <= limit * (1 + LIMIT_SLACK):
+                        why = f"must be at least {needed:.6g}, which the state of {change.operators[0]} takes in its phase"
+                        faults.append(Fault(f"{what}.{name}", f"{limit:g}", why))
+        InvalidInstanceError.raise_if_any(first_faults(faults, len(faults)))
 
     def _room(self, change: _StateChange) -> Bools:
         """Whether the limits of each phase, and the nodes from then on, have room for a change."""
-        rows, amounts = np.flatnonzero(change.more.any(axis=1)), self.demands[id(change)]
-        taken = np.flatnonzero(amounts)
-        spend(LOOK + ENTRY_UNITS * len(self.used) * (taken.size + rows.size))
-        limits = (self.used[:, taken] + amounts[taken] <= self.limit[taken] * (1 + LIMIT_SLACK)).all(axis=1)
+        rows, demand = np.flatnonzero(change.more.any(axis=1)), self.demands[id(change)]
+        taken = np.nonzero(demand)
+        spend(LOOK + ENTRY_UNITS * len(self.used) * (taken[0].size + rows.size))
+        limits = (self.used[:, *taken] + demand[taken] <= self.limit[taken] * (1 + LIMIT_SLACK)).all(axis=1)
         enough = self.load[:, rows] + change.more[rows] <= self.capacity[rows] * (1 + LIMIT_SLACK)
         fits = (enough | (change.more[rows] == 0)).all(axis=(1, 2))
         from_then_on = np.logical_and.accumulate(fits[::-1])[::-1][:-1]
@@ -365,16 +359,10 @@ class _Phases:
         room, demand = self._room(change), self.demands[id(change)]
         if not room.any():
             return False
-        cards = self.seconds.size
-        before = (self.used[:, :cards] * self.seconds).max(axis=1, initial=0.0)
-        after = ((self.used[:, :cards] + demand[:cards]) * self.seconds).max(axis=1, initial=0.0)
+        cards = self.used[:, :2, : len(self.nodes)]
+        before, after = (((cards + more) * self.seconds).max(axis=(1, 2)) for more in (0, demand[:2, : len(self.nodes)]))
         self._enter(change, int(np.where(room, after - before, np.inf).argmin()))
         return True
-
-    def _excess(self, change: _StateChange) -> float:
-        """By what share of their capacity nodes would be overfull with a change in the last phase."""
-        over = np.maximum(self.load[-1] + change.more - self.capacity, 0.0) * (change.more > 0)
-        return float(np.divide(over, self.capacity, out=over.copy(), where=self.capacity > 0).sum())
 
     def _enter(self, change: _StateChange, phase: int) -> None:
         """Let a change be part of a phase."""

@@ -159,7 +159,7 @@ def test_replicas_stop_first_only_where_disks_are_full_and_enough_stay_in_sync()
     assert plan.phases[1].broken == ()
     for in_sync in (None, 2):
         broken = [why for phase in plan_placement(problem, target, uplink=1e8, in_sync=in_sync).phases for why in phase.broken]
-        assert "disk of node b during the phase: 1.2e+10 against 6e+09" in broken
+        assert "disk of node a during the phase: 1.2e+10 against 6e+09" in broken
 
 
 def test_leader_and_follower_change_places_without_a_copy() -> None:
