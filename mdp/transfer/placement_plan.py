@@ -348,7 +348,7 @@ class _Phases:
         rows, demand = np.flatnonzero(change.more.any(axis=1)), self.demands[id(change)]
         taken = np.nonzero(demand)
         spend(LOOK + ENTRY_UNITS * len(self.used) * (taken[0].size + rows.size))
-        limits = (self.used[:, *taken] + demand[taken] <= self.limit[taken] * (1 + LIMIT_SLACK)).all(axis=1)
+        limits = (self.used[:, taken[0], taken[1]] + demand[taken] <= self.limit[taken] * (1 + LIMIT_SLACK)).all(axis=1)
         enough = self.load[:, rows] + change.more[rows] <= self.capacity[rows] * (1 + LIMIT_SLACK)
         fits = (enough | (change.more[rows] == 0)).all(axis=(1, 2))
         from_then_on = np.logical_and.accumulate(fits[::-1])[::-1][:-1]
