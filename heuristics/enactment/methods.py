@@ -16,7 +16,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
-from edrp.enactment.change_prices import named_as_running, started
+from edrp.enactment.change_prices import named_as_running
 from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, Host, fitting
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.snapshot import CHANGES, EnactmentArrays, EnactmentProblem
@@ -183,7 +183,8 @@ class HostSelection(SnapshotRule):
     while the objective falls. Finally hosts are given up, the emptiest first, where that lowers the objective: instances
     beyond those that the load needs are removed with them, the others migrate by Alg. 2.
 
-    Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up.
+    Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up. Prices of
+    changes are part of the objective by which hosts are given up and further ones are leased.
     """
 
     takes = frozenset({RULES, CHANGES})
@@ -270,8 +271,12 @@ def _without_host(packing: Packing, host: int, needed_counts: Ints) -> Packing |
 def _objective(packing: Packing, terms: EnactmentArrays, current: Sequence[Host]) -> float:
     objective = terms.objective(packing.leased, packing.totals, packing.capacity.sum(axis=0))
     if terms.start_instance or terms.start_host:
-        instances, hosts = started(current, packing.host_documents())
-        objective += terms.start_instance * instances + terms.start_host * hosts
+        running = Packing(packing.sizes, current)
+        now = {(host.name, host.type): counts for host, counts in zip(running.hosts, running.counts, strict=True)}
+        kept = [now.get((host.name, host.type)) for host in packing.hosts]
+        before = np.array([packing.counts[0] * 0 if counts is None else counts for counts in kept]).reshape(packing.counts.shape)
+        objective += terms.start_instance * float(np.maximum(packing.counts - before, 0).sum())
+        objective += terms.start_host * sum(counts is None for counts in kept)
     return objective
 
 
