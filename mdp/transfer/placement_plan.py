@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,6 +49,9 @@ class PhaseLimits:
     def same(cls, size: float | None, moves: int | None) -> PhaseLimits:
         """The same limits for what comes and for what leaves."""
         return cls(size, size, moves, moves)
+
+
+NO_LIMITS = {"node": PhaseLimits(), "zone": PhaseLimits()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ def plan_placement(
 
     Every state that changes is put into the phase that it prolongs the least, the largest first, among as many phases as the
     limits need at least; further ones are added where it fits into none. A state comes from a node that runs its own operator
-    now, such as the leader of a partition, the one that sends the least so far. Where no node has room for both, replicas of a
+    now, such as the leader of a partition, the one that sends the least so far. If nodes lack room for both and would not without limits, that plan is split for
+    the limits. Where no node has room for both, replicas of a
     state stop before their successors are copied, if `in_sync` allows it; else the phase names the resource that is short.
 
     Parameters
@@ -163,8 +167,16 @@ def plan_placement(
     schedule_transfers(np.zeros((count, count)), uplink, downlink)  # refuses rates that are none
     up, down = (np.broadcast_to(np.asarray(rate, float), (count,)) for rate in (uplink, uplink if downlink is None else downlink))
     changes = list(_changes(problem, target, from_staying=in_sync is not None))
-    phases = _Phases(problem, changes, {"node": node or PhaseLimits(), "zone": zone or PhaseLimits()}, (up, down))
+    limits = {"node": node or PhaseLimits(), "zone": zone or PhaseLimits()}
+    phases = _Phases(problem, changes, limits, (up, down))
     phases.fill(in_sync)
+    if phases.forced:
+        free = _Phases(problem, [replace(change, phase=-1, stopped=-1) for change in changes], NO_LIMITS, (up, down))
+        free.fill(in_sync)
+        if free.forced < phases.forced:
+            changes = [replace(change, phase=-1, stopped=-1) for change in changes]
+            phases = _Phases(problem, changes, limits, (up, down))
+            phases.split(free)
     whole = _traffic(problem, [copy for change in changes for copy in change.copies])
     seconds = max((whole.sum(axis=1) / up).max(), (whole.sum(axis=0) / down).max())
     planned = tuple(_described(problem, target, phases, (up, down)))
@@ -273,12 +285,13 @@ class _Phases:
     used : shape (phases, 4, places).
     load : shape (phases + 1, nodes, resources): what is taken during each phase, and after the last one.
     capacity : shape (nodes, resources).
+    forced : number of changes that are made although nodes have no room for both.
     """
 
     def __init__(
         self, problem: EdrpProblem, changes: list[_StateChange], limits: Mapping[str, PhaseLimits], rates: Sequence[Floats]
     ) -> None:
-        nodes, current = problem.network.nodes, problem.current
+        self.forced, nodes, current = 0, problem.network.nodes, problem.current
         assert current is not None
         self.changes, self.resources, self.nodes = changes, _resources(problem), tuple(problem.network.by_name)
         zones = {name: len(nodes) + z for z, name in enumerate(dict.fromkeys(node.zone for node in nodes if node.zone))}
@@ -299,16 +312,35 @@ class _Phases:
         self.load = np.repeat(_taken(problem, self.resources, current, current)[None], self.fewest + 1, axis=0)
 
     def fill(self, in_sync: int | None) -> None:
-        """Put every change into a phase, the largest first, as long as some find one; then add a phase."""
-        waiting = sorted(self.changes, key=lambda change: -sum(copy.size for copy in change.copies))
+        """Put every change into a phase, the largest first."""
+        self._fill(sorted(self.changes, key=lambda change: -sum(copy.size for copy in change.copies)), in_sync, 0)
+
+    def split(self, other: _Phases) -> None:
+        """Split the phases of a plan of the same changes without limits: what has room at once has room one after the other."""
+        self.used, self.load = self.used[:0], self.load[-1:]
+        pairs = list(zip(self.changes, other.changes, strict=True))
+        for number in range(len(other.used)):
+            first, stops = len(self.used), [mine for mine, theirs in pairs if theirs.stopped == number]
+            if stops:
+                self._add_phase()
+            for change in stops:
+                self._stop(change)
+            self._fill([mine for mine, theirs in pairs if theirs.phase == number], None, first)
+
+    def _fill(self, waiting: list[_StateChange], in_sync: int | None, first: int) -> None:
+        """Put changes into phases from a first one on as long as some find one; then add a phase."""
         while waiting:
-            left = [change for change in waiting if not self._put(change)]
+            left = [change for change in waiting if not self._put(change, first)]
             if len(left) == len(waiting):
-                self.used = np.concatenate([self.used, np.zeros((1, *self.limit.shape))])
-                self.load = np.concatenate([self.load, self.load[-1:]])
+                self._add_phase()
                 if not any(self._room(change)[-1] for change in left) and not self._stop_one(left, in_sync):
                     self._enter(left.pop(), len(self.used) - 1)  # nodes have no room for both; the phase says so
+                    self.forced += 1
             waiting = left
+
+    def _add_phase(self) -> None:
+        self.used = np.concatenate([self.used, np.zeros((1, *self.limit.shape))])
+        self.load = np.concatenate([self.load, self.load[-1:]])
 
     def short(self, phase: int) -> Iterator[str]:
         """Yield the resources that are short during a phase, in words."""
@@ -354,9 +386,9 @@ class _Phases:
         from_then_on = np.logical_and.accumulate(fits[::-1])[::-1][:-1]
         return np.asarray(limits & from_then_on & (np.arange(len(self.used)) >= change.stopped))
 
-    def _put(self, change: _StateChange) -> bool:
+    def _put(self, change: _StateChange, first: int) -> bool:
         """Put a change into the phase with room that it prolongs the least, the first of equals; whether there is one."""
-        room, demand = self._room(change), self.demands[id(change)]
+        room, demand = self._room(change) & (np.arange(len(self.used)) >= first), self.demands[id(change)]
         if not room.any():
             return False
         cards = self.used[:, :2, : len(self.nodes)]
@@ -378,10 +410,13 @@ class _Phases:
         able = [change for change in able if change.less.any()]
         if not able:
             return False
-        change = max(able, key=lambda change: float(change.less.sum()))
+        self._stop(max(able, key=lambda change: float(change.less.sum())))
+        return True
+
+    def _stop(self, change: _StateChange) -> None:
+        """Let the replicas that a change replaces stop before the last phase."""
         change.stopped = len(self.used) - 1
         self.load[-2:] -= change.less
-        return True
 
 
 def _described(

@@ -84,6 +84,11 @@ def replay(problem, target, plan, node: PhaseLimits, zone: PhaseLimits, in_sync:
     assert plan.total_seconds >= plan.min_seconds * (1 - 1e-9)
 
 
+def is_short(plan) -> bool:
+    """Whether nodes have no room for both."""
+    return any("during the phase" in why for phase in plan.phases for why in phase.broken)
+
+
 def test_plans_keep_their_promises_on_random_clusters() -> None:
     """With and without limits, with much room on the disks and with none to spare."""
     stopped = broken = 0
@@ -96,6 +101,8 @@ def test_plans_keep_their_promises_on_random_clusters() -> None:
         zone = PhaseLimits() if seed % 4 else PhaseLimits(moves_in=1, moves_out=2)
         plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, node=node, zone=zone, in_sync=in_sync)
         replay(problem, target, plan, node, zone, in_sync)
+        free = plan_placement(problem, target, uplink=1e6, downlink=5e5, in_sync=in_sync)
+        assert is_short(free) or not is_short(plan), "limits take no room away"
         stopped += any(phase.stopped_first for phase in plan.phases)
         broken += any(phase.broken for phase in plan.phases)
     assert stopped >= 3
