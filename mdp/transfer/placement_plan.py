@@ -127,9 +127,9 @@ def plan_placement(
 
     Every state that changes is put into the phase that it prolongs the least, the largest first, among as many phases as the
     limits need at least; further ones are added where it fits into none. A state comes from a node that runs its own operator
-    now, such as the leader of a partition, the one that sends the least so far. If nodes lack room for both and would not without limits, that plan is split for
-    the limits. Where no node has room for both, replicas of a
-    state stop before their successors are copied, if `in_sync` allows it; else the phase names the resource that is short.
+    now, such as the leader of a partition, the one that sends the least so far. If nodes lack room for both, but would not
+    without limits, the plan without them is split. Where no node has room for both, replicas of a state stop before their
+    successors are copied, if `in_sync` allows it; else the phase names the resource that is short.
 
     Parameters
     ----------
