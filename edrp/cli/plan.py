@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.sequence import EdrpSequence
+from edrp.report.tables import Table
 
 PLANNED = (EdrpProblem, EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
 """Problems that have plans."""
@@ -67,7 +68,7 @@ def plan_file(
     force: options.Force = False,
     strict: options.Strict = False,
 ) -> None:
-    """Plan a migration, a rescaling or moves of replicas, with schedules of the transfers, or when deployments of a day change.
+    """Plan a migration, a rescaling or moves of replicas, with schedules of transfers, or when deployments of a day change.
 
     Options of nodes, zones and replicas in sync go with kind edrp, which has to have `current` and no streams.
     """
@@ -88,36 +89,34 @@ def plan_file(
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])
         raise typer.Exit(outcome_code(solution))
-    if isinstance(problem, EdrpSequence):
-        changes = plan_changes(problem, solution.decision)
-        document, parts = display.change_plan_document(changes), display.change_plan_parts(changes)
-    elif isinstance(problem, EdrpProblem):
-        node, zone = PhaseLimits.same(node_bytes, node_moves), PhaseLimits.same(zone_bytes, zone_moves)
-        up = UPLINK if uplink is None else uplink
-        placement = plan_placement(
-            problem, solution.decision, uplink=up, downlink=downlink, node=node, zone=zone, in_sync=in_sync
-        )
-        document, parts = display.placement_plan_document(placement), display.placement_plan_parts(placement)
-    elif isinstance(problem, RescaleProblem):
-        rescale = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
-        document, parts = display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
-    else:
-        plan = plan_migration(
-            problem.intervals,
-            solution.intervals,
-            problem.work,
-            problem.state_size,
-            uplink=UPLINK if uplink is None else uplink,
-            downlink=downlink,
-            max_move_ins=max_move_ins,
-        )
-        document, parts = display.migration_plan_document(plan), display.migration_plan_parts(plan)
+    document, parts = _planned(problem, solution, {**given, **phases, "--in-sync": in_sync})
     if out is not None:
         write_json(out, document, replace=force)  # before a pipe that nobody reads ends the command
     say(output(), str(file), "bold")
     show(output(), parts)
     if out is not None:
         say(output(), f"written to {out}")
+
+
+def _planned(problem: Any, solution: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Iterable[Table | str]]:
+    """The plan of a solution as a document, and as the parts that a terminal shows."""
+    up, down, most = UPLINK if given["--uplink"] is None else given["--uplink"], given["--downlink"], given["--max-move-ins"]
+    if isinstance(problem, EdrpSequence):
+        changes = plan_changes(problem, solution.decision)
+        return display.change_plan_document(changes), display.change_plan_parts(changes)
+    if isinstance(problem, EdrpProblem):
+        node, zone = (PhaseLimits.same(given[f"--{place}-bytes"], given[f"--{place}-moves"]) for place in ("node", "zone"))
+        placement = plan_placement(
+            problem, solution.decision, uplink=up, downlink=down, node=node, zone=zone, in_sync=given["--in-sync"]
+        )
+        return display.placement_plan_document(placement), display.placement_plan_parts(placement)
+    if isinstance(problem, RescaleProblem):
+        rescale = plan_rescale(problem, solution.deployment, max_move_ins=most)
+        return display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
+    work, size = problem.work, problem.state_size
+    rates = {"uplink": up, "downlink": down}
+    plan = plan_migration(problem.intervals, solution.intervals, work, size, **rates, max_move_ins=most)
+    return display.migration_plan_document(plan), display.migration_plan_parts(plan)
 
 
 def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Mapping[str, float | None]) -> None:
