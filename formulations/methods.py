@@ -22,6 +22,7 @@ from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import MAX_EXPLANATION, NO_REASON, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
+from edrp.enactment.snapshot import CHANGES
 from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
 from edrp.formulations.formulation import Formulation, best_rated, to_answer
 from edrp.migration.rescale.metrics import RESCALE_PARTS
@@ -107,7 +108,7 @@ class ProgramMethod(Method):
     """One backend on the program that `Options.program` names, for every kind that has programs."""
 
     exact = True
-    takes = PARTS | RESCALE_PARTS
+    takes = PARTS | RESCALE_PARTS | {CHANGES}
     parameters = ProgramParameters
 
     def __init__(self, backend: Backend) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from edrp.mdp.policy.process import MigrationPolicy, PolicyModel
     from edrp.mdp.policy.store import load_policy, precompute_policy
     from edrp.mdp.transfer.migration_plan import MigrationPlan, mini_migrations, plan_migration
+    from edrp.mdp.transfer.placement_plan import PhaseLimits, PlacementPlan, plan_placement
     from edrp.mdp.transfer.schedules import (
         TransferSchedule,
         nodes_of_tasks,
@@ -33,6 +34,7 @@ __getattr__ = late_names(
         "policy.process": "MigrationPolicy PolicyModel",
         "policy.store": "load_policy precompute_policy",
         "transfer.migration_plan": "MigrationPlan mini_migrations plan_migration",
+        "transfer.placement_plan": "PhaseLimits PlacementPlan plan_placement",
         "transfer.schedules": "TransferSchedule nodes_of_tasks roles schedule_transfers traffic_between traffic_of",
     },
 )
@@ -40,6 +42,8 @@ __getattr__ = late_names(
 __all__ = [
     "MigrationPlan",
     "MigrationPolicy",
+    "PhaseLimits",
+    "PlacementPlan",
     "PolicyModel",
     "TransferSchedule",
     "TransitionMatrix",
@@ -48,6 +52,7 @@ __all__ = [
     "nodes_of_tasks",
     "operator_policies",
     "plan_migration",
+    "plan_placement",
     "precompute_policies",
     "precompute_policy",
     "rate_levels",

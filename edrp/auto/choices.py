@@ -281,8 +281,9 @@ MAX_PROVEN_CONTAINERS = 2_000
 
 
 def choose_for_snapshot(problem: EnactmentProblem) -> Method:
-    """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
-    needed, rule = sum(problem.minimum_instances.values()), get_method("first-fit-decreasing", problem.kind)
+    """`highs`, or a rule where there are too many instances for a program: `host-selection` where changes have prices."""
+    needed = sum(problem.minimum_instances.values())
+    rule = get_method("first-fit-decreasing" if problem.changes is None else "host-selection", problem.kind)
     small = needed <= MAX_PROVEN_CONTAINERS
     return helped_out(problem, _highs(problem), rule) if small else rule.resolve(problem)
 

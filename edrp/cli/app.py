@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "plan": Command(
         "plan:plan_file",
-        "Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change.",
+        "Plan a migration, a rescaling or moves of replicas, with schedules of transfers, or when deployments of a day change.",
     ),
     "generate": Command("generate:generate_instances", "Generate random instances, taking the families in turn."),
     "schema": Command("reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),

@@ -1,8 +1,8 @@
-"""`edrp plan`: a migration, a rescaling, or the changes of a day as work to be done."""
+"""`edrp plan`: a migration, a rescaling, moves of replicas, or the changes of a day as work to be done."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +17,16 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solution import write_json
 from edrp.mdp.transfer.migration_plan import plan_migration
+from edrp.mdp.transfer.placement_plan import PhaseLimits, plan_placement, refuse_unplanned
 from edrp.mdp.transfer.rescale_plan import plan_changes, plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
+from edrp.placement.edrp import EdrpProblem
 from edrp.placement.sequence import EdrpSequence
+from edrp.report.tables import Table
 
-PLANNED = (EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
+PLANNED = (EdrpProblem, EdrpSequence, MigrationProblem, MigrationPolicyProblem, RescaleProblem)
 """Problems that have plans."""
 
 UPLINK = 1.25e8
@@ -31,7 +34,7 @@ UPLINK = 1.25e8
 
 
 def plan_file(
-    file: Annotated[Path, options.argument("Instance of kind edrp-sequence, migration, migration-policy or rescale.")],
+    file: Annotated[Path, options.argument("Instance of kind edrp, edrp-sequence, migration, migration-policy or rescale.")],
     solution_file: options.SolutionFile = None,
     uplink: Annotated[
         float | None, options.finite_option("Upload rate of a node in bytes/s; default: 1.25e8.", "--uplink")
@@ -40,43 +43,53 @@ def plan_file(
     max_move_ins: Annotated[
         int | None, options.option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
     ] = None,
+    node_bytes: Annotated[
+        float | None, options.finite_option("Maximum of bytes that a node sends, or receives, in one phase.", "--node-bytes")
+    ] = None,
+    node_moves: Annotated[
+        int | None, options.option("Maximum number of states that leave a node, or reach it, in one phase.", min=1)
+    ] = None,
+    zone_bytes: Annotated[
+        float | None, options.finite_option("Maximum of bytes that leave a zone, or reach it, in one phase.", "--zone-bytes")
+    ] = None,
+    zone_moves: Annotated[
+        int | None, options.option("Maximum number of states that leave a zone, or reach it, in one phase.", min=1)
+    ] = None,
+    in_sync: Annotated[
+        int | None,
+        options.option(
+            "Minimum number of nodes with all of a state, where old replicas stop first for want of room; default: none does.",
+            min=1,
+        ),
+    ] = None,
     method: options.Method = "auto",
     time_limit: options.BoundedTime = 60.0,
     out: Annotated[Path | None, options.out_option("Output file for the plan as JSON.")] = None,
     force: options.Force = False,
     strict: options.Strict = False,
 ) -> None:
-    """Plan a migration or rescaling, with the shortest schedule of its transfers, or when the deployments of a day change."""
+    """Plan a migration, a rescaling or moves of replicas, with schedules of transfers, or when deployments of a day change.
+
+    Options of nodes, zones and replicas in sync go with kind edrp, which has to have `current` and no streams.
+    """
     problem = options.read_problem(file, strict)
     if not isinstance(problem, PLANNED):
-        why = "must be edrp-sequence, migration, migration-policy or rescale"
+        why = "must be edrp, edrp-sequence, migration, migration-policy or rescale"
         raise InvalidInstanceError([Fault("kind", problem.kind, why)], str(file))
     if out is not None:
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
-    _refuse_options(problem, {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins})
+    given = {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins}
+    phases = {"--node-bytes": node_bytes, "--node-moves": node_moves, "--zone-bytes": zone_bytes, "--zone-moves": zone_moves}
+    _refuse_options(problem, given, {**phases, "--in-sync": in_sync})
+    if isinstance(problem, EdrpProblem):
+        refuse_unplanned(problem)
     solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
     if solution.decision is None:
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])
         raise typer.Exit(outcome_code(solution))
-    if isinstance(problem, EdrpSequence):
-        changes = plan_changes(problem, solution.decision)
-        document, parts = display.change_plan_document(changes), display.change_plan_parts(changes)
-    elif isinstance(problem, RescaleProblem):
-        rescale = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
-        document, parts = display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
-    else:
-        plan = plan_migration(
-            problem.intervals,
-            solution.intervals,
-            problem.work,
-            problem.state_size,
-            uplink=UPLINK if uplink is None else uplink,
-            downlink=downlink,
-            max_move_ins=max_move_ins,
-        )
-        document, parts = display.migration_plan_document(plan), display.migration_plan_parts(plan)
+    document, parts = _planned(problem, solution, {**given, **phases, "--in-sync": in_sync})
     if out is not None:
         write_json(out, document, replace=force)  # before a pipe that nobody reads ends the command
     say(output(), str(file), "bold")
@@ -85,9 +98,35 @@ def plan_file(
         say(output(), f"written to {out}")
 
 
-def _refuse_options(problem: Any, given: Mapping[str, float | None]) -> None:
-    """Nodes of a rescaling have rates of their own; the changes of a day have no transfers that could be limited."""
+def _planned(problem: Any, solution: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Iterable[Table | str]]:
+    """The plan of a solution as a document, and as the parts that a terminal shows."""
+    up, down, most = UPLINK if given["--uplink"] is None else given["--uplink"], given["--downlink"], given["--max-move-ins"]
+    if isinstance(problem, EdrpSequence):
+        changes = plan_changes(problem, solution.decision)
+        return display.change_plan_document(changes), display.change_plan_parts(changes)
+    if isinstance(problem, EdrpProblem):
+        node, zone = (PhaseLimits.same(given[f"--{place}-bytes"], given[f"--{place}-moves"]) for place in ("node", "zone"))
+        placement = plan_placement(
+            problem, solution.decision, uplink=up, downlink=down, node=node, zone=zone, in_sync=given["--in-sync"]
+        )
+        return display.placement_plan_document(placement), display.placement_plan_parts(placement)
     if isinstance(problem, RescaleProblem):
+        rescale = plan_rescale(problem, solution.deployment, max_move_ins=most)
+        return display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
+    work, size = problem.work, problem.state_size
+    rates = {"uplink": up, "downlink": down}
+    plan = plan_migration(problem.intervals, solution.intervals, work, size, **rates, max_move_ins=most)
+    return display.migration_plan_document(plan), display.migration_plan_parts(plan)
+
+
+def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Mapping[str, float | None]) -> None:
+    """Nodes of a rescaling have rates of their own; the changes of a day have no transfers that could be limited."""
+    if not isinstance(problem, EdrpProblem):
+        why = "goes with moves of replicas (kind edrp)"
+        InvalidInstanceError.raise_if_any([Fault(name, f"{v:g}", why) for name, v in phases.items() if v is not None])
+    if isinstance(problem, EdrpProblem):
+        why, refused = "goes with tasks; replicas that move at once are limited by --node-moves", {"--max-move-ins"}
+    elif isinstance(problem, RescaleProblem):
         why = "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document"
         refused = {"--uplink", "--downlink"}
     elif isinstance(problem, EdrpSequence):

@@ -40,6 +40,7 @@ MAX_COUNT = 1_000_000
 """Largest whole number, where a field states none."""
 
 RANGES: dict[str, Magnitudes] = {
+    "h": Magnitudes(1e-6, 1e5),
     "s": Magnitudes(1e-9, 1e9),
     "bytes": Magnitudes(1e-6, 1e15),
     "B": Magnitudes(1e-6, 1e15),

@@ -37,7 +37,7 @@ def round_up(bound: float, step: float) -> float:
 
     A bound of so many steps that a double does not tell them apart stays as it is.
 
-    >>> round_up(182.9999984, 1.0), round_up(4.5, 2.0), round_up(2.0000001, 1.0)
+    >>> round_up(182.9999984, 1.0), round_up(4.7, 2.0), round_up(2.0000001, 1.0)
     (183.0, 6.0, 2.0)
     """
     steps = bound / step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,13 +15,17 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, checks, named_resources, unit
 from edrp.core.errors import Fault, numbered
 from edrp.core.limits import digits_apart, exceeds
-from edrp.core.problem import Evaluation, Margin, Problem
+from edrp.core.problem import RULES, Evaluation, Margin, Problem
 from edrp.core.rules import HardRule, check_named
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import enumerated
 from edrp.enactment import containers
+from edrp.enactment.change_prices import EnactmentChangePrices, started
 from edrp.placement.problem_warnings import unreached_operators
+
+CHANGES = "changes"
+"""Part of a problem: prices of what changes against the hosts that run."""
 
 
 class HostRule(HardRule):
@@ -50,7 +54,7 @@ class HostRule(HardRule):
 class EnactmentWeights(Document):
     """Weights of the terms of eq. 1; the paper's are all 1."""
 
-    host_cost: NonNegative = Field(1.0, description="of the price of all leased hosts", **unit("1/money"))
+    host_cost: NonNegative = Field(1.0, description="of the price of all leased hosts, and of `changes`", **unit("1/money"))
     free_resources: NonNegative = Field(1.0, description="of the free share of each resource on all leased hosts", **unit("1"))
     violations: NonNegative = Field(1.0, description="of the penalties that are expected", **unit("1/money"))
 
@@ -58,7 +62,7 @@ class EnactmentWeights(Document):
 class EnactmentSolution(Solution):
     """The decision of a method for a problem of kind `enactment`, and the bound that it proved."""
 
-    metric_units: ClassVar[Mapping[str, str]] = {"host_cost": "money", "violations": "items"}
+    metric_units: ClassVar[Mapping[str, str]] = {"host_cost": "money", "violations": "items", "change_price": "money"}
 
     kind: Literal["enactment-solution"] = Field("enactment-solution", description="says what the document is")
     hosts: tuple[containers.Host, ...] | None = Field(description="leased hosts with their instances")
@@ -96,6 +100,7 @@ class EnactmentProblem(Problem):
     """
 
     decision_type: ClassVar[Any] = tuple[containers.Host, ...]
+    possible_parts: ClassVar[Collection[str]] = (RULES, CHANGES)
 
     kind: Literal["enactment"] = Field("enactment", description="says what the document is")
     application: containers.ContainerApplication = Field(description="application; external rates are those of the moment")
@@ -112,7 +117,10 @@ class EnactmentProblem(Problem):
     penalty: NonNegative = Field(1e-4, description="P, for each item that is late", **unit("money"))
     weights: EnactmentWeights = Field(EnactmentWeights(), description="of the terms of the objective")
     current: tuple[containers.Host, ...] = Field(
-        (), description="running hosts, from which methods may start; they play no part in the objective"
+        (), description="running hosts, from which methods may start; only `changes` gives them a part in the objective"
+    )
+    changes: EnactmentChangePrices | None = Field(
+        None, description="prices of instances and hosts that `current` does not have; null: nothing depends on what runs"
     )
     rules: tuple[HostRule, ...] = Field((), description="operators that may not share a host")
 
@@ -128,6 +136,18 @@ class EnactmentProblem(Problem):
     def types(self) -> dict[str, containers.HostType]:
         """Host types by name."""
         return {host_type.name: host_type for host_type in self.host_types}
+
+    @property
+    def priced_types(self) -> tuple[containers.HostType, ...]:
+        """Host types with the price of the time for which they are paid."""
+        if self.changes is None or self.changes.hours is None:
+            return self.host_types
+        return tuple(kind.model_copy(update={"price": self.changes.lease_price(kind)}) for kind in self.host_types)
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Rules, and prices of changes."""
+        return {**super().parts, **({} if self.changes is None else {CHANGES: "prices of changes"})}
 
     @property
     def apart(self) -> tuple[tuple[str, ...], ...]:
@@ -160,7 +180,8 @@ class EnactmentProblem(Problem):
         -------
         Evaluation
             Metrics: `host_cost` (money per billing time unit of each host), `free_<resource>` (share of the leased resources),
-            `violations` (items), `hosts` and `instances`.
+            `violations` (items), `hosts` and `instances`; with `changes`, `host_cost` is that of its `hours`, and
+            `started_instances`, `started_hosts` and their `change_price` (money) come last.
 
         Raises
         ------
@@ -172,7 +193,8 @@ class EnactmentProblem(Problem):
         for host in hosts:
             counts.update(host.instances)
         free = self._free_shares(hosts)
-        cost = math.fsum(self.types[host.type].price for host in hosts)
+        price = {host_type.name: host_type.price for host_type in self.priced_types}
+        cost = math.fsum(price[host.type] for host in hosts)
         violations = math.fsum(self.expected_violations(name, counts[name]) for name in self.application.by_name)
         metrics = {
             "host_cost": cost,
@@ -181,16 +203,24 @@ class EnactmentProblem(Problem):
             "hosts": float(len(hosts)),
             "instances": float(sum(counts.values())),
         }
+        if self.changes is not None:
+            instances, new_hosts = started(self.current, hosts)
+            metrics |= {"started_instances": float(instances), "started_hosts": float(new_hosts)}
+            metrics["change_price"] = self.changes.of(instances, new_hosts)
         weights = self.weights
-        objective = weights.host_cost * cost + weights.free_resources * math.fsum(free.values())
+        objective = weights.host_cost * (cost + metrics.get("change_price", 0.0)) + weights.free_resources * math.fsum(
+            free.values()
+        )
         objective += weights.violations * self.penalty * violations
         return Evaluation(objective, metrics, tuple(self._broken(hosts, counts)))
 
     def objective_parts(self, evaluation: Evaluation) -> dict[str, float]:
-        """The weighted terms of eq. 1."""
+        """The weighted terms of eq. 1, and that of changes where they have prices."""
         cost = self.weights.host_cost * evaluation.metrics["host_cost"]
         late = self.weights.violations * self.penalty * evaluation.metrics["violations"]
-        return {"host_cost": cost, "free resources": evaluation.objective - cost - late, "violations": late}
+        change = self.weights.host_cost * evaluation.metrics.get("change_price", 0.0)
+        parts = {"host_cost": cost, "free resources": evaluation.objective - cost - late - change, "violations": late}
+        return parts if self.changes is None else {**parts, "change_price": change}
 
     def margins(self, decision: Any) -> Iterator[Margin]:
         """Yield the resources of each host that are used."""
@@ -229,6 +259,8 @@ class EnactmentProblem(Problem):
         set_weights = self.weights.model_fields_set if "weights" in self.model_fields_set else set()
         if "host_cost" in set_weights and self.weights.host_cost and not any(host_type.price for host_type in self.host_types):
             yield Fault("weights.host_cost", f"{self.weights.host_cost:g}", "has no effect: no host type has a price")
+        if self.changes is not None and not self.weights.host_cost:
+            yield Fault("changes", "given", "has no effect: weights.host_cost, which weighs all that is paid, is 0")
         if "violations" in set_weights and self.weights.violations and not self.penalty:
             yield Fault("weights.violations", f"{self.weights.violations:g}", "has no effect: penalty is 0")
         elif why := never_late(self):
@@ -253,6 +285,7 @@ class EnactmentArrays:
     late : weighted penalty of an item.
     min_counts, max_counts : shape (O,): fewest and most instances.
     arriving, served : shape (O,): items within the horizon, queue included, and items that one instance serves in it.
+    start_instance, start_host : weighted prices of what does not run now.
     """
 
     sizes: containers.Sizes
@@ -263,20 +296,24 @@ class EnactmentArrays:
     max_counts: Floats
     arriving: Floats
     served: Floats
+    start_instance: float = 0.0
+    start_host: float = 0.0
 
     @classmethod
     def of(cls, problem: EnactmentProblem, sizes: containers.Sizes) -> EnactmentArrays:
         """The problem as arrays, with the sizes of its operators and host types."""
         operators, weights = problem.application.operators, problem.weights
+        prices = problem.changes or EnactmentChangePrices()
         return cls(
             sizes,
-            weights.host_cost * np.array([host_type.price for host_type in problem.host_types]),
+            weights.host_cost * np.array([host_type.price for host_type in problem.priced_types]),
             weights.free_resources,
             weights.violations * problem.penalty,
             np.array(list(problem.minimum_instances.values()), np.int64),
             np.array([float(operator.allowed_instances) for operator in operators]),
             np.array([problem.expected_violations(operator.name, 0) for operator in operators]),
             np.array([problem.horizon / operator.occupied for operator in operators]),
+            *(weights.host_cost * price for price in (prices.started_instance, prices.started_host)),
         )
 
     @property

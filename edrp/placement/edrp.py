@@ -88,13 +88,13 @@ class EdrpProblem(PlacementProblem):
                 faults.add((EVENNESS, name, "of"), document.of, why)
         wishes = [rule.name for rule in self.rules if not rule.hard]
         for part in ("weights", "limits"):
-            values = getattr(self, part)
-            for field, known, what in ((EVENNESS, self.evenness, "entry of `evenness`"), (SINGLE, wishes, "rule with a penalty")):
-                for name in getattr(values, field):
-                    if name not in known:
-                        faults.add_unknown((part, field, name), name, what, known)
-            if values.penalties and not wishes:
-                faults.add((part, ALL), values.penalties, "needs a rule with a penalty; there is none")
+            for name in getattr(self, part).named:
+                field, _, single = name.partition(".")
+                known = {EVENNESS: ("entry of `evenness`", self.evenness), SINGLE: ("rule with a penalty", wishes)}.get(field)
+                if known is not None and single and single not in known[1]:
+                    faults.add_unknown((part, name), single, *known)
+                elif name == ALL and not wishes:
+                    faults.add((part, ALL), getattr(self, part).of(ALL), "needs a rule with a penalty; there is none")
 
     def _check_peak_loads(self, faults: Faults) -> None:
         """Note weights and limits on peak loads of resources that nothing uses."""

@@ -13,17 +13,26 @@ from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.evenness import EVENNESS
 from edrp.placement.metrics.own import HOW_REGISTERED, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOADS
-from edrp.placement.metrics.penalties import SINGLE
+from edrp.placement.metrics.penalties import ALL, SINGLE
 from edrp.placement.problem import sum_needed
 
-GROUPS = (PEAK_LOADS, EVENNESS, SINGLE)
-"""Fields that hold the values of several metrics, which are called `<field>.<name>`."""
+OF_PROBLEMS = (f"{EVENNESS}.", f"{SINGLE}.")
+"""Beginnings of the names of metrics that a problem has by its own entries and rules; values have their whole names."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+def _of_problem(name: str) -> bool:
+    """Whether a metric is that of an entry of a problem, or of its rules with a penalty; the problem knows which there are."""
+    return name == ALL or name.startswith(OF_PROBLEMS)
+
+
 class MetricValues(Document):
-    """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`)."""
+    """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`).
+
+    Those of a problem's `evenness` are called `evenness.<name>`, those of its rules with a penalty `penalty.<rule>`, and that of
+    all these rules `penalties`.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -36,24 +45,21 @@ class MetricValues(Document):
     @property
     def own(self) -> dict[str, Any]:
         """Values of registered metrics."""
-        return dict(self.__pydantic_extra__ or {})
+        return {name: value for name, value in (self.__pydantic_extra__ or {}).items() if not _of_problem(name)}
 
     def of(self, metric: str) -> Any:
         """Value of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""
-        name, _, single = metric.partition(".")
-        return getattr(self, name).get(single) if single else getattr(self, name, None)
+        name, _, resource = metric.partition(".")
+        return getattr(self, name).get(resource) if name == PEAK_LOADS and resource else getattr(self, metric, None)
 
     @property
     def named(self) -> list[str]:
-        """Names of the metrics that have a value which is not 0."""
-        names: list[str] = []
-        for field, value in self:
-            names += [f"{field}.{name}" for name, single in value.items() if single] if field in GROUPS else [field] * bool(value)
-        return names
+        """Names of the metrics that have a value which is not 0, besides those of `peak_loads`."""
+        return [name for name, value in self if value and name != PEAK_LOADS]
 
     def replace(self, **changes: Any) -> Self:
         """Return a validated copy with some values changed."""
-        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **self.own, **changes})
+        return type(self)(**{**dict(self), **changes})
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -87,27 +93,18 @@ class Weights(_WEIGHTS):  # type: ignore[misc]
 
     peak_load: Share = Field(0.0, description="of the largest share of a node's capacity that is asked for", **unit("1"))
     peak_loads: dict[Name, Share] = Field({}, description="the same of single shared resources, by name", **unit("1"))
-    evenness: dict[Name, Share] = Field({}, description="of entries of `evenness`, by name", **unit("1"))
-    penalties: Share = Field(
-        0.0, description="of the penalties of all rules, which then count by this weight instead of as they are", **unit("1")
-    )
-    penalty: dict[Name, Share] = Field({}, description="the same of single rules, by name", **unit("1"))
 
     @classmethod
     def of_metrics(cls, weights: Mapping[str, float]) -> Self:
         """Weights by metric, such as "cost" or "peak_loads.cpu"."""
-        values: dict[str, Any] = {}
-        for name, weight in weights.items():
-            field, _, single = name.partition(".")
-            if single:
-                values.setdefault(field, {})[single] = weight
-            else:
-                values[field] = weight
-        return cls(**values)
+        plain = {name: weight for name, weight in weights.items() if not name.startswith(f"{PEAK_LOADS}.")}
+        peaks = {name.partition(".")[2]: weight for name, weight in weights.items() if name not in plain}
+        return cls(**plain, peak_loads=peaks)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        total = sum(sum(value.values()) if name in GROUPS else value for name, value in self)
+        single = (value for name, value in self if name != PEAK_LOADS)
+        total = sum(single) + sum(self.peak_loads.values())
         if abs(total - 1.0) > UNIT_SUM_SLACK:
             faults = Faults("weights")
             faults.add((), total, sum_needed(total, "Weights"))
@@ -124,16 +121,11 @@ class Limits(_LIMITS):  # type: ignore[misc]
         None, description="maximum share of any node's capacity of any shared resource", **unit("1")
     )
     peak_loads: dict[Name, Positive] = Field({}, description="the same of single shared resources, by name", **unit("1"))
-    evenness: dict[Name, Positive] = Field({}, description="maximum of entries of `evenness`, by name", **unit("1"))
-    penalties: Positive | None = Field(
-        None, description="maximum of the penalties of all rules, which then add nothing to the objective", **unit("1")
-    )
-    penalty: dict[Name, Positive] = Field({}, description="the same of single rules, by name", **unit("1"))
 
     def with_limit(self, metric: str, limit: float | None) -> Self:
         """The same with another limit, or none, on the metric of that name."""
-        name, _, single = metric.partition(".")
-        if not single:
-            return self.replace(**{name: limit})
-        others = {key: value for key, value in getattr(self, name).items() if key != single}
-        return self.replace(**{name: others if limit is None else {**others, single: limit}})
+        name, _, resource = metric.partition(".")
+        if name != PEAK_LOADS or not resource:
+            return self.replace(**{metric: limit})
+        others = {key: value for key, value in self.peak_loads.items() if key != resource}
+        return self.replace(peak_loads=others if limit is None else {**others, resource: limit})

@@ -16,13 +16,14 @@ from edrp.placement.application import Application, Operator
 from edrp.placement.changes import Change, ChangePrices, change_between
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metric_values import Limits, Weights
+from edrp.placement.metric_values import OF_PROBLEMS, Limits, Weights
 from edrp.placement.metrics.base import PARTS
+from edrp.placement.metrics.penalties import ALL
 from edrp.placement.network import Network
 from edrp.placement.rules import PlacementRule
 
-SINGLE_TERMS = ("moves", "moved_state", "evenness", "penalties", "penalty")
-"""Fields of weights and limits for problems about one deployment."""
+SINGLE_TERMS = ("moves", "moved_state", ALL)
+"""Metrics of problems about one deployment, besides those of single entries and rules."""
 
 
 class Load(Document):
@@ -187,9 +188,9 @@ class PlacementOverTime(Problem):
 
 def _check_single_terms(place: tuple[str | int, ...], values: Weights | Limits, faults: Faults) -> None:
     """Note weights or limits on metrics of one change, or of one problem: here `changes` have prices, and penalties add up."""
-    for name in SINGLE_TERMS:
-        if getattr(values, name):
-            faults.add((*place, name), getattr(values, name), "is taken by problems of kind edrp alone; leave it out")
+    for name in values.named:
+        if name in SINGLE_TERMS or name.startswith(OF_PROBLEMS):
+            faults.add((*place, name), values.of(name), "is taken by problems of kind edrp alone; leave it out")
 
 
 def _with_rates(application: Application, rates: Mapping[str, float]) -> Application:

@@ -8,7 +8,7 @@ distinguished: solvers find that symmetry themselves, and rows that break it mad
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +17,7 @@ from edrp.backends.conditioning import TINY
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import INCUMBENT_SLACK
+from edrp.enactment.change_prices import named_as_running
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentArrays, EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
@@ -28,7 +29,7 @@ from edrp.formulations.enactment.packing import (
     compositions,
     enactment_arrays,
 )
-from edrp.formulations.formulation import Formulation, best_feasible
+from edrp.formulations.formulation import Formulation, best_feasible, best_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class EnactmentFormulation(Formulation):
         problem: EnactmentProblem = self.problem
         decisions = [problem.current] if problem.current else []
         if self.compositions.types is not None and self.compositions.contents is not None:
-            decisions.append(_hosts(self.arrays, self.compositions.types, self.compositions.contents))
+            decisions.append(self._named(self.compositions.types, self.compositions.contents))
         return best_feasible(problem, decisions)
 
     @property
@@ -83,11 +84,15 @@ class EnactmentFormulation(Formulation):
         hosts = self.compositions.counts[int(values[program["composition"]].argmax())]
         contents = np.rint(values[program["instances"]]).astype(np.int64)
         slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
-        return _hosts(self.arrays, self.slots[slots].tolist(), contents[slots])
+        if self.problem.changes is not None:
+            slots = np.flatnonzero(values[program["open"]] > 0.5).tolist()
+        return self._named(self.slots[slots].tolist(), contents[slots])
 
     def encode(self, decision: Sequence[Host]) -> Floats | None:
         """A starting point; None for a composition without a column."""
         sizes, program = self.arrays.sizes, self.program
+        if self.problem.changes is not None:
+            decision = named_as_running(self.problem.current, decision)
         kinds = np.array([sizes.type_names.index(host.type) for host in decision], np.int64)
         hosts = np.bincount(kinds, minlength=len(sizes.types))
         chosen = np.flatnonzero((self.compositions.counts == hosts).all(axis=1))
@@ -99,10 +104,22 @@ class EnactmentFormulation(Formulation):
         start[program["composition"]] = np.arange(self.compositions.counts.shape[0]) == chosen[0]
         start[program["count"]] = contents.sum(axis=0)
         start[program["instances"]] = 0.0
-        for kind in range(len(sizes.types)):
-            mine = contents[kinds == kind]
-            start[program["instances"][np.flatnonzero(self.slots == kind)[: len(mine)]]] = mine
+        for kind, host_type in enumerate(sizes.types):
+            mine, slots = contents[kinds == kind], np.flatnonzero(self.slots == kind)
+            if self.problem.changes is not None:
+                running = [host.name for host in self.problem.current if host.type == host_type.name]
+                names = [host.name for host in decision if host.type == host_type.name]
+                further = iter(range(len(running), slots.size))
+                slots = slots[[running.index(name) if name in running else next(further) for name in names]]
+                start[program["open"][self.slots == kind]] = 0.0
+                start[program["open"][slots]] = 1.0
+            start[program["instances"][slots[: len(mine)]]] = mine
         return start
+
+    def _named(self, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
+        """Hosts; where changes have prices, under the names with which the least starts."""
+        hosts = _hosts(self.arrays, types, contents)
+        return hosts if self.problem.changes is None else named_as_running(self.problem.current, hosts)
 
     @property
     def bound(self) -> float | None:
@@ -112,6 +129,8 @@ class EnactmentFormulation(Formulation):
 
     def objective_at(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
+        if self.problem.changes is not None:
+            return float(self.problem.evaluate(decision).objective)
         hosts = self.compositions.counts[int(values[self.program["composition"]].argmax())]
         return composition_objective(self.arrays, hosts, np.rint(values[self.program["count"]]))
 
@@ -134,9 +153,15 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     """
     started = perf_counter()
     arrays = enactment_arrays(problem)
-    useful = packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
+    if problem.changes is None:
+        useful = packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
+    else:
+        useful = _compositions_with_changes(problem, arrays, allowance)
     built = Program()
     max_counts = useful.counts.max(axis=0, initial=0)
+    if problem.changes is not None:
+        running = np.array([sum(host.type == name for host in problem.current) for name in arrays.sizes.type_names])
+        max_counts = np.where(max_counts > 0, np.maximum(max_counts, running), 0)
     slots = np.repeat(np.arange(len(max_counts)), max_counts)
     position = np.concatenate([np.arange(count) for count in max_counts])
     open_slot = useful.counts[:, slots] > position  # (C, S): whether a composition leases the host
@@ -144,7 +169,10 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_choice_row(built)
     _add_count_rows(built, arrays)
     room = np.minimum(arrays.sizes.room[slots], arrays.max_counts)
-    add_host_rows(built, arrays.sizes, slots, room, built["composition"], open_slot.T.astype(float))
+    leasing, leased = built["composition"], open_slot.T.astype(float)
+    if problem.changes is not None:
+        leasing, leased = _add_open_columns(built, useful, slots), np.eye(slots.size)
+    add_host_rows(built, arrays.sizes, slots, room, leasing, leased)
     _add_apart_rows(built, [[arrays.sizes.operator_names.index(name) for name in group] for group in problem.apart], room)
     objective = Linear.of(built["composition"], useful.counts @ arrays.price)
     late = late_items(built, arrays)
@@ -152,8 +180,51 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_bound_row(built, objective + free, late, arrays, useful)
     objective += late
     objective += free
+    if problem.changes is not None:
+        objective += _start_prices(built, problem, arrays, slots)
     built.minimise(objective)
     return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, useful, slots)
+
+
+def _compositions_with_changes(problem: EnactmentProblem, arrays: EnactmentArrays, allowance: float) -> Compositions:
+    """Compositions that may be optimal where changes have prices, which no bound contains: they exceed the bound by these."""
+    found = compositions(arrays)
+    if found.types is None or found.contents is None:  # the optimum has the fewest instances, on a host each, at worst
+        objective = best_rated(problem, [problem.current] if problem.current else [])[0]
+        extra = (arrays.start_instance + arrays.start_host) * float(arrays.min_counts.sum())
+    else:
+        packing = named_as_running(problem.current, _hosts(arrays, found.types, found.contents))
+        objective = min(problem.evaluate(packing).objective, best_rated(problem, [problem.current or None])[0])
+        extra = max(0.0, objective - found.objective)
+    useful = compositions(arrays, allowance + extra)
+    return replace(useful, objective=objective).that_may_be_optimal(allowance)
+
+
+def _add_open_columns(program: Program, compositions: Compositions, slots: Ints) -> Ints:
+    """Columns `open` (S,): whether a host is leased; the first of each type run now. Rows `open`: as many as are composed."""
+    columns, composition = program.add_columns("open", slots.size, upper=1.0, integer=True), program["composition"]
+    kinds = np.arange(compositions.counts.shape[1])
+    entries = [(slots, columns, 1.0), (kinds[:, None], composition[None, :], -compositions.counts.T.astype(float))]
+    program.add_rows("open", kinds.size, entries, lower=0.0, upper=0.0)
+    return columns
+
+
+def _start_prices(program: Program, problem: EnactmentProblem, arrays: EnactmentArrays, slots: Ints) -> Linear:
+    """Weighted prices of what starts: columns and rows `started` (S, O) are instances beyond those that a host runs now."""
+    sizes = arrays.sizes
+    now, new = np.zeros((slots.size, len(sizes.operators))), np.ones(slots.size)
+    for kind, name in enumerate(sizes.type_names):
+        running = [host for host in problem.current if host.type == name]
+        for slot, host in zip(np.flatnonzero(slots == kind), running, strict=False):
+            now[slot], new[slot] = [host.instances.get(operator, 0) for operator in sizes.operator_names], 0.0
+    prices = Linear.of(program["open"], arrays.start_host * new)
+    if arrays.start_instance:
+        started = program.add_columns("started", now.shape, upper=np.minimum(sizes.room[slots], arrays.max_counts))
+        rows = np.arange(now.size).reshape(now.shape)
+        entries = [(rows, started, 1.0), (rows, program["instances"], -1.0)]
+        program.add_rows("started", now.size, entries, lower=-now.ravel())
+        prices += Linear.of(started.ravel(), arrays.start_instance)
+    return prices
 
 
 def _hosts(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:

@@ -23,6 +23,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, serves
 from edrp.placement.metric_values import Weights
 from edrp.placement.network import Node
+from edrp.placement.metrics.penalties import ALL, SINGLE
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable
@@ -156,12 +157,12 @@ def without(problem: Any, dropped: Iterable[Demand]) -> Any:
 
 def feasibility_problem(problem: PlacementProblem) -> PlacementProblem:
     """Any objective will do; cost is the easiest to express and needs a limit, here one that never binds."""
-    if any(not rule.hard for rule in problem.rules):
-        problem = problem.replace(rules=tuple(rule for rule in problem.rules if rule.hard))
+    limited = {*problem.limits.named} if isinstance(problem, EdrpProblem) else set()
+    kept = tuple(rule for rule in problem.rules if rule.hard or {ALL, f"{SINGLE}.{rule.name}"} & limited)
     if not isinstance(problem, EdrpProblem):
-        return problem
+        return problem if len(kept) == len(problem.rules) else problem.replace(rules=kept)
     limits = problem.limits.replace(cost=problem.limits.cost or problem.ceiling("cost"))
-    return problem.replace(priorities=(), weights=Weights(cost=1.0), limits=limits)
+    return problem.replace(priorities=(), weights=Weights(cost=1.0), limits=limits, rules=kept)
 
 
 def _for_metric(problem: EdrpProblem, metric: str) -> EdrpProblem:
@@ -257,8 +258,9 @@ def _changed(problem: PlacementProblem, operator: str, **changes: object) -> Pla
 
 def _best_value(problem: EdrpProblem, limit: float, name: str, prover: Prover) -> Relaxed | None:
     """The best value of a metric within all limits but its own; None where nothing is found up to a multiple of that."""
-    metric, is_minimum = problem.metrics[name], name == "availability"
+    is_minimum = name == "availability"
     loosened = _limited(problem, name, max(limit**LOOSE, 1e-9) if is_minimum else limit * LOOSE)
+    metric = loosened.metrics[name]
     answer = prover.decide(loosened, name, gap=1e-6)
     if answer.decision is None or not loosened.evaluate(answer.decision).feasible:
         return None

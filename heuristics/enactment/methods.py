@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,10 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import RULES
 from edrp.core.solution import Answer
 from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
-from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, fitting
+from edrp.enactment.change_prices import named_as_running
+from edrp.enactment.containers import MAX_INSTANCES, UNNEEDED, Host, fitting
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.enactment.snapshot import EnactmentArrays, EnactmentProblem
+from edrp.enactment.snapshot import CHANGES, EnactmentArrays, EnactmentProblem
 from edrp.heuristics.enactment.host_packing import Packing, PricedSizes, place, spread
 from edrp.heuristics.note_wording import judged_answer
 
@@ -53,6 +54,7 @@ def lease_more(packing: Packing, terms: EnactmentArrays) -> None:
             one = np.arange(len(leased)) == kind
             for times in sorted({1, _equal_hosts(more, totals, terms, int(sizes.max_hosts[kind] - leased[kind]))}):
                 after = terms.objective(leased + times * one, totals + times * more, capacity + times * sizes.capacity[kind])
+                after += times * (terms.start_host + terms.start_instance * float(more.sum()))
                 if after < lowest:
                     best, lowest = (kind, more, times), after
         if best is None:
@@ -181,15 +183,17 @@ class HostSelection(SnapshotRule):
     while the objective falls. Finally hosts are given up, the emptiest first, where that lowers the objective: instances
     beyond those that the load needs are removed with them, the others migrate by Alg. 2.
 
-    Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up.
+    Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up. Prices of
+    changes are part of the objective by which hosts are given up and further ones are leased.
     """
 
+    takes = frozenset({RULES, CHANGES})
     name = "host-selection"
     summary = "what runs now, changed instance by instance: the paper's host selection"
 
     def packed(self, problem: EnactmentProblem, parameters: object) -> Packing | str:
         """Restore the limits, add instances, give up hosts."""
-        sizes = PricedSizes.priced(problem.application.operators, problem.host_types, problem.apart)
+        sizes = PricedSizes.priced(problem.application.operators, problem.priced_types, problem.apart)
         terms = EnactmentArrays.of(problem, sizes)
         packing = Packing(sizes, problem.current)
         restore_limits(packing, terms)
@@ -200,6 +204,8 @@ class HostSelection(SnapshotRule):
                 if isinstance(repacked, str):
                     return repacked
                 packing = repacked
+                if problem.changes is not None:
+                    packing = Packing(sizes, named_as_running(problem.current, repacked.host_documents()))
                 break
         if terms.late:
             for index, number in enumerate(
@@ -207,7 +213,7 @@ class HostSelection(SnapshotRule):
             ):
                 place(packing, index, int(number), lease=False)
             lease_more(packing, terms)
-        return without_needless_hosts(packing, terms)
+        return without_needless_hosts(packing, terms, problem.current)
 
 
 def restore_limits(packing: Packing, terms: EnactmentArrays) -> None:
@@ -233,8 +239,8 @@ def restore_limits(packing: Packing, terms: EnactmentArrays) -> None:
             packing.counts[hosts[np.argmin(packing.counts[hosts].sum(axis=1))], operator] -= 1
 
 
-def without_needless_hosts(packing: Packing, terms: EnactmentArrays) -> Packing:
-    """The packing without the hosts whose removal lowers the objective (Fig. 5)."""
+def without_needless_hosts(packing: Packing, terms: EnactmentArrays, current: Sequence[Host] = ()) -> Packing:
+    """The packing without the hosts whose removal lowers the objective (Fig. 5), prices of changes of `current` included."""
     needed_counts = np.maximum(terms.min_counts, np.minimum(_waiting(terms, np.zeros_like(terms.min_counts)), terms.max_counts))
     if not terms.late:
         needed_counts = terms.min_counts
@@ -244,7 +250,7 @@ def without_needless_hosts(packing: Packing, terms: EnactmentArrays) -> Packing:
         spend(LOOK * needed_counts.size)
         host = [host.name for host in packing.hosts].index(name)
         plan = _without_host(packing, host, needed_counts)
-        if plan is not None and _objective(plan, terms) < _objective(packing, terms):
+        if plan is not None and _objective(plan, terms, current) < _objective(packing, terms, current):
             packing = plan
     return packing
 
@@ -262,8 +268,16 @@ def _without_host(packing: Packing, host: int, needed_counts: Ints) -> Packing |
     return plan
 
 
-def _objective(packing: Packing, terms: EnactmentArrays) -> float:
-    return terms.objective(packing.leased, packing.totals, packing.capacity.sum(axis=0))
+def _objective(packing: Packing, terms: EnactmentArrays, current: Sequence[Host]) -> float:
+    objective = terms.objective(packing.leased, packing.totals, packing.capacity.sum(axis=0))
+    if terms.start_instance or terms.start_host:
+        running = Packing(packing.sizes, current)
+        now = {(host.name, host.type): counts for host, counts in zip(running.hosts, running.counts, strict=True)}
+        kept = [now.get((host.name, host.type)) for host in packing.hosts]
+        before = np.array([packing.counts[0] * 0 if counts is None else counts for counts in kept]).reshape(packing.counts.shape)
+        objective += terms.start_instance * float(np.maximum(packing.counts - before, 0).sum())
+        objective += terms.start_host * sum(counts is None for counts in kept)
+    return objective
 
 
 @dataclass(slots=True)

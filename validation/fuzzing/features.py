@@ -215,6 +215,13 @@ def _add_placement_rule(document: Document, random: Random, penalty: float | Non
     document |= {"network": ruled["network"], "rules": [*document.get("rules", ()), rule]}
 
 
+def change_prices(document: Document, random: Random) -> None:
+    """Let a host run now, and price what starts elsewhere."""
+    running = {_operators(document)[0]["name"]: int(random.integers(1, 3))}
+    document["current"] = [{"name": "now", "type": document["host_types"][0]["name"], "instances": running}]
+    document["changes"] = {"started_instance": float(random.choice([0.1, 1.0])), "hours": float(random.choice([0.1, 0.5]))}
+
+
 WITH_OPERATORS = (*DRAWS, *(kind for kind in TINY if kind != "link-allocation"))
 PARTITIONED = ("migration", "migration-sequence", "migration-policy")
 FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
@@ -231,5 +238,6 @@ FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
     "current deployment": (current_deployment, tuple(DRAWS)),
     "hard rule": (hard_rule, (*DRAWS, "migration", "enactment", "mapping")),
     "soft rule": (soft_rule, tuple(DRAWS)),
+    "changes": (change_prices, ("enactment",)),
 }
 """Features with the kinds that have them, in the order in which they are written: rules refer to what is there."""

@@ -65,6 +65,26 @@ def random_enactment_problem(
     )
 
 
+def random_consolidation(seed: int) -> EnactmentProblem:
+    """Draw a snapshot of `random_enactment_problem` with one to three running hosts, and prices of what starts."""
+    problem, random = random_enactment_problem(seed), np.random.default_rng([seed, 2020])
+    names = [operator.name for operator in problem.application.operators]
+    current = [
+        {
+            "name": f"mine-{i}",
+            "type": str(random.choice(list(problem.types))),
+            "instances": {name: int(random.integers(0, 3)) for name in names},
+        }
+        for i in range(random.integers(1, 4))
+    ]
+    changes = {
+        "started_instance": float(random.choice([0.0, 0.05, 0.3, 1.0])),
+        "started_host": float(random.choice([0.0, 0.2])),
+        "hours": None if random.random() < 0.5 else float(random.choice([0.1, 0.25])),
+    }
+    return problem.replace(current=current, changes=changes)
+
+
 def random_leasing_problem(
     seed: int, *, operators: tuple[int, int] = (1, 2), types: tuple[int, int] = (1, 2), periods: tuple[int, int] = (1, 4)
 ) -> LeasingProblem:

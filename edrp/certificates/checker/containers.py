@@ -52,6 +52,12 @@ class Containers(Graph):
             count = counts.get(name, 0)
             need(fewest <= count <= max_instances, f"{name}: {count} instances, where {fewest} to {max_instances} are due")
 
+    def lease_price(self, name: str, hours: Any) -> Fraction:
+        """Price of a host for one billing time unit, or for all units begun in some hours."""
+        host = self.types[name]
+        units = 1 if hours is None else math.ceil(fraction(hours) * 3600 / fraction(host["billing_time"]) * (2 - SLACK))
+        return fraction(host["price"]) * units
+
     def occupied(self, name: str) -> Fraction:
         """Seconds for which an item occupies an instance."""
         return fraction(self.operators[name]["processing_duration"] * self.operators[name].get("occupancy", 1))
@@ -91,9 +97,23 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
     for name, rate in model.load.items():
         late += model.left(name, model.queues.get(name, 0) + rate * seconds, counts.get(name, 0), seconds)
     weights = {"host_cost": 1, "free_resources": 1, "violations": 1, **problem.get("weights", {})}
-    price = sum((fraction(model.types[kind]["price"]) for kind in kinds), Fraction(0))
+    changes = problem.get("changes") or {}
+    price = sum((model.lease_price(kind, changes.get("hours")) for kind in kinds), Fraction(0)) + _started(
+        problem, hosts, changes
+    )
     terms = {"host_cost": price, "free_resources": sum(free, Fraction(0)), "violations": model.penalty * late}
     return sum((weights[name] * term for name, term in terms.items()), Fraction(0))
+
+
+def _started(problem: dict[str, Any], hosts: dict[str, dict[str, Any]], changes: dict[str, Any]) -> Fraction:
+    """Price of the hosts and instances that do not run now."""
+    price, running = Fraction(0), {host["name"]: host for host in problem.get("current", [])}
+    for name, host in hosts.items():
+        same = name in running and running[name]["type"] == host["type"]
+        before = running[name].get("instances", {}) if same else {}
+        more = sum(max(0, count - before.get(operator, 0)) for operator, count in host.get("instances", {}).items())
+        price += more * fraction(changes.get("started_instance", 0)) + (not same) * fraction(changes.get("started_host", 0))
+    return price
 
 
 def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:

@@ -34,6 +34,7 @@ from typing import Any
 from .reading import need
 
 RANGES = {
+    "h": ("1e-6", "1e5"),
     "s": ("1e-9", "1e9"),
     "bytes": ("1e-6", "1e15"),
     "B": ("1e-6", "1e15"),
@@ -128,11 +129,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "application.operators.usage": "per_replica:units/s per_tuple:units/tuple",
         "weights": (
             "response_time:share cost:share downtime:share network_usage:share availability:share peak_load:share "
-            "peak_loads:share% evenness:share% penalties:share penalty:share% *:share"
+            "peak_loads:share% *:share"
         ),
         "limits": (
             "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
-            "peak_loads:>1% evenness:>1% penalties:>1? penalty:>1% *:>1?"
+            "peak_loads:>1% *:>1?"
         ),
         "priorities": "metric:text! slack:1",
     },
@@ -169,8 +170,9 @@ FIELDS: dict[str, dict[str, str]] = {
         **_CONTAINERS,
         "": (
             "kind:=enactment! application:.! host_types:.+! queues:1% horizon:>s utilisation:>share? penalty:money weights:. "
-            "current:.* rules:.*"
+            "current:.* changes:.? rules:.*"
         ),
+        "changes": "started_instance:money started_host:money hours:>h?",
         "rules": f"{_HARD_RULE} rule:=apart! operators:text+!",
         "weights": "host_cost:1/money free_resources:1 violations:1/money",
         "current": "name:text! type:text! instances:#0..1000000% images:text*",
@@ -186,9 +188,8 @@ FIELDS: dict[str, dict[str, str]] = {
 }
 """Fields of instances by kind and place; a test compares them with the documents of the package."""
 
-_OTHERS = ("*", "evenness", "penalties", "penalty")
-METRICS = tuple(name for entry in FIELDS["edrp"]["weights"].split() if (name := entry.partition(":")[0]) not in _OTHERS)
-"""Metrics of kind `edrp` that are no Python classes, neither of a user's nor of the package."""
+METRICS = tuple(entry.partition(":")[0] for entry in FIELDS["edrp"]["weights"].split() if entry[0] != "*")
+"""Metrics of kind `edrp` that are no Python classes of a user's."""
 
 _DEPLOYMENT, _INTERVALS = {"": "deployment:text+%!"}, {"": "intervals:#0..1000000^?+!"}
 DECISIONS: dict[str, dict[str, str]] = {

@@ -180,8 +180,7 @@ def _check_edrp(problem: dict[str, Any]) -> None:
                 _known(f"network.nodes.capacity of {node['name']}", users[operator["name"]], node.get("capacity", {}))
     if weights is not None:
         peaks = (weights.get("peak_load", 0), *weights.get("peak_loads", {}).values())
-        grouped = [weight for name in ("evenness", "penalty") for weight in weights.get(name, {}).values()]
-        own = (*grouped, *(weights[name] for name in weights if name not in (*METRICS, "evenness", "penalty")))
+        own = (weights[name] for name in weights if name not in METRICS)
         _sums_to_one("weights", (*(weights.get(name, 0) for name in WEIGHTED), *own, *peaks))
     first = [priority["metric"] for priority in problem.get("priorities", [])]
     need(not first, "priorities: certificates know none")

@@ -15,7 +15,11 @@ from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
-from edrp.datasets.families.enactment.enactment_families import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.enactment.enactment_families import (
+    random_consolidation,
+    random_enactment_problem,
+    random_leasing_problem,
+)
 from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.scenario import EnactmentScenario
@@ -24,15 +28,19 @@ from edrp.enactment.snapshot import EnactmentProblem
 State = tuple[tuple[int, ...], tuple[int, ...]]
 """Hosts of each type, and instances of each operator on all of them."""
 
-Content = tuple[str, tuple[int, ...]]
-"""Type of a host, and instances of each operator on it."""
+Content = tuple[str, str, tuple[int, ...]]
+"""Name of a host that runs now or "", its type, and instances of each operator on it."""
+
+Layer = dict[State, tuple[float, tuple[Content, ...]]]
+"""For each state of a number of hosts, the least price of what starts, and a decision that reaches it."""
 
 
 def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tuple[Host, ...]]:
     """Least objective over all decisions, and a decision that reaches it.
 
     Hosts are added one at a time, with every content that fits. Decisions with the same hosts and the same instances in
-    all are worth the same, so that one of them goes on. It ends when hosts alone cost more than the best decision found.
+    all are worth the same, but for what starts, so that one of them goes on. It ends when hosts alone cost more than the best
+    decision found. Where changes have prices, each host that runs now is kept with every content or given up before that.
 
     Returns
     -------
@@ -50,7 +58,7 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
         return None, ()
     useful = {name: max(count, _in_time(problem, name)) for name, count in fewest.items()}
     contents = [
-        (host_type.name, counts)
+        ("", host_type.name, counts)
         for host_type in problem.host_types
         for counts in host_contents(operators, host_type, useful)
         if not any(sum(counts[names.index(name)] > 0 for name in rule.operators) > 1 for rule in problem.rules)
@@ -58,12 +66,18 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     max_hosts = _most_hosts(problem, sum(useful.values()))
     best: float = math.inf
     chosen: tuple[Host, ...] = ()
-    layer: dict[State, tuple[Content, ...]] = {((0,) * len(problem.host_types), (0,) * len(names)): ()}
+    layer: Layer = {((0,) * len(problem.host_types), (0,) * len(names)): (0.0, ())}
+    for host in problem.current if problem.changes is not None else ():
+        mine = [(host.name, kind, counts) for _, kind, counts in contents if kind == host.type]
+        for state, entry in _with_another_host(problem, layer, mine, math.inf).items():
+            if state not in layer or entry[0] < layer[state][0]:
+                layer[state] = entry
+    new = "host" if problem.changes is None else "new"
     for hosts in range(max_hosts + 1):
-        for decision in layer.values():
+        for _, decision in layer.values():
             leased = tuple(
-                Host(name=f"host-{i}", type=kind, instances={name: n for name, n in zip(names, counts, strict=True) if n})
-                for i, (kind, counts) in enumerate(decision, start=1)
+                Host(name=at or f"{new}-{i}", type=kind, instances={name: n for name, n in zip(names, counts, strict=True) if n})
+                for i, (at, kind, counts) in enumerate(decision, start=1)
             )
             evaluation = problem.evaluate(leased)
             if evaluation.feasible and evaluation.objective < best:
@@ -97,16 +111,15 @@ def host_contents(
             yield counts
 
 
-def _with_another_host(
-    problem: EnactmentProblem, layer: dict[State, tuple[Content, ...]], contents: list[Content], best: float
-) -> dict[State, tuple[Content, ...]]:
+def _with_another_host(problem: EnactmentProblem, layer: Layer, contents: list[Content], best: float) -> Layer:
     types = [host_type.name for host_type in problem.host_types]
     max_counts = [
         math.inf if operator.max_instances is None else operator.max_instances for operator in problem.application.operators
     ]
-    following: dict[State, tuple[Content, ...]] = {}
-    for (hosts, counts), decision in layer.items():
-        for kind, more in contents:
+    following: Layer = {}
+    starts = [_start_price(problem, content) for content in contents]
+    for (hosts, counts), (change, decision) in layer.items():
+        for (name, kind, more), start in zip(contents, starts, strict=True):
             index = types.index(kind)
             limit = problem.host_types[index].limit
             if limit is not None and hosts[index] >= limit:
@@ -115,13 +128,23 @@ def _with_another_host(
             state = leased, tuple(a + b for a, b in zip(counts, more, strict=True))
             if any(count > allowed for count, allowed in zip(state[1], max_counts, strict=True)):
                 continue
-            if state not in following and _price(problem, state) < best:
-                following[state] = (*decision, (kind, more))
+            if (state not in following or change + start < following[state][0]) and _price(problem, state) < best:
+                following[state] = change + start, (*decision, (name, kind, more))
     return following
 
 
+def _start_price(problem: EnactmentProblem, content: Content) -> float:
+    """Price of what starts on a host."""
+    if problem.changes is None:
+        return 0.0
+    name, _, counts = content
+    now = next((host.instances for host in problem.current if host.name == name), {})
+    more = (max(0, n - now.get(operator, 0)) for n, operator in zip(counts, problem.application.by_name, strict=True))
+    return problem.changes.started_instance * sum(more) + problem.changes.started_host * (not name)
+
+
 def _price(problem: EnactmentProblem, state: State) -> float:
-    prices = (count * host_type.price for count, host_type in zip(state[0], problem.host_types, strict=True))
+    prices = (count * host_type.price for count, host_type in zip(state[0], problem.priced_types, strict=True))
     return problem.weights.host_cost * math.fsum(prices)
 
 
@@ -137,10 +160,11 @@ def _most_hosts(problem: EnactmentProblem, useful: int) -> int:
     """Number of hosts beyond which none can hold a useful instance, pay off by being filled, or be leased."""
     limits = [math.inf if host_type.limit is None else host_type.limit for host_type in problem.host_types]
     if problem.weights.free_resources > 0:
-        prices = [problem.weights.host_cost * host_type.price for host_type in problem.host_types]
+        prices = [problem.weights.host_cost * host_type.price for host_type in problem.priced_types]
         if any(price == 0 and math.isinf(limit) for price, limit in zip(prices, limits, strict=True)):
             raise ValueError("hosts without price and without limit: filling ever more of them may be ever better")
-        worst = max(prices) * useful + len(named_resources(problem.host_types[0].resources)) + len(limits) * 10
+        started = 0.0 if problem.changes is None else problem.weights.host_cost * problem.changes.of(useful, useful)
+        worst = max(prices) * useful + started + len(named_resources(problem.host_types[0].resources)) + len(limits) * 10
         affordable = (limit if price == 0 else worst / price for price, limit in zip(prices, limits, strict=True))
         useful = math.ceil(sum(affordable))
     return int(min(sum(limits), useful))
@@ -284,11 +308,16 @@ class _LeasingSearch:
 Fields = dict[str, Any]
 
 
+def _snapshot_or_consolidation(seed: int) -> EnactmentProblem:
+    """Sixteen snapshots, then some with running hosts and prices of what starts."""
+    return random_enactment_problem(seed) if seed < 16 else random_consolidation(seed)
+
+
 class EnactmentCheckProblems(EnumeratedCheckProblems):
     """Kind `enactment`."""
 
-    seeds = range(16)
-    draw = staticmethod(random_enactment_problem)
+    seeds = range(19)
+    draw = staticmethod(_snapshot_or_consolidation)
     brute_force = staticmethod(brute_force_enactment)
 
     def infeasible(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from edrp.cli.display.migration import move_lines
 from edrp.cli.terminal import first_rows, table
 from edrp.core.errors import numbered
 from edrp.mdp.transfer.migration_plan import MigrationPlan
+from edrp.mdp.transfer.placement_plan import PlacementPhase, PlacementPlan
 from edrp.mdp.transfer.rescale_plan import ChangePlan, RescalePlan, RescaleRole, RescaleStep
 from edrp.mdp.transfer.schedules import TransferSchedule
 from edrp.migration.intervals import task_numbers
@@ -47,6 +48,49 @@ def rescale_plan_parts(plan: RescalePlan) -> Iterator[Table | str]:
     else:
         at_once = f"all at once it would take {plan.transfer_seconds:.6g} s, as long as the busiest network card needs"
         yield f"{plan.total_seconds:.6g} s in {len(plan.steps)} steps; {at_once}"
+
+
+def placement_plan_parts(plan: PlacementPlan) -> Iterator[Table | str]:
+    """Each phase with what changes, its transfers and what it breaks, then the time in all and what no plan undercuts."""
+    if not plan.phases:
+        yield "nothing changes"
+        return
+    for number, phase in enumerate(plan.phases):
+        copies, size = len(phase.copies), sum(copy.size for copy in phase.copies)
+        seconds = phase.schedule.total_seconds
+        yield f"phase {number}: {numbered(copies, 'replica')} copied, {size:.6g} bytes, {seconds:.6g} s"
+        rows = [(str(action),) for action in phase.actions]
+        yield from first_rows(("change",), rows, SHOWN_PHASES, "changes")
+        if phase.stopped_first:
+            yield f"stop first, for want of room for both: {', '.join(phase.stopped_first)}"
+        yield from (f"broken: {why}" for why in phase.broken)
+    least = f"limits need {numbered(plan.min_phases, 'phase')} at least, the busiest network card {plan.min_seconds:.6g} s"
+    yield f"{plan.total_seconds:.6g} s in {numbered(len(plan.phases), 'phase')}; {least}"
+
+
+def placement_plan_document(plan: PlacementPlan) -> dict[str, Any]:
+    """The plan of moves of replicas for JSON."""
+    return {
+        "kind": "placement-plan",
+        "phases": [_placement_phase(phase, plan.nodes) for phase in plan.phases],
+        "min_phases": plan.min_phases,
+        "min_seconds": plan.min_seconds,
+        "total_seconds": plan.total_seconds,
+    }
+
+
+def _placement_phase(phase: PlacementPhase, nodes: Sequence[str]) -> dict[str, Any]:
+    """A phase; `deployment` is that of the operators which change in it."""
+    return {
+        "stopped_first": list(phase.stopped_first),
+        "copies": [
+            {"operator": copy.operator, "source": copy.source, "target": copy.target, "size": copy.size} for copy in phase.copies
+        ],
+        "deployment": {action.operator: list(phase.deployment[action.operator]) for action in phase.actions},
+        "transfers": _phases(phase.schedule, nodes),
+        "seconds": phase.schedule.total_seconds,
+        "broken": list(phase.broken),
+    }
 
 
 def migration_plan_document(plan: MigrationPlan) -> dict[str, Any]:

@@ -81,6 +81,8 @@ class KeyedOperator(Operator):
 
     @checks("operator")
     def _check_tasks(self, faults: Faults) -> None:
+        if self.state_of is not None:
+            faults.add(("state_of",), self.state_of, "is taken by problems of kind edrp alone; leave it out")
         if self.tasks is None:
             return
         if self.state_size:

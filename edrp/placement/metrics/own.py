@@ -39,7 +39,7 @@ MAX_COUNTED_STEPS = 10_000
 OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_state", "running", "changing", "projected_cost")
 """What solutions, also those over time, have among or next to their metrics."""
 
-OF_DOCUMENTS = ("own", "of", "of_metrics", "with_limit")
+OF_DOCUMENTS = ("own", "named", "of", "of_metrics", "with_limit")
 """What weights and limits have besides what all documents have."""
 
 

@@ -151,7 +151,7 @@ def test_wishes_are_stages_one_by_one_or_together():
     assert together.metrics["penalties"] == 2.0
     single = edrp.solve(wishes("penalty.stay 0", "penalty.stay 2", "evenness.load", "penalty.stay 1"), "highs")
     assert [outcome.value for outcome in single.stages] == [0.0, 0.0, 2.0, 3.0]
-    plain = wishes("penalties").replace(priorities=(), weights={"evenness": {"load": 1.0}})
+    plain = wishes("penalties").replace(priorities=(), weights={"evenness.load": 1.0})
     assert edrp.solve(plain, "highs").objective == 4.0, "without priorities they add to the objective"
 
 
@@ -173,6 +173,18 @@ def test_more_replicas_than_racks_are_infeasible_and_named():
     assert any("min_replicas of p0: 4" in clash for clash in solution.clashes)
 
 
+def test_limits_on_goals_that_clash_are_named_with_what_would_do():
+    limited = parsed(CASE, "max").replace(priorities=(), weights={"moves": 1.0}, limits={"evenness.load": 2.0})
+    solution = edrp.solve(limited, "highs")
+    assert solution.status == "infeasible"
+    assert any("limits.evenness.load: 2" in clash for clash in solution.clashes)
+    wished = wishes("penalties").replace(limits={"penalties": 1.0})
+    solution = edrp.solve(wished, "highs")
+    assert solution.status == "infeasible"
+    assert any("limits.penalties: 1" in clash for clash in solution.clashes)
+    assert any("rule 'two'" in clash for clash in solution.clashes)
+
+
 LOAD = {"of": "load"}
 HARD = "names a rule that must be met, which leaves nothing to minimise; give it a penalty, or leave this out"
 BAD = [
@@ -188,8 +200,8 @@ BAD = [
     ({"priorities": ["penalties"]}, r"priorities\[0\].metric: needs a rule with a penalty; there is none"),
     ({"priorities": ["penalty.racks of p0"]}, rf"priorities\[0\].metric: {HARD}"),
     ({"priorities": ["evenness.laod"]}, r"priorities\[0\].metric: names no entry of `evenness`; did you mean 'load'\?"),
-    ({"priorities": [], "weights": {"evenness": {"x": 1}}}, "weights.evenness.x: is no entry of `evenness`"),
-    ({"priorities": [], "limits": {"penalty": {"x": 1}}}, "limits.penalty.x: is no rule with a penalty"),
+    ({"priorities": [], "weights": {"evenness.x": 1}}, "weights.evenness.x: is no entry of `evenness`"),
+    ({"priorities": [], "limits": {"penalty.x": 1}}, "limits.penalty.x: is no rule with a penalty"),
 ]
 
 
