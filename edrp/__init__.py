@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from edrp import errors
     from edrp.backends.registry import register_backend
     from edrp.batch.run import solve_batch
+    from edrp.certified.library import library
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
     from edrp.core.methods import Method, Options, methods, register
@@ -77,6 +78,7 @@ offer("edrp.weights", "edrp.placement.metric_values:Weights")
 _NAMES = {
     "edrp.backends.registry": "register_backend",
     "edrp.batch.run": "solve_batch",
+    "edrp.certified.library": "library",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
     "edrp.core.methods": "Method Options methods register",

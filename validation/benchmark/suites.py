@@ -71,10 +71,11 @@ def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
             f"edrp-table-iv-{nodes}-{replicas}",
             debs2015(PROGRAM_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=replicas),
         )
-    yield from _migrations()
+    yield from paper_migrations()
 
 
-def _migrations() -> Iterator[tuple[str, Problem]]:
+def paper_migrations() -> Iterator[tuple[str, Problem]]:
+    """Consecutive migrations of the departures of 2013 in 64 tasks (state migration, section 6), for each tolerance."""
     series = departures()
     tasks = series.tasks(TASKS)
     counts = series.migrations(MIGRATIONS).tolist()

@@ -1,0 +1,219 @@
+"""The library of instances: `edrp.library["kind/name"]`, suites of it, and its verification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+from pydantic import ValidationError
+
+from edrp.certified.checks import Judgement, check_row, read_row_instance, read_stored
+from edrp.certified.records import BestKnown, Row, Size
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole
+from edrp.core.instances import loads_solution
+from edrp.core.kinds import get_kind
+from edrp.core.problem import Problem
+from edrp.core.wording import invalid, suggestion
+
+RECORDS, SCHEMA = "bks.json", "bks.schema.json"
+"""Files of a library: the records, and their JSON Schema."""
+
+FOLDER = Path(__file__).parents[1] / "datasets" / "library"
+"""The library of this package."""
+
+
+@dataclass(frozen=True)
+class CertifiedInstance:
+    """An instance of the library; what its files hold is read when it is first asked for.
+
+    Attributes
+    ----------
+    name : its id, as "edrp/layered-10-on-48-0".
+    record : what is known of it, and on what evidence.
+    folder : folder of the library.
+
+    Examples
+    --------
+    >>> import edrp
+    >>> row = edrp.library["migration/uniform-64-0"]
+    >>> row.record.status, row.problem.kind, row.solution.objective == row.record.best.value
+    ('full proof', 'migration', True)
+    """
+
+    name: str
+    record: Row
+    folder: Path
+
+    @cached_property
+    def text(self) -> str:
+        """The instance file."""
+        return read_row_instance(self.folder, self.name, self.record).text
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem."""
+        return read_row_instance(self.folder, self.name, self.record).problem
+
+    @cached_property
+    def solution(self) -> Any:
+        """The best solution that is known, or None."""
+        best = self.record.best
+        return None if best is None or best.file is None else loads_solution(read_stored(self.folder, best.file), best.file.path)
+
+    @cached_property
+    def certificate(self) -> str | None:
+        """The certificate of the solution, or None."""
+        bound = self.record.bound
+        return None if bound is None or bound.file is None else read_stored(self.folder, bound.file)
+
+
+class Library(Mapping[str, CertifiedInstance]):
+    """Instances with the best decisions and bounds that are known, by id.
+
+    Parameters
+    ----------
+    folder
+        Folder that holds `bks.json` and the files that it names; default: the library of this package.
+
+    Examples
+    --------
+    >>> import edrp
+    >>> edrp.library["migration/uniform-64-O"]
+    Traceback (most recent call last):
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
+      row: is no row of the library; did you mean 'migration/uniform-64-0'? (got 'migration/uniform-64-O')
+    """
+
+    def __init__(self, folder: str | Path = FOLDER) -> None:
+        self.folder = Path(folder)
+        self._records: BestKnown | None = None
+
+    @property
+    def records(self) -> BestKnown:
+        """All records.
+
+        Raises
+        ------
+        InvalidInstanceError
+            When there is no library in the folder, or `bks.json` is not as its schema says; every fault with its place.
+        """
+        if self._records is None:
+            self._records = read_records(self.folder)
+        return self._records
+
+    def refresh(self) -> None:
+        """Forget the records, which are read again when they are next needed."""
+        self._records = None
+
+    def __getitem__(self, name: str) -> CertifiedInstance:
+        if name not in self.records.rows:
+            why = f"is no row of the library{suggestion(name, self.records.rows)}"
+            raise InvalidInstanceError([Fault("row", repr(name), why)])
+        return CertifiedInstance(name, self.records.rows[name], self.folder)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.records.rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.records.rows)
+
+    def __len__(self) -> int:
+        return len(self.records.rows)
+
+    def __repr__(self) -> str:
+        return f"<Library: {len(self)} instances in {self.folder}>"
+
+    def select(self, kind: str | None = None, size: Size | None = None) -> list[CertifiedInstance]:
+        """Rows of a kind and size; None stands for all.
+
+        Raises
+        ------
+        InvalidInstanceError
+            For an unknown kind.
+        """
+        if kind is not None:
+            get_kind(kind)  # refuses an unknown one
+        return [row for name, row in self.items() if kind in (None, name.partition("/")[0]) and size in (None, row.record.size)]
+
+    def suite(self, kind: str | None = None, size: Size | None = None) -> dict[str, Problem]:
+        """Problems of a kind and size by id, as `edrp.solve_batch` takes them.
+
+        Parameters
+        ----------
+        kind
+            Kind of the problems; None for all.
+        size
+            "second", "minute" or "hour": closed within 1, 60 or more units of work; "open": not closed. None for all.
+
+        Raises
+        ------
+        InvalidInstanceError
+            For an unknown kind, and where a file is damaged.
+
+        Examples
+        --------
+        >>> import edrp
+        >>> problems = edrp.library.suite("migration-policy", size="second")
+        >>> {problem.kind for problem in problems.values()}
+        {'migration-policy'}
+        """
+        return {row.name: row.problem for row in self.select(kind, size)}
+
+    def verify(
+        self, names: Iterable[str] | None = None, *, n_jobs: int = 1, progress: Callable[[int, int], None] | None = None
+    ) -> list[Judgement]:
+        """Check rows: hashes, decisions by two evaluators, certificates in exact arithmetic, and that sides do not cross.
+
+        Parameters
+        ----------
+        names
+            Ids of rows; None for all.
+        n_jobs
+            Number of processes, as joblib counts them.
+        progress
+            Called with the number of rows that are done, and of all.
+
+        Raises
+        ------
+        InvalidInstanceError
+            For an unknown row, and where `bks.json` itself cannot be read.
+        """
+        rows = [self[name] for name in (self if names is None else names)]
+        run = Parallel(n_jobs=n_jobs, return_as="generator")
+        judgements = []
+        for judgement in run(delayed(check_row)(row.folder, row.name, row.record) for row in rows):
+            judgements.append(judgement)
+            if progress is not None:
+                progress(len(judgements), len(rows))
+        return judgements
+
+    def strangers(self) -> list[str]:
+        """Files of the folder that no record names, such as those of a submission that was stopped."""
+        known = {RECORDS, SCHEMA, *(file.path for row in self.records.rows.values() for file in row.files)}
+        files = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
+        return sorted(file for file in files if file not in known)
+
+
+def read_records(folder: Path) -> BestKnown:
+    """The records of a library.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When there are none, or they are not as their schema says; every fault with its place.
+    """
+    path = folder / RECORDS
+    text = read_whole(path)
+    try:
+        return BestKnown.__pydantic_validator__.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise invalid(error, BestKnown, str(path)) from None
+
+
+library = Library()
+"""The library of this package."""

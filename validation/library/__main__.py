@@ -1,0 +1,48 @@
+"""`python -m edrp.validation.library`: makes the library, and solves its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.certified.library import FOLDER, Library
+from edrp.cli.terminal import errors, output, say
+from edrp.report.progress import counting
+from edrp.validation.library.making import make_library
+from edrp.validation.library.plan import planned_rows
+from edrp.validation.library.solving import solve_library
+
+app = typer.Typer(pretty_exceptions_enable=False, help="Make the library of certified instances, and solve its rows.")
+
+Folder = Annotated[Path, typer.Option(help="Folder of the library.")]
+
+
+@app.command()
+def make(
+    folder: Folder = FOLDER, renew: Annotated[bool, typer.Option(help="Replace instances that are made otherwise today.")] = False
+) -> None:
+    """Make all instances of the plan that are missing; from the root of a checkout."""
+    records = make_library(folder, planned_rows(), lambda name: say(output(), name), renew=renew)
+    say(output(), f"{len(records.rows)} rows")
+
+
+@app.command()
+def solve(
+    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each row, its certificate included.")],
+    out: Annotated[Path, typer.Option(help="Folder that keeps answers, so that the same command goes on.")],
+    folder: Folder = FOLDER,
+    kind: Annotated[str | None, typer.Option(help="Kind of rows; default: all.")] = None,
+    method: Annotated[str, typer.Option(help="Method that solves them.")] = "auto",
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+) -> None:
+    """Solve and certify rows that are not closed, and submit the answers; stop with Ctrl-C."""
+    out.mkdir(parents=True, exist_ok=True)
+    with counting(errors(), "solving") as tell:
+        for receipt in solve_library(Library(folder), work_limit, out, kind=kind, method=method, jobs=jobs, progress=tell):
+            say(output(), f"{receipt.row}: {receipt.sentence}")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,90 @@
+"""Solves and certifies the rows of the library that are not closed, and submits what it finds; it goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from edrp.batch.run import solve_batch
+from edrp.certified.checks import packed
+from edrp.certified.library import RECORDS, CertifiedInstance, Library, read_records
+from edrp.certified.records import BestKnown
+from edrp.certified.submissions import Receipt, Submission, submit
+from edrp.core.errors import EdrpError
+from edrp.core.files import content_digest, write_whole
+from edrp.core.folders import alone
+from edrp.report.progress import Count
+
+MAX_STORED = 400_000
+"""Bytes of a compressed certificate of the library; the bound of a longer one stays a claim."""
+
+CHUNK = 8
+"""Rows that are solved before their answers are submitted."""
+
+
+def solve_library(
+    library: Library,
+    work_limit: float,
+    out: Path,
+    *,
+    kind: str | None = None,
+    method: str = "auto",
+    jobs: int = 1,
+    progress: Callable[[Count], None] = lambda count: None,
+) -> Iterator[Receipt]:
+    """Solve all rows of a kind that are not closed within a work limit, and submit the answers.
+
+    Parameters
+    ----------
+    work_limit
+        Units of work for each row, its certificate included.
+    out
+        Folder that keeps the answers: the same call again solves what is missing.
+    kind, method
+        Kind of the rows, None for all, and what solves them.
+    jobs
+        Number of processes.
+    progress
+        Called with the number of rows that are done.
+    """
+    rows = [row for row in library.select(kind) if not row.record.closed]
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        key = content_digest(json.dumps([[row.name, row.record.instance.hash] for row in chunk] + [method, work_limit]).encode())
+        answers = solve_batch(
+            {row.name: row.problem for row in chunk}, method, out=out / key, n_jobs=jobs, work_limit=work_limit, certify=True
+        ).to_table(["id", "seed", "solution", "certificate", "status", "error_message"])
+        for answer in answers.to_pylist():
+            yield _submitted(library, library[answer["id"]], answer, work_limit)
+        progress(Count(start + len(chunk), len(rows)))
+
+
+def _submitted(library: Library, row: CertifiedInstance, answer: dict[str, Any], work_limit: float) -> Receipt:
+    """Submit an answer of a batch, or say why it is none."""
+    if answer["status"] == "infeasible":
+        drop(library, row.name)
+        return Receipt(row.name, False, "infeasible: the row is left out")
+    if answer["solution"] is None:
+        return Receipt(row.name, False, f"nothing: {answer['error_message']}")
+    certificate = answer["certificate"]
+    if certificate is not None and len(packed(certificate)) > MAX_STORED:
+        certificate = None
+    solution = json.loads(answer["solution"])
+    try:
+        return submit(library, Submission(solution, certificate, row.name, seed=answer["seed"], work_limit=work_limit))
+    except EdrpError as error:
+        return Receipt(row.name, False, f"refused: {error}")
+
+
+def drop(library: Library, name: str) -> None:
+    """Take a row out of the library."""
+    with alone(library.folder):
+        records = read_records(library.folder)
+        row = records.rows[name]
+        rest = BestKnown(rows={other: kept for other, kept in records.rows.items() if other != name})
+        write_whole(library.folder / RECORDS, rest.model_dump_json(indent=1) + "\n")
+        for file in row.files:
+            (library.folder / file.path).unlink(missing_ok=True)
+    library.refresh()
