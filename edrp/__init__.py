@@ -238,6 +238,7 @@ __all__ = [
     "errors",
     "explain",
     "formulate",
+    "library",
     "load",
     "load_solution",
     "loads",

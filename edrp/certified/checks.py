@@ -131,7 +131,7 @@ def evaluate_twice(instance: Instance, solution: Any, source: str) -> tuple[floa
     with naming_refusals(source, "decision"):
         try:
             other = float(evaluate(instance.document, decision))
-        except checker.Unknown as unknown:
+        except (checker.Unknown, checker.Unsupported) as unknown:
             return value, (f"the checker does not evaluate this decision: {unknown}",)
     if abs(value - other) > resolution(value) + problem.resolution:
         why = f"is worth {value!r} by the evaluator, {other!r} by the checker"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
@@ -17,6 +17,7 @@ FORMAT = 1
 Evidence = Literal["full proof", "stated program", "claimed", "refuted"]
 Status = Literal["full proof", "stated program", "claimed", "open", "no decision"]
 Size = Literal["second", "minute", "hour", "open"]
+SIZE_NAMES: tuple[Size, ...] = get_args(Size)
 
 CERTIFIED = ("full proof", "stated program")
 """Evidence that closes a row: a certificate that the checker accepts about the instance, or about a program that it states."""

@@ -55,10 +55,10 @@ def solve_library(
         key = content_digest(json.dumps([[row.name, row.record.instance.hash] for row in chunk] + [method, work_limit]).encode())
         answers = solve_batch(
             {row.name: row.problem for row in chunk}, method, out=out / key, n_jobs=jobs, work_limit=work_limit, certify=True
-        ).to_table(["id", "seed", "solution", "certificate", "status", "error_message"])
-        for answer in answers.to_pylist():
+        ).select(["id", "seed", "solution", "certificate", "status", "error_message"])
+        for done, answer in enumerate(answers.to_pylist(), start + 1):
             yield _submitted(library, library[answer["id"]], answer, work_limit)
-        progress(Count(start + len(chunk), len(rows)))
+            progress(Count(done, len(rows)))
 
 
 def _submitted(library: Library, row: CertifiedInstance, answer: dict[str, Any], work_limit: float) -> Receipt:

@@ -13,7 +13,7 @@ from typing import Any
 from .fields import METRICS
 from .network import Application, by_resource
 from .program import ExactProgram
-from .reading import MAX_PARTS, SLACK, Unknown, fraction, need
+from .reading import MAX_PARTS, SLACK, Unknown, Unsupported, fraction, need
 from .rules import penalties
 
 IN_FLIGHT = "network_usage"
@@ -35,7 +35,8 @@ class Deployments(Application):
         if own:
             raise Unknown(f"the checker does not know what metrics in Python say, such as {own[0]!r}")
         peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
-        need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
+        if peaks or problem.get("priorities"):
+            raise Unsupported("the checker knows neither peak loads nor priorities")
         self.pause = fraction(problem.get("synchronisation_time", 0))
 
     def price(self, operator: dict[str, Any]) -> Fraction:
