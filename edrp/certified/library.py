@@ -210,9 +210,10 @@ def read_records(folder: Path) -> BestKnown:
     path = folder / RECORDS
     text = read_whole(path)
     try:
-        return BestKnown.__pydantic_validator__.validate_json(text, strict=True)
+        records: BestKnown = BestKnown.__pydantic_validator__.validate_json(text, strict=True)
     except ValidationError as error:
         raise invalid(error, BestKnown, str(path)) from None
+    return records
 
 
 library = Library()

@@ -11,9 +11,6 @@ from pydantic.json_schema import GenerateJsonSchema
 from edrp.core.document import Name, NonNegative, Outcome, unit
 from edrp.core.solution import resolution
 
-FORMAT = 1
-"""Version of the form of `bks.json`."""
-
 Evidence = Literal["full proof", "stated program", "claimed", "refuted"]
 Status = Literal["full proof", "stated program", "claimed", "open", "no decision"]
 Size = Literal["second", "minute", "hour", "open"]
@@ -117,14 +114,15 @@ class Row(Outcome):
     @property
     def files(self) -> tuple[StoredFile, ...]:
         """All files of the row."""
-        return tuple(found.file for found in (self.instance, *self.decisions, *self.bounds) if found.file is not None)
+        found = (self.instance.file, *(entry.file for entry in (*self.decisions, *self.bounds)))
+        return tuple(file for file in found if file is not None)
 
 
 class BestKnown(Outcome):
     """All records of a library (`bks.json`), by id: the kind, and a name that is unique in it."""
 
     kind: Literal["edrp-library"] = "edrp-library"
-    format: Literal[1] = Field(FORMAT, description="version of this form")
+    format: Literal[1] = Field(1, description="version of this form")
     rows: dict[Name, Row] = Field({}, description="records by id")
 
     def with_row(self, name: str, row: Row) -> BestKnown:

@@ -125,6 +125,7 @@ def _nth(kind: str, family: str, size: int, number: int) -> Problem:
 
 def _edrp() -> Iterator[PlannedRow]:
     """EDRP's own application and networks, and layered applications on large random ones."""
+    make: Callable[[], Problem]
     paper = "EDRP, section 7.2: DEBS 2015 on ANSNET"
     for replicas, rate in product((2, 3, 4), (70.0, 145.0, 220.0)):
         call = f"edrp.datasets.debs2015({rate:g}, ansnet(), max_replicas={replicas})"
@@ -194,6 +195,7 @@ def _latency_aware() -> Iterator[PlannedRow]:
 
 
 def _other_papers() -> Iterator[PlannedRow]:
+    make: Callable[[], Problem]
     for tolerance, step in product(TOLERANCES, (0, 4)):
         label = f"migration-tolerance {tolerance:g}-{step}"
         origin = "state migration, section 6: departures of 2013 in 64 tasks"
