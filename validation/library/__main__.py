@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from edrp.certified.library import FOLDER, Library
+from edrp.cli.batch import batch_progress, place_of_work
 from edrp.cli.terminal import errors, output, say
 from edrp.report.progress import counting
+from edrp.validation.library.leaderboard import WORK_LIMITS, run_leaderboard
 from edrp.validation.library.making import make_library
 from edrp.validation.library.plan import planned_rows
 from edrp.validation.library.solving import solve_library
@@ -42,6 +44,24 @@ def solve(
     with counting(errors(), "solving") as tell:
         for receipt in solve_library(Library(folder), work_limit, out, kind=kind, method=method, jobs=jobs, progress=tell):
             say(output(), f"{receipt.row}: {receipt.sentence}")
+
+
+@app.command()
+def leaderboard(
+    out: Annotated[Path, typer.Option(help="Folder of rows and of the page; the same command goes on.")],
+    work_limit: Annotated[
+        list[float] | None, typer.Option(help="Units of work; may be repeated; default: 1, 10 and 100.")
+    ] = None,
+    folder: Folder = FOLDER,
+    kind: Annotated[str | None, typer.Option(help="Kind that is run; default: all.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes without Spark.")] = 1,
+    spark: Annotated[str | None, typer.Option(help="Spark master, such as local[2].")] = None,
+) -> None:
+    """Solve all rows by all methods, and write a page; stop with Ctrl-C, and the same command goes on."""
+    out.mkdir(parents=True, exist_ok=True)
+    with place_of_work(spark, jobs) as where, batch_progress("leaderboard") as tell:
+        page = run_leaderboard(Library(folder), out, work_limit or WORK_LIMITS, kind=kind, progress=tell, **where)
+    say(output(), f"page: {page}")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,9 @@ def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str],
             )
             known = records.rows.get(planned.name)
             if known is not None and known.instance.hash == record.hash:
+                stated = known.instance.replace(origin=record.origin, licence=record.licence, generator=record.generator)
+                if stated != known.instance:
+                    records = write_row(folder, records, planned.name, known.replace(instance=stated), {})
                 continue
             if known is not None and not renew:
                 why = f"is made otherwise today: its hash is {record.hash}, that of the library {known.instance.hash}"

@@ -1,5 +1,6 @@
 """The plan makes the instances that the library has, and `make` and `solve` go on where they stopped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_rows_are_made_then_solved_and_nothing_is_done_twice(tmp_path):
 def test_an_instance_that_is_made_otherwise_is_refused_or_a_new_version(tmp_path):
     first, second = [row for row in planned_rows() if row.name.startswith("migration/uniform-64")][:2]
     make_library(tmp_path, [first], lambda name: None)
-    other = type(second)(first.name, second.make, second.origin, second.licence, second.generator)
+    other = replace(second, name=first.name)
     with pytest.raises(InvalidInstanceError, match="is made otherwise today"):
         make_library(tmp_path, [other], lambda name: None)
     before = Library(tmp_path)[first.name].record.instance.hash
