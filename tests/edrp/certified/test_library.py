@@ -20,7 +20,7 @@ from edrp.certified.checks import packed
 from edrp.certified.library import FOLDER, RECORDS, SCHEMA, Library
 from edrp.certified.records import BestKnown, Row, records_schema
 from edrp.certified.submissions import Submission, read_submission, submit
-from edrp.core.errors import InvalidInstanceError, UnwritableError
+from edrp.core.errors import EdrpError, InvalidInstanceError, UnwritableError
 
 PLACEMENTS = ("edrp", "latency-aware")
 
@@ -93,7 +93,7 @@ def test_suites_are_made_of_sizes():
     assert problems
     assert all(problem.kind == "migration" for problem in problems.values())
     assert not set(problems) & set(edrp.library.suite("migration", "open"))
-    with pytest.raises(InvalidInstanceError, match="did you mean 'migration'"):
+    with pytest.raises(EdrpError, match="did you mean 'migration'"):
         edrp.library.suite("migrations")
 
 
