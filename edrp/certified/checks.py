@@ -68,18 +68,22 @@ def read_stored(folder: Path, file: StoredFile) -> str:
     """
     path = folder / file.path
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInstanceError([Fault("path", file.path, "leads out of the library")], str(folder))
+        raise _unreadable(file, "leads out of the library")
     content = read_regular(path)
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise InvalidInstanceError([Fault("file", "", "is not the one that was recorded: its SHA-256 is another")], str(path))
+        raise _unreadable(file, "is not the file that was recorded: its SHA-256 is another")
     try:
         unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        text = unpack.decompress(content, MAX_TEXT)
-        if not unpack.eof:
-            raise InvalidInstanceError([Fault("file", "", f"is cut, or holds more than {MAX_TEXT} bytes")], str(path))
-        return text.decode()
+        text = unpack.decompress(content, MAX_TEXT).decode()
     except (zlib.error, UnicodeDecodeError) as error:
-        raise InvalidInstanceError([Fault("file", "", f"is no compressed text: {error}")], str(path)) from None
+        raise _unreadable(file, f"is no compressed text: {error}") from None
+    if not unpack.eof:
+        raise _unreadable(file, f"is cut, or holds more than {MAX_TEXT} bytes")
+    return text
+
+
+def _unreadable(file: StoredFile, why: str) -> InvalidInstanceError:
+    return InvalidInstanceError([Fault(file.path, "", why)])
 
 
 def read_instance(text: str, source: str = "") -> Instance:
@@ -164,9 +168,7 @@ def check_row(folder: Path, name: str, row: Row) -> Judgement:
     try:
         return Judgement(name, "", tuple(_unchecked(folder, name, row)))
     except EdrpError as error:
-        text = error.faults[0].sentence if isinstance(error, InvalidInstanceError) and error.faults else str(error)
-        source = error.source if isinstance(error, InvalidInstanceError) and error.source else ""
-        return Judgement(name, f"{Path(source).name}: {text}" if source else text, ())
+        return Judgement(name, str(error.faults[0]) if isinstance(error, InvalidInstanceError) else str(error), ())
 
 
 def read_row_instance(folder: Path, name: str, row: Row) -> Instance:

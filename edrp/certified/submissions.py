@@ -17,7 +17,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
 from edrp.core.folders import alone, refuse_folder
 from edrp.core.instances import loads_solution
-from edrp.core.kinds import SOLUTION, get_kind, solution_kinds
+from edrp.core.kinds import SOLUTION, get_kind
 from edrp.core.solution import resolution
 from edrp.core.wording import suggestion
 
@@ -56,14 +56,7 @@ class Receipt(NamedTuple):
     sentence: str
 
 
-def read_submission(
-    paths: Sequence[str | Path],
-    row: str | None = None,
-    by: str = "",
-    *,
-    seed: int | None = None,
-    work_limit: float | None = None,
-) -> Submission:
+def read_submission(paths: Sequence[str | Path], row: str | None = None, by: str = "") -> Submission:
     """Read a solution, a certificate, or both, in any order.
 
     A solution is a document with the `kind` of the row and "-solution", and the fields of the decision; all others may be left
@@ -86,7 +79,7 @@ def read_submission(
         else:
             why = "must be one solution document (with its kind), one certificate, or one of each"
             raise InvalidInstanceError([Fault("file", str(path), why)], str(path))
-    return Submission(solution, certificate, row, by, seed, work_limit)
+    return Submission(solution, certificate, row, by)
 
 
 def _json(text: str) -> dict[str, Any] | None:
@@ -140,10 +133,11 @@ def _row_name(records: BestKnown, submission: Submission) -> str:
     """The id of the row that a submission is for; what it says of it must agree."""
     solution = submission.solution or {}
     header = _json((submission.certificate or "").split("\n", 1)[0]) or {}
-    hashes = [*header.get("instance", ()), *([solution["instance"]] if "instance" in solution else [])]
+    stated = header.get("instance")
+    hashes = [text for text in (*(stated if isinstance(stated, list) else ()), solution.get("instance")) if isinstance(text, str)]
     by_hash = {row.instance.hash: name for name, row in records.rows.items()}
     name = submission.row or solution.get("row") or next((by_hash[text] for text in hashes if text in by_hash), None)
-    if name is not None and name not in records.rows:
+    if name is not None and (not isinstance(name, str) or name not in records.rows):
         raise InvalidInstanceError([Fault("row", repr(name), f"is no row of the library{suggestion(name, records.rows)}")])
     for known, row in records.rows.items():
         if any(text in row.instance.earlier for text in hashes) and name in (None, known):
@@ -154,7 +148,7 @@ def _row_name(records: BestKnown, submission: Submission) -> str:
         raise InvalidInstanceError([Fault("row", "", why)])
     if hashes and records.rows[name].instance.hash not in hashes:
         raise InvalidInstanceError([Fault("instance", "", f"the submission is of another instance than {name}")])
-    return str(name)
+    return name
 
 
 class _Change:
@@ -187,16 +181,14 @@ class _Change:
     def _read_solution(self, stated: dict[str, Any]) -> Any:
         """The solution document, with what it may leave out."""
         kind = f"{self.instance.problem.kind}{SOLUTION}"
-        if stated["kind"] != kind:
-            known = "" if stated["kind"] in solution_kinds() else ", and this is no kind of solutions"
-            raise InvalidInstanceError([Fault("kind", repr(stated["kind"]), f"must be {kind}{known}")], self.name)
+        if stated.get("kind") != kind:
+            raise InvalidInstanceError([Fault("kind", repr(stated.get("kind")), f"must be {kind}")], self.name)
         fields = {**COMMON, "method": self.submission.by or "not named", **stated}
         for name, field in get_kind(self.instance.problem.kind).solution.model_fields.items():
             if field.is_required() and name not in fields:
-                fields[name] = None if field.annotation is None or "None" in str(field.annotation) else []
-        return loads_solution(
-            json.dumps({key: value for key, value in fields.items() if key not in ("row", "instance")}), self.name
-        )
+                fields[name] = None if "None" in str(field.annotation) else []
+        fields = {name: value for name, value in fields.items() if name not in ("row", "instance")}
+        return loads_solution(json.dumps(fields), self.name)
 
     def _take_decision(self, solution: Any) -> str:
         value, _ = evaluate_twice(self.instance, solution, self.name)
@@ -204,18 +196,18 @@ class _Change:
             why = f"the decision is worth {value!r}"
             raise InvalidInstanceError([Fault("objective", repr(solution.objective), why)], self.name)
         best = self.row.best
-        if best is not None and value >= best.value - self._room(best.value):
-            if value <= best.value + self._room(best.value) and (self.submission.certificate or solution.bound is not None):
+        if best is not None:
+            room, left = self._room(best.value), float(checker.TOLERANCE) if self.row.closed else 0.0
+            if abs(value - best.value) <= room and (self.submission.certificate or solution.bound is not None):
                 return ""
-            return f"refused: the decision is worth {value!r}, and one that is worth {best.value!r} is known"
-        bound = self.row.bound
-        if bound is not None and self.row.closed and value < bound.value - checker.TOLERANCE - self._room(bound.value):
-            why = f"is below {bound.value!r}, which a certificate proves: please report this"
-            raise InvalidInstanceError([Fault("objective", repr(value), why)], self.name)
+            if value >= best.value - left - room:
+                return f"refused: the decision is worth {value!r}, and one that is worth {best.value!r} is known"
+            if self.row.closed:
+                why = f"is below {best.value!r}, of which a certificate proves that nothing is better: please report this"
+                raise InvalidInstanceError([Fault("objective", repr(value), why)], self.name)
         self._store_decision(solution, value, "feasible")
-        bounds = [
-            bound.replace(evidence="refuted") if bound.value > value + self._room(value) else bound for bound in self.row.bounds
-        ]
+        above = value + self._room(value)
+        bounds = (bound.replace(evidence="refuted") if bound.value > above else bound for bound in self.row.bounds)
         self.row = self.row.replace(bounds=tuple(bounds))
         return f"accepted: objective {value!r}" + ("" if best is None else f" instead of {best.value!r}")
 

@@ -123,7 +123,8 @@ def bound_above(library, name, row):
 
 def of_another_row(side):
     def plant(library, name, row):
-        other = next(other for other in library.values() if other.name != name and other.record.closed)
+        others = [other for other in library.values() if other.name != name and other.record.closed]
+        other = next((other for other in others if other.problem.kind == row.problem.kind), others[0])
 
         def change(fields):
             fields[side][0]["file"] = json.loads(getattr(other.record, side)[0].file.model_dump_json())
