@@ -26,31 +26,25 @@ MAX_TEXT = 2**28
 
 
 class Instance(NamedTuple):
-    """An instance as its file states it: the problem, the document with exact numbers, and the text."""
+    """An instance as its file states it: the problem, the document with exact numbers, its hash, and the text."""
 
     problem: Problem
     document: dict[str, Any]
+    hash: str
     text: str
-
-    @property
-    def hash(self) -> str:
-        """Hash of the document, as certificates state it."""
-        return checker.instance_hash(self.document)
 
 
 class Judgement(NamedTuple):
-    """What a check of a row found.
-
-    Attributes
-    ----------
-    name : id of the row.
-    fault : the first thing that does not hold, or "".
-    unchecked : what was not checked, in sentences.
-    """
+    """What a check found: the id of the row, the first thing that does not hold or "", and sentences on what was not checked."""
 
     name: str
     fault: str
     unchecked: tuple[str, ...]
+
+
+def wrong(place: str, value: object, why: str) -> InvalidInstanceError:
+    """The error that says what is wrong where in a record, a file or a submission."""
+    return InvalidInstanceError([Fault(place, str(value), why)])
 
 
 def packed(text: str) -> bytes:
@@ -68,22 +62,18 @@ def read_stored(folder: Path, file: StoredFile) -> str:
     """
     path = folder / file.path
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise _unreadable(file, "leads out of the library")
+        raise wrong(file.path, "", "leads out of the library")
     content = read_regular(path)
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise _unreadable(file, "is not the file that was recorded: its SHA-256 is another")
+        raise wrong(file.path, "", "is not the file that was recorded: its SHA-256 is another")
     try:
         unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         text = unpack.decompress(content, MAX_TEXT).decode()
     except (zlib.error, UnicodeDecodeError) as error:
-        raise _unreadable(file, f"is no compressed text: {error}") from None
+        raise wrong(file.path, "", f"is no compressed text: {error}") from None
     if not unpack.eof:
-        raise _unreadable(file, f"is cut, or holds more than {MAX_TEXT} bytes")
+        raise wrong(file.path, "", f"is cut, or holds more than {MAX_TEXT} bytes")
     return text
-
-
-def _unreadable(file: StoredFile, why: str) -> InvalidInstanceError:
-    return InvalidInstanceError([Fault(file.path, "", why)])
 
 
 def read_instance(text: str, source: str = "") -> Instance:
@@ -95,23 +85,23 @@ def read_instance(text: str, source: str = "") -> Instance:
         Every fault of it.
     """
     problem = loads(text, source)
-    with naming_refusals(source):
-        return Instance(problem, checker.parse(text), text)
+    with naming_refusals("instance"):
+        document = checker.parse(text)
+        return Instance(problem, document, checker.instance_hash(document), text)
 
 
 @contextmanager
-def naming_refusals(source: str, place: str = "instance") -> Iterator[None]:
+def naming_refusals(place: str) -> Iterator[None]:
     """Turn what the checker refuses in the block into an error about `place`."""
     try:
         yield
     except checker.Refused as error:
-        raise InvalidInstanceError([Fault(place, "", str(error))], source) from None
+        raise wrong(place, "", str(error)) from None
     except checker.MALFORMED as error:
-        why = f"is malformed ({type(error).__name__}: {str(error)[:100]})"
-        raise InvalidInstanceError([Fault(place, "", why)], source) from None
+        raise wrong(place, "", f"is malformed ({type(error).__name__}: {str(error)[:100]})") from None
 
 
-def evaluate_twice(instance: Instance, solution: Any, source: str) -> tuple[float, tuple[str, ...]]:
+def evaluate_twice(instance: Instance, solution: Any) -> tuple[float, tuple[str, ...]]:
     """Objective of a decision by the evaluator and by that of the checker, and what the second one does not know.
 
     Raises
@@ -121,29 +111,28 @@ def evaluate_twice(instance: Instance, solution: Any, source: str) -> tuple[floa
     """
     problem = instance.problem
     if solution.kind != f"{problem.kind}-solution":
-        raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {problem.kind}-solution")], source)
+        raise wrong("kind", solution.kind, f"must be {problem.kind}-solution")
     if solution.decision is None:
-        raise InvalidInstanceError([Fault("decision", "", "is missing")], source)
+        raise wrong("decision", "", "is missing")
     evaluation = problem.evaluate(problem.read_decision(solution.decision))
     if not evaluation.feasible:
-        raise InvalidInstanceError([Fault("decision", "", f"breaks a limit: {'; '.join(evaluation.broken)}")], source)
+        raise wrong("decision", "", f"breaks a limit: {'; '.join(evaluation.broken)}")
     value, evaluate = evaluation.objective, checker.EVALUATE.get(problem.kind)
     if evaluate is None:
         return value, (f"the checker does not evaluate decisions of kind {problem.kind}",)
     document = checker.parse(json.dumps(solution.to_document()))
     decision = document[checker.DECISION[problem.kind]] if problem.kind in checker.DECISION else document
-    with naming_refusals(source, "decision"):
+    with naming_refusals("decision"):
         try:
             other = float(evaluate(instance.document, decision))
         except (checker.Unknown, checker.Unsupported) as unknown:
             return value, (f"the checker does not evaluate this decision: {unknown}",)
     if abs(value - other) > resolution(value) + problem.resolution:
-        why = f"is worth {value!r} by the evaluator, {other!r} by the checker"
-        raise InvalidInstanceError([Fault("decision", "", why)], source)
+        raise wrong("decision", "", f"is worth {value!r} by the evaluator, {other!r} by the checker")
     return value, ()
 
 
-def check_certificate(instance: Instance, solution: Any, certificate: str, source: str) -> tuple[str, str]:
+def check_certificate(instance: Instance, solution: Any, certificate: str) -> tuple[str, str]:
     """Evidence and format of a certificate, which the checker accepts, by what `edrp check` does.
 
     Raises
@@ -155,11 +144,11 @@ def check_certificate(instance: Instance, solution: Any, certificate: str, sourc
     with TemporaryDirectory(prefix="edrp-") as folder:
         for name, text in texts.items():
             (Path(folder) / name).write_text(text)
-        with naming_refusals(source, "certificate"):
+        with naming_refusals("certificate"):
             proven = programs.check_files(*(str(Path(folder) / name) for name in texts))
             header = checker.parse(certificate.split("\n", 1)[0])
     if header["claim"] != "optimal":
-        raise InvalidInstanceError([Fault("claim", header["claim"], "must be optimal")], source)
+        raise wrong("claim", header["claim"], "must be optimal")
     return ("stated program" if isinstance(proven, checker.Stated) else "full proof"), header["format"]
 
 
@@ -179,12 +168,11 @@ def read_row_instance(folder: Path, name: str, row: Row) -> Instance:
     InvalidInstanceError
         When the file is damaged or missing, or is of another hash or kind than the record says.
     """
-    source = row.instance.file.path
-    instance = read_instance(read_stored(folder, row.instance.file), source)
+    instance = read_instance(read_stored(folder, row.instance.file), row.instance.file.path)
     if instance.hash != row.instance.hash:
-        raise InvalidInstanceError([Fault("hash", row.instance.hash, f"the instance has the hash {instance.hash}")], source)
+        raise wrong("instance.hash", row.instance.hash, f"the instance has the hash {instance.hash}")
     if instance.problem.kind != name.partition("/")[0]:
-        raise InvalidInstanceError([Fault("kind", instance.problem.kind, f"must be that in the id {name}")], source)
+        raise wrong("kind", instance.problem.kind, f"must be that in the id {name}")
     return instance
 
 
@@ -197,43 +185,44 @@ def _unchecked(folder: Path, name: str, row: Row) -> Iterator[str]:
         return
     file = row.best.file
     if file is None:
-        raise InvalidInstanceError([Fault("decisions[0].file", "", "is missing: a decision needs evidence")], name)
+        raise wrong("decisions[0].file", "", "is missing: a decision needs evidence")
     solution = loads_solution(read_stored(folder, file), file.path)
-    value, unknown = evaluate_twice(instance, solution, file.path)
+    value, unknown = evaluate_twice(instance, solution)
     if row.status != "full proof":  # whose certificate is about the decision, too
         yield from unknown
     for place, stated in (("decisions[0].value", row.best.value), (f"objective of {file.path}", solution.objective)):
         if stated is None or abs(value - stated) > resolution(value) + instance.problem.resolution:
-            raise InvalidInstanceError([Fault(place, repr(stated), f"the decision is worth {value!r}")], name)
+            raise wrong(place, stated, f"the decision is worth {value!r}")
+    if solution.status == "optimal" and not row.closed:
+        raise wrong(f"status of {file.path}", solution.status, "must be feasible where no certificate proves more")
     if row.bound is None:
         yield "no bound is known"
         return
-    yield from _check_bound(folder, name, instance, solution, row.bound)
+    yield from _check_bound(folder, instance, solution, row.bound)
 
 
 def _check_history(row: Row) -> None:
     """Sides do not cross, and values get better from old to new."""
     values = [decision.value for decision in row.decisions]
     if any(newer > older + resolution(older) for newer, older in pairwise(values)):
-        raise InvalidInstanceError([Fault("decisions", str(values[:3]), "must be best first")])
+        raise wrong("decisions", values[:3], "must be best first")
     for index, bound in enumerate(row.bounds):
         if row.best is not None and bound.evidence != "refuted" and bound.value > row.best.value + resolution(row.best.value):
             why = f"is above the best decision that is known, {row.best.value!r}: the sides cross"
-            raise InvalidInstanceError([Fault(f"bounds[{index}].value", repr(bound.value), why)])
+            raise wrong(f"bounds[{index}].value", bound.value, why)
 
 
-def _check_bound(folder: Path, name: str, instance: Instance, solution: Any, bound: KnownBound) -> Iterator[str]:
+def _check_bound(folder: Path, instance: Instance, solution: Any, bound: KnownBound) -> Iterator[str]:
     if bound.evidence not in CERTIFIED:
         yield f"bound {bound.value!r} by {bound.method}, not certified"
         return
     if bound.file is None:
-        raise InvalidInstanceError([Fault("bounds.file", "", f'is missing: "{bound.evidence}" needs a certificate')], name)
+        raise wrong("bounds.file", "", f'is missing: "{bound.evidence}" needs a certificate')
     if abs(bound.value - solution.objective) > resolution(bound.value) + instance.problem.resolution:
-        why = f"must be the objective of the decision that is proven optimal, {solution.objective!r}"
-        raise InvalidInstanceError([Fault("bounds.value", repr(bound.value), why)], name)
-    proven = check_certificate(instance, solution, read_stored(folder, bound.file), bound.file.path)
+        raise wrong("bounds.value", bound.value, f"must be the objective of the decision, {solution.objective!r}")
+    proven = check_certificate(instance, solution, read_stored(folder, bound.file))
     if proven != (bound.evidence, bound.format):
-        why = f"the certificate is a {proven[0]} in the format {proven[1]}"
-        raise InvalidInstanceError([Fault("bounds.evidence", f"{bound.evidence}, {bound.format}", why)], name)
+        stated = f"{bound.evidence}, {bound.format}"
+        raise wrong("bounds.evidence", stated, f"the certificate is a {proven[0]} in the format {proven[1]}")
     if bound.evidence == "stated program":
         yield "that the certificate's program is that of the instance is the word of edrp, which built it again"

@@ -11,9 +11,8 @@ from typing import Any
 from joblib import Parallel, delayed
 from pydantic import ValidationError
 
-from edrp.certified.checks import Judgement, check_row, read_row_instance, read_stored
+from edrp.certified.checks import Instance, Judgement, check_row, read_row_instance, read_stored, wrong
 from edrp.certified.records import BestKnown, Row, Size
-from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.core.instances import loads_solution
 from edrp.core.kinds import get_kind
@@ -50,26 +49,28 @@ class CertifiedInstance:
     folder: Path
 
     @cached_property
-    def text(self) -> str:
-        """The instance file."""
-        return read_row_instance(self.folder, self.name, self.record).text
+    def instance(self) -> Instance:
+        """The instance as its file states it."""
+        return read_row_instance(self.folder, self.name, self.record)
 
-    @cached_property
+    @property
     def problem(self) -> Problem:
         """The problem."""
-        return read_row_instance(self.folder, self.name, self.record).problem
+        return self.instance.problem
 
     @cached_property
     def solution(self) -> Any:
         """The best solution that is known, or None."""
         best = self.record.best
-        return None if best is None or best.file is None else loads_solution(read_stored(self.folder, best.file), best.file.path)
+        file = None if best is None else best.file
+        return None if file is None else loads_solution(read_stored(self.folder, file), file.path)
 
     @cached_property
     def certificate(self) -> str | None:
         """The certificate of the solution, or None."""
         bound = self.record.bound
-        return None if bound is None or bound.file is None else read_stored(self.folder, bound.file)
+        file = None if bound is None else bound.file
+        return None if file is None else read_stored(self.folder, file)
 
 
 class Library(Mapping[str, CertifiedInstance]):
@@ -86,7 +87,7 @@ class Library(Mapping[str, CertifiedInstance]):
     >>> edrp.library["migration/uniform-64-O"]
     Traceback (most recent call last):
     edrp.core.errors.InvalidInstanceError: 1 fault in the input
-      row: is no row of the library; did you mean 'migration/uniform-64-0'? (got 'migration/uniform-64-O')
+      row: is no row of the library; did you mean 'migration/uniform-64-0'? (got migration/uniform-64-O)
     """
 
     def __init__(self, folder: str | Path = FOLDER) -> None:
@@ -112,12 +113,11 @@ class Library(Mapping[str, CertifiedInstance]):
 
     def __getitem__(self, name: str) -> CertifiedInstance:
         if name not in self.records.rows:
-            why = f"is no row of the library{suggestion(name, self.records.rows)}"
-            raise InvalidInstanceError([Fault("row", repr(name), why)])
+            raise wrong("row", name, f"is no row of the library{suggestion(name, self.records.rows)}")
         return CertifiedInstance(name, self.records.rows[name], self.folder)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.records.rows
+        return name in self.records.rows  # a mapping would wait for a KeyError
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.records.rows)
@@ -128,17 +128,17 @@ class Library(Mapping[str, CertifiedInstance]):
     def __repr__(self) -> str:
         return f"<Library: {len(self)} instances in {self.folder}>"
 
-    def select(self, kind: str | None = None, size: Size | None = None) -> list[CertifiedInstance]:
-        """Rows of a kind and size; None stands for all.
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of the rows, each once."""
+        return list(dict.fromkeys(name.partition("/")[0] for name in self))
 
-        Raises
-        ------
-        InvalidInstanceError
-            For an unknown kind.
-        """
+    def select(self, kind: str | None = None, size: Size | None = None) -> list[CertifiedInstance]:
+        """Rows of a kind and size, as `suite` chooses them."""
         if kind is not None:
             get_kind(kind)  # refuses an unknown one
-        return [row for name, row in self.items() if kind in (None, name.partition("/")[0]) and size in (None, row.record.size)]
+        rows = (row for name, row in self.items() if kind in (None, name.partition("/")[0]))
+        return [row for row in rows if size in (None, row.record.size)]
 
     def suite(self, kind: str | None = None, size: Size | None = None) -> dict[str, Problem]:
         """Problems of a kind and size by id, as `edrp.solve_batch` takes them.
@@ -152,7 +152,7 @@ class Library(Mapping[str, CertifiedInstance]):
 
         Raises
         ------
-        InvalidInstanceError
+        EdrpError
             For an unknown kind, and where a file is damaged.
 
         Examples
@@ -184,9 +184,9 @@ class Library(Mapping[str, CertifiedInstance]):
             For an unknown row, and where `bks.json` itself cannot be read.
         """
         rows = [self[name] for name in (self if names is None else names)]
-        run = Parallel(n_jobs=n_jobs, return_as="generator")
-        judgements = []
-        for judgement in run(delayed(check_row)(row.folder, row.name, row.record) for row in rows):
+        calls = (delayed(check_row)(row.folder, row.name, row.record) for row in rows)
+        judgements: list[Judgement] = []
+        for judgement in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
             judgements.append(judgement)
             if progress is not None:
                 progress(len(judgements), len(rows))

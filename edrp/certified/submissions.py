@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edrp.certificates import checker
-from edrp.certified.checks import Instance, check_certificate, evaluate_twice, packed, read_row_instance, read_stored
+from edrp.certified.checks import (
+    Instance,
+    check_certificate,
+    evaluate_twice,
+    packed,
+    read_row_instance,
+    read_stored,
+    wrong,
+)
 from edrp.certified.library import RECORDS, Library
 from edrp.certified.records import BestKnown, KnownBound, KnownDecision, Row, StoredFile
-from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
 from edrp.core.folders import alone, refuse_folder
 from edrp.core.instances import loads_solution
@@ -77,8 +84,7 @@ def read_submission(paths: Sequence[str | Path], row: str | None = None, by: str
         elif document is not None and str(document.get("kind", "")).endswith(SOLUTION) and solution is None:
             solution = document
         else:
-            why = "must be one solution document (with its kind), one certificate, or one of each"
-            raise InvalidInstanceError([Fault("file", str(path), why)], str(path))
+            raise wrong(str(path), "", "must be one solution document (with its kind), one certificate, or one of each")
     return Submission(solution, certificate, row, by)
 
 
@@ -138,16 +144,16 @@ def _row_name(records: BestKnown, submission: Submission) -> str:
     by_hash = {row.instance.hash: name for name, row in records.rows.items()}
     name = submission.row or solution.get("row") or next((by_hash[text] for text in hashes if text in by_hash), None)
     if name is not None and (not isinstance(name, str) or name not in records.rows):
-        raise InvalidInstanceError([Fault("row", repr(name), f"is no row of the library{suggestion(name, records.rows)}")])
+        raise wrong("row", name, f"is no row of the library{suggestion(name, records.rows)}")
     for known, row in records.rows.items():
         if any(text in row.instance.earlier for text in hashes) and name in (None, known):
-            why = f"is an earlier version of the instance of {known}; version {row.instance.version} is current"
-            raise InvalidInstanceError([Fault("instance", "", why)])
+            current = f"version {row.instance.version} is current"
+            raise wrong("instance", "", f"is an earlier version of the instance of {known}; {current}")
     if name is None:
         why = "the certificate is of no instance of the library" if hashes else "name the row, which a solution does not say"
-        raise InvalidInstanceError([Fault("row", "", why)])
+        raise wrong("row", "", why)
     if hashes and records.rows[name].instance.hash not in hashes:
-        raise InvalidInstanceError([Fault("instance", "", f"the submission is of another instance than {name}")])
+        raise wrong("instance", "", f"the submission is of another instance than {name}")
     return name
 
 
@@ -182,7 +188,7 @@ class _Change:
         """The solution document, with what it may leave out."""
         kind = f"{self.instance.problem.kind}{SOLUTION}"
         if stated.get("kind") != kind:
-            raise InvalidInstanceError([Fault("kind", repr(stated.get("kind")), f"must be {kind}")], self.name)
+            raise wrong("kind", stated.get("kind"), f"must be {kind}")
         fields = {**COMMON, "method": self.submission.by or "not named", **stated}
         for name, field in get_kind(self.instance.problem.kind).solution.model_fields.items():
             if field.is_required() and name not in fields:
@@ -191,10 +197,9 @@ class _Change:
         return loads_solution(json.dumps(fields), self.name)
 
     def _take_decision(self, solution: Any) -> str:
-        value, _ = evaluate_twice(self.instance, solution, self.name)
+        value, _ = evaluate_twice(self.instance, solution)
         if solution.objective is not None and abs(solution.objective - value) > self._room(value):
-            why = f"the decision is worth {value!r}"
-            raise InvalidInstanceError([Fault("objective", repr(solution.objective), why)], self.name)
+            raise wrong("objective", solution.objective, f"the decision is worth {value!r}")
         best = self.row.best
         if best is not None:
             room, left = self._room(best.value), float(checker.TOLERANCE) if self.row.closed else 0.0
@@ -204,7 +209,7 @@ class _Change:
                 return f"refused: the decision is worth {value!r}, and one that is worth {best.value!r} is known"
             if self.row.closed:
                 why = f"is below {best.value!r}, of which a certificate proves that nothing is better: please report this"
-                raise InvalidInstanceError([Fault("objective", repr(value), why)], self.name)
+                raise wrong("objective", value, why)
         self._store_decision(solution, value, "feasible")
         above = value + self._room(value)
         bounds = (bound.replace(evidence="refuted") if bound.value > above else bound for bound in self.row.bounds)
@@ -215,13 +220,13 @@ class _Change:
         best, before = self.row.best, self.row
         if solution is None or solution.decision is None:
             if best is None or best.file is None:
-                raise InvalidInstanceError([Fault("certificate", "", "needs a solution, and none is known")], self.name)
+                raise wrong("certificate", "", "needs a solution, and none is known")
             solution = loads_solution(read_stored(self.folder, best.file), best.file.path)
-        value, _ = evaluate_twice(self.instance, solution, self.name)
+        value, _ = evaluate_twice(self.instance, solution)
         if best is not None and value > best.value + self._room(best.value):
             return f"refused: the certificate is of a decision worth {value!r}, and one that is worth {best.value!r} is known"
         proven = self._document(solution, value, "optimal")
-        evidence, form = check_certificate(self.instance, proven, text, self.name)
+        evidence, form = check_certificate(self.instance, proven, text)
         if before.closed and before.bound is not None and (evidence == "stated program" or before.bound.evidence == evidence):
             return f"refused: a {before.bound.evidence} of {before.bound.value!r} is known"
         self._store_decision(solution, value, "optimal")
@@ -232,11 +237,10 @@ class _Change:
 
     def _take_claim(self, claim: Any, solution: Any) -> str:
         if isinstance(claim, bool) or not isinstance(claim, (int, float)):
-            raise InvalidInstanceError([Fault("bound", repr(claim), "must be a number")], self.name)
+            raise wrong("bound", claim, "must be a number")
         best, known = self.row.best, self.row.bound
         if best is not None and claim > best.value + self._room(best.value):
-            why = f"is above {best.value!r}, the objective of a decision that is known: the sides cross"
-            raise InvalidInstanceError([Fault("bound", repr(claim), why)], self.name)
+            raise wrong("bound", claim, f"is above {best.value!r}, the objective of a decision that is known: the sides cross")
         if known is not None and (self.row.closed or claim <= known.value + self._room(known.value)):
             how = "certified" if self.row.closed else "claimed"
             return f"refused: the bound {claim!r} is not better than {known.value!r}, which is {how}"

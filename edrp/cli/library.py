@@ -64,7 +64,7 @@ def get_row(
     """Write an instance, the best solution that is known, and its certificate, as `edrp check` takes them."""
     row = Library(folder)[name]
     with filling(out, force=force) as stage:
-        (stage / "instance.json").write_text(row.text)
+        (stage / "instance.json").write_text(row.instance.text)
         if row.solution is not None:
             (stage / "solution.json").write_text(json.dumps(row.solution.to_document(), indent=2) + "\n")
         if row.certificate is not None:
@@ -130,9 +130,8 @@ def print_table(folder: Folder = FOLDER) -> None:
 def summary_table(rows: Library) -> Table:
     """Numbers of rows by kind, evidence and size, and bytes of their files."""
     sizes: tuple[Size, ...] = ("second", "minute", "hour")
-    kinds = list(dict.fromkeys(name.partition("/")[0] for name in rows))
     lines = []
-    for kind in (*kinds, "all"):
+    for kind in (*rows.kinds, "all"):
         records = [row.record for name, row in rows.items() if kind in ("all", name.partition("/")[0])]
         counts: list[Any] = [len(records)]
         counts += [sum(record.status == status for record in records) for status in STATUSES]

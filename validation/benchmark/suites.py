@@ -463,7 +463,7 @@ def library_suite(name: str, rows: Library = library) -> Suite:
     return Suite(
         name,
         "rows of the library, compared with the best decisions and bounds that are known",
-        lambda data: [(row.name, row.text) for row in chosen],
+        lambda data: [(row.name, row.instance.text) for row in chosen],
         tuple(names),
         known={row.name: row.record for row in chosen},
     )

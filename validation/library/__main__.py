@@ -49,18 +49,16 @@ def solve(
 @app.command()
 def leaderboard(
     out: Annotated[Path, typer.Option(help="Folder of rows and of the page; the same command goes on.")],
-    work_limit: Annotated[
-        list[float] | None, typer.Option(help="Units of work; may be repeated; default: 1, 10 and 100.")
-    ] = None,
+    work_limit: Annotated[tuple[float, float, float], typer.Option(help="Units of work of the columns.")] = WORK_LIMITS,
     folder: Folder = FOLDER,
-    kind: Annotated[str | None, typer.Option(help="Kind that is run; default: all.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Kind that is run; may be repeated; default: all.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes without Spark.")] = 1,
     spark: Annotated[str | None, typer.Option(help="Spark master, such as local[2].")] = None,
 ) -> None:
     """Solve all rows by all methods, and write a page; stop with Ctrl-C, and the same command goes on."""
     out.mkdir(parents=True, exist_ok=True)
-    with place_of_work(spark, jobs) as where, batch_progress("leaderboard") as tell:
-        page = run_leaderboard(Library(folder), out, work_limit or WORK_LIMITS, kind=kind, progress=tell, **where)
+    with place_of_work(spark, None if spark else jobs) as where, batch_progress("leaderboard") as tell:
+        page = run_leaderboard(Library(folder), out, work_limit, kinds=kind or (), progress=tell, **where)
     say(output(), f"page: {page}")
 
 
