@@ -84,10 +84,10 @@ class Library(Mapping[str, CertifiedInstance]):
     Examples
     --------
     >>> import edrp
-    >>> edrp.library["migration/uniform-64-O"]
+    >>> edrp.library["migrations/uniform-64-0"]
     Traceback (most recent call last):
     edrp.core.errors.InvalidInstanceError: 1 fault in the input
-      row: is no row of the library; did you mean 'migration/uniform-64-0'? (got migration/uniform-64-O)
+      row: is no row of the library; did you mean 'migration/uniform-64-0'? (got migrations/uniform-64-0)
     """
 
     def __init__(self, folder: str | Path = FOLDER) -> None:
