@@ -47,9 +47,11 @@ def wrong(place: str, value: object, why: str) -> InvalidInstanceError:
     return InvalidInstanceError([Fault(place, str(value), why)])
 
 
-def packed(text: str) -> bytes:
-    """A text compressed, always to the same bytes."""
-    return gzip.compress(text.encode(), 9, mtime=0)
+def packed(path: str, text: str) -> tuple[StoredFile, bytes]:
+    """A text compressed, always to the same bytes, and its entry in a record; {} in the path becomes part of the digest."""
+    data = gzip.compress(text.encode(), 9, mtime=0)
+    digest = hashlib.sha256(data).hexdigest()
+    return StoredFile(path=path.format(digest[:8]), sha256=digest), data
 
 
 def read_stored(folder: Path, file: StoredFile) -> str:
@@ -214,7 +216,7 @@ def _check_history(row: Row) -> None:
 
 def _check_bound(folder: Path, instance: Instance, solution: Any, bound: KnownBound) -> Iterator[str]:
     if bound.evidence not in CERTIFIED:
-        yield f"bound {bound.value!r} by {bound.method}, not certified"
+        yield "the bound, which is claimed, not certified"
         return
     if bound.file is None:
         raise wrong("bounds.file", "", f'is missing: "{bound.evidence}" needs a certificate')

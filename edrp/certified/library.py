@@ -28,13 +28,7 @@ FOLDER = Path(__file__).parents[1] / "datasets" / "library"
 
 @dataclass(frozen=True)
 class CertifiedInstance:
-    """An instance of the library; what its files hold is read when it is first asked for.
-
-    Attributes
-    ----------
-    name : its id, as "edrp/layered-10-on-48-0".
-    record : what is known of it, and on what evidence.
-    folder : folder of the library.
+    """An instance of the library: its id, what is known of it, and its files, which are read when they are first asked for.
 
     Examples
     --------
@@ -92,24 +86,27 @@ class Library(Mapping[str, CertifiedInstance]):
 
     def __init__(self, folder: str | Path = FOLDER) -> None:
         self.folder = Path(folder)
-        self._records: BestKnown | None = None
 
-    @property
+    @cached_property
     def records(self) -> BestKnown:
-        """All records.
+        """All records; `refresh` reads them again.
 
         Raises
         ------
         InvalidInstanceError
             When there is no library in the folder, or `bks.json` is not as its schema says; every fault with its place.
         """
-        if self._records is None:
-            self._records = read_records(self.folder)
-        return self._records
+        path = self.folder / RECORDS
+        text = read_whole(path)
+        try:
+            records: BestKnown = BestKnown.__pydantic_validator__.validate_json(text, strict=True)
+        except ValidationError as error:
+            raise invalid(error, BestKnown, str(path)) from None
+        return records
 
     def refresh(self) -> None:
         """Forget the records, which are read again when they are next needed."""
-        self._records = None
+        self.__dict__.pop("records", None)
 
     def __getitem__(self, name: str) -> CertifiedInstance:
         if name not in self.records.rows:
@@ -124,9 +121,6 @@ class Library(Mapping[str, CertifiedInstance]):
 
     def __len__(self) -> int:
         return len(self.records.rows)
-
-    def __repr__(self) -> str:
-        return f"<Library: {len(self)} instances in {self.folder}>"
 
     @property
     def kinds(self) -> list[str]:
@@ -197,23 +191,6 @@ class Library(Mapping[str, CertifiedInstance]):
         known = {RECORDS, SCHEMA, *(file.path for row in self.records.rows.values() for file in row.files)}
         files = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
         return sorted(file for file in files if file not in known)
-
-
-def read_records(folder: Path) -> BestKnown:
-    """The records of a library.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When there are none, or they are not as their schema says; every fault with its place.
-    """
-    path = folder / RECORDS
-    text = read_whole(path)
-    try:
-        records: BestKnown = BestKnown.__pydantic_validator__.validate_json(text, strict=True)
-    except ValidationError as error:
-        raise invalid(error, BestKnown, str(path)) from None
-    return records
 
 
 library = Library()

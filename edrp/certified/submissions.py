@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -36,15 +35,9 @@ COMMON: dict[str, Any] = {
 
 
 class Submission(NamedTuple):
-    """What was submitted, read but not yet checked.
+    """What was submitted, not yet checked: fields of a solution document, text of a certificate, id of the row, and who found it.
 
-    Attributes
-    ----------
-    solution : fields of a solution document, or None.
-    certificate : text of a certificate, or None.
-    row : id of the row, or None where the files say it.
-    by : what found it; "" for the method that the solution names.
-    seed, work_limit : as in `Found`.
+    The id may be None where the files state it, and `by` empty where the solution names its method.
     """
 
     solution: dict[str, Any] | None
@@ -158,13 +151,7 @@ def _row_name(records: BestKnown, submission: Submission) -> str:
 
 
 class _Change:
-    """A row on its way from what is recorded to what a submission makes of it.
-
-    Attributes
-    ----------
-    row : the record.
-    content : files that are to be written, by path.
-    """
+    """A row on its way from what is recorded to what a submission makes of it, and the files to be written, by path."""
 
     def __init__(self, folder: Path, name: str, row: Row, instance: Instance, submission: Submission) -> None:
         self.folder, self.name, self.row, self.instance, self.submission = folder, name, row, instance, submission
@@ -285,8 +272,6 @@ class _Change:
 
     def _store(self, what: str, ending: str, text: str) -> StoredFile:
         """Note a file to be written, whose name has part of its digest: nothing that is there is ever replaced."""
-        data = packed(text)
-        digest = hashlib.sha256(data).hexdigest()
-        path = f"{self.name}.{what}.{digest[:8]}.{ending}"
-        self.content[path] = data
-        return StoredFile(path=path, sha256=digest)
+        file, data = packed(f"{self.name}.{what}.{{}}.{ending}", text)
+        self.content[file.path] = data
+        return file

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from edrp.certified.library import FOLDER, Library
-from edrp.certified.records import Row, Size, Status
+from edrp.certified.records import Size, Status
 from edrp.certified.submissions import read_submission, submit
 from edrp.cli.app import ExitCode
 from edrp.cli.options import argument, choice_option, command_group, option, out_option
@@ -37,15 +37,14 @@ def print_rows(
     folder: Folder = FOLDER,
 ) -> None:
     """List rows with the best objective and bound that are known, and what the bound rests on."""
-    rows = [(row.name, *_cells(row.record)) for row in Library(folder).select(kind, size)]
+    rows = []
+    for row in Library(folder).select(kind, size):
+        best, bound = row.record.best, row.record.bound
+        values = ("" if found is None else f"{found.value:.9g}" for found in (best, bound))
+        gap = "" if best is None or bound is None else f"{100 * relative_gap(best.value, bound.value):.3g} %"
+        rows.append((row.name, *values, gap, row.record.status, row.record.size))
     columns = ("row", "objective", "bound", "gap", "evidence", "closed in")
     show(output(), [table(columns, rows, right=("objective", "bound", "gap"))])
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    best, bound = row.best, row.bound
-    gap = "" if best is None or bound is None else f"{100 * relative_gap(best.value, bound.value):.3g} %"
-    return ("" if best is None else f"{best.value:.9g}", "" if bound is None else f"{bound.value:.9g}", gap, row.status, row.size)
 
 
 @library.command("show")
@@ -88,7 +87,7 @@ def verify_rows(
     wrong = [judgement for judgement in judgements if judgement.fault]
     for judgement in wrong:
         say(output(), f"{judgement.name}: {judgement.fault}", "red")
-    for text, count in sorted(Counter(_kind_of(text) for row in judgements for text in row.unchecked).items()):
+    for text, count in sorted(Counter(text for row in judgements for text in row.unchecked).items()):
         say(output(), f"not checked in {numbered(count, 'row')}: {text}", "yellow")
     strangers = checked.strangers() if names is None else []
     if strangers:
@@ -96,11 +95,6 @@ def verify_rows(
     proven = sum(checked[judgement.name].record.closed for judgement in judgements if not judgement.fault)
     say(output(), f"{numbered(len(judgements) - len(wrong), 'row')} of {len(judgements)} hold, {proven} with a certificate")
     raise typer.Exit(ExitCode.BAD_INPUT if wrong else ExitCode.SOLVED)
-
-
-def _kind_of(text: str) -> str:
-    """A sentence on what was not checked without its numbers, so that it can be counted."""
-    return "bounds that are claimed, not certified" if text.startswith("bound ") else text
 
 
 @library.command("submit")

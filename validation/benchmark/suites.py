@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import Instance
-from edrp.certified.library import Library, library
+from edrp.certified.library import library
 from edrp.certified.records import SIZE_NAMES, Row
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
@@ -434,16 +434,12 @@ def all_suites() -> dict[str, Suite]:
     return suites
 
 
-LIBRARY = "library"
-"""Name of the suite of all rows of the library; "library/edrp" has those of a kind, "library/edrp/open" those of a size."""
-
-
-def library_suite(name: str, rows: Library = library) -> Suite:
+def library_suite(name: str) -> Suite:
     """A suite of rows of the library: "library", "library/KIND" or "library/KIND/SIZE"; KIND may be "all".
 
     Raises
     ------
-    InvalidInstanceError
+    EdrpError
         For an unknown kind or size, and where there are no such rows.
 
     Examples
@@ -455,7 +451,7 @@ def library_suite(name: str, rows: Library = library) -> Suite:
     kind, _, size = name.partition("/")[2].partition("/")
     if size and size not in SIZE_NAMES:
         raise InvalidInstanceError([Fault("suite", repr(name), f"has no size {size!r}{suggestion(size, SIZE_NAMES)}")])
-    chosen = rows.select(None if kind in ("", "all") else kind, size or None)  # type: ignore[arg-type]
+    chosen = library.select(None if kind in ("", "all") else kind, size or None)  # type: ignore[arg-type]
     if not chosen:
         raise InvalidInstanceError([Fault("suite", repr(name), "the library has no such rows")])
     kinds = dict.fromkeys(row.name.partition("/")[0] for row in chosen)
@@ -485,7 +481,7 @@ def get_suite(name: str) -> Suite:
       suite: is no suite; did you mean 'placement'? (got 'placements')
     """
     known = all_suites()
-    if name.partition("/")[0] == LIBRARY and name not in known:
+    if name.partition("/")[0] == "library" and name not in known:
         return library_suite(name)
     if name not in known:
         raise InvalidInstanceError([Fault("suite", repr(name), f"is no suite{suggestion(name, known)}")])

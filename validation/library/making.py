@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from edrp.certified.checks import Instance, packed, read_instance
-from edrp.certified.library import RECORDS, SCHEMA, read_records
-from edrp.certified.records import BestKnown, InstanceRecord, Row, StoredFile, records_schema
+from edrp.certified.checks import packed, read_instance
+from edrp.certified.library import RECORDS, SCHEMA, Library
+from edrp.certified.records import BestKnown, InstanceRecord, Row, records_schema
 from edrp.certified.submissions import write_row
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import alone
-from edrp.core.problem import Problem
 from edrp.core.solution import write_json
 from edrp.validation.library.plan import PlannedRow
-
-
-def made_text(problem: Problem) -> str:
-    """The text of an instance file of the library."""
-    return problem.model_dump_json()
-
-
-def instance_record(name: str, text: str, *, origin: str, licence: str, generator: str = "") -> tuple[InstanceRecord, bytes]:
-    """The record of an instance, and its file."""
-    data = packed(text)
-    file = StoredFile(path=f"{name}.json.gz", sha256=hashlib.sha256(data).hexdigest())
-    hash_ = read_instance(text, name).hash
-    return InstanceRecord(file=file, hash=hash_, origin=origin, licence=licence, generator=generator), data
 
 
 def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str], None], *, renew: bool = False) -> BestKnown:
@@ -50,12 +35,12 @@ def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str],
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         write_json(folder / SCHEMA, dict(records_schema()))
-        records = read_records(folder) if (folder / RECORDS).exists() else BestKnown()
+        records = Library(folder).records if (folder / RECORDS).exists() else BestKnown()
         for planned in rows:
-            text = made_text(planned.make())
-            record, data = instance_record(
-                planned.name, text, origin=planned.origin, licence=planned.licence, generator=planned.generator
-            )
+            text = planned.make().model_dump_json()
+            file, data = packed(f"{planned.name}.json.gz", text)
+            made = {"file": file, "hash": read_instance(text, planned.name).hash}
+            record = InstanceRecord(**made, origin=planned.origin, licence=planned.licence, generator=planned.generator)
             known = records.rows.get(planned.name)
             if known is not None and known.instance.hash == record.hash:
                 stated = known.instance.replace(origin=record.origin, licence=record.licence, generator=record.generator)
@@ -71,8 +56,3 @@ def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str],
             records = write_row(folder, records, planned.name, Row(instance=record), {record.file.path: data})
             tell(planned.name)
     return records
-
-
-def regenerated(planned: PlannedRow) -> Instance:
-    """The instance that the plan makes today."""
-    return read_instance(made_text(planned.make()), planned.name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from edrp.batch.run import solve_batch
 from edrp.certified.checks import packed
-from edrp.certified.library import RECORDS, CertifiedInstance, Library, read_records
+from edrp.certified.library import RECORDS, Library
 from edrp.certified.records import BestKnown
 from edrp.certified.submissions import Receipt, Submission, submit
 from edrp.core.errors import EdrpError
@@ -34,20 +34,10 @@ def solve_library(
     jobs: int = 1,
     progress: Callable[[Count], None] = lambda count: None,
 ) -> Iterator[Receipt]:
-    """Solve all rows of a kind that are not closed within a work limit, and submit the answers.
+    """Solve all rows of a kind (None: of all) that are not closed within units of work, their certificates included.
 
-    Parameters
-    ----------
-    work_limit
-        Units of work for each row, its certificate included.
-    out
-        Folder that keeps the answers: the same call again solves what is missing.
-    kind, method
-        Kind of the rows, None for all, and what solves them.
-    jobs
-        Number of processes.
-    progress
-        Called with the number of rows that are done.
+    Answers are submitted, and kept in the folder `out`: the same call again solves what is missing. `jobs` is the number of
+    processes.
     """
     rows = [row for row in library.select(kind) if not row.record.closed]
     for start in range(0, len(rows), CHUNK):
@@ -57,33 +47,34 @@ def solve_library(
             {row.name: row.problem for row in chunk}, method, out=out / key, n_jobs=jobs, work_limit=work_limit, certify=True
         ).select(["id", "seed", "solution", "certificate", "status", "error_message"])
         for done, answer in enumerate(answers.to_pylist(), start + 1):
-            yield _submitted(library, library[answer["id"]], answer, work_limit)
+            yield _submitted(library, answer, work_limit)
             progress(Count(done, len(rows)))
 
 
-def _submitted(library: Library, row: CertifiedInstance, answer: dict[str, Any], work_limit: float) -> Receipt:
+def _submitted(library: Library, answer: dict[str, Any], work_limit: float) -> Receipt:
     """Submit an answer of a batch, or say why it is none."""
+    name = answer["id"]
     if answer["status"] == "infeasible":
-        drop(library, row.name)
-        return Receipt(row.name, False, "infeasible: the row is left out")
+        drop(library, name)
+        return Receipt(name, False, "infeasible: the row is left out")
     if answer["solution"] is None:
-        return Receipt(row.name, False, f"nothing: {answer['error_message']}")
+        return Receipt(name, False, f"nothing: {answer['error_message']}")
     certificate = answer["certificate"]
-    if certificate is not None and len(packed(certificate)) > MAX_STORED:
+    if certificate is not None and len(packed("certificate", certificate)[1]) > MAX_STORED:
         certificate = None
     solution = json.loads(answer["solution"])
     try:
-        return submit(library, Submission(solution, certificate, row.name, seed=answer["seed"], work_limit=work_limit))
+        return submit(library, Submission(solution, certificate, name, seed=answer["seed"], work_limit=work_limit))
     except EdrpError as error:
-        return Receipt(row.name, False, f"refused: {error}")
+        return Receipt(name, False, f"refused: {error}")
 
 
 def drop(library: Library, name: str) -> None:
     """Take a row out of the library."""
     with alone(library.folder):
-        records = read_records(library.folder)
-        row = records.rows[name]
-        rest = BestKnown(rows={other: kept for other, kept in records.rows.items() if other != name})
+        library.refresh()
+        row = library.records.rows[name]
+        rest = BestKnown(rows={other: kept for other, kept in library.records.rows.items() if other != name})
         write_whole(library.folder / RECORDS, rest.model_dump_json(indent=1) + "\n")
         for file in row.files:
             (library.folder / file.path).unlink(missing_ok=True)

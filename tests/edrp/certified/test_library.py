@@ -60,9 +60,9 @@ def one_of(library, closed=True, kinds=PLACEMENTS):
 
 def stored(library, path, text):
     """A file of the library with this text, as its record names it."""
-    data = packed(text)
+    file, data = packed(path, text)
     (library.folder / path).write_bytes(data)
-    return {"path": path, "sha256": hashlib.sha256(data).hexdigest()}
+    return json.loads(file.model_dump_json())
 
 
 def changed(library, name, change):
