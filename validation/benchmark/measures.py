@@ -44,7 +44,6 @@ def compare_runs(rows: pa.Table, known: Mapping[str, Row] | None = None) -> pd.D
     rows
         Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out. Objectives and
         bounds of problems with priorities are replaced by those of the decisive stage (`in_decisive_stages`).
-
     known
         Records of the library by id, whose values are references, too.
 

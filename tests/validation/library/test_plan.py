@@ -9,6 +9,7 @@ import edrp
 from edrp.certified.checks import read_instance
 from edrp.certified.library import Library
 from edrp.core.errors import InvalidInstanceError
+from edrp.validation.library.leaderboard import run_leaderboard
 from edrp.validation.library.making import make_library
 from edrp.validation.library.plan import planned_rows
 from edrp.validation.library.solving import solve_library
@@ -69,6 +70,9 @@ def test_rows_are_made_then_solved_and_nothing_is_done_twice(tmp_path):
     assert all(row.record.status == "full proof" for row in library.values())
     assert list(solve_library(library, 2.0, tmp_path / "out")) == []
     assert [judgement.fault for judgement in library.verify()] == [""] * len(made)
+    page = run_leaderboard(library, tmp_path / "board", (0.5,), kinds=["migration"], n_jobs=1).read_text()
+    assert "| `ssm` | 100 / 100 / 100 |" in page
+    assert f"| auto: ssm | {len(library.select('migration'))} |" in page
 
 
 def test_an_instance_that_is_made_otherwise_is_refused_or_a_new_version(tmp_path):
