@@ -161,16 +161,10 @@ class Library(Mapping[str, CertifiedInstance]):
     def verify(
         self, names: Iterable[str] | None = None, *, n_jobs: int = 1, progress: Callable[[int, int], None] | None = None
     ) -> list[Judgement]:
-        """Check rows: hashes, decisions by two evaluators, certificates in exact arithmetic, and that sides do not cross.
+        """Check rows, by default all: hashes, decisions by two evaluators, certificates, and that sides do not cross.
 
-        Parameters
-        ----------
-        names
-            Ids of rows; None for all.
-        n_jobs
-            Number of processes, as joblib counts them.
-        progress
-            Called with the number of rows that are done, and of all.
+        `n_jobs` is the number of processes, as joblib counts them; `progress` is called with the number of rows that are done,
+        and of all.
 
         Raises
         ------

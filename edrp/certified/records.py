@@ -125,10 +125,6 @@ class BestKnown(Outcome):
     format: Literal[1] = Field(1, description="version of this form")
     rows: dict[Name, Row] = Field({}, description="records by id")
 
-    def with_row(self, name: str, row: Row) -> BestKnown:
-        """The records with another row, sorted by id."""
-        return BestKnown(rows=dict(sorted({**self.rows, name: row}.items())))
-
 
 def records_schema() -> Mapping[str, Any]:
     """JSON Schema of `bks.json`, which is shipped next to it."""

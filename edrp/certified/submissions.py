@@ -114,13 +114,14 @@ def submit(library: Library, submission: Submission) -> Receipt:
     return Receipt(name, change.row != records.rows[name], sentence)
 
 
-def write_row(folder: Path, records: BestKnown, name: str, row: Row, content: dict[str, bytes]) -> BestKnown:
-    """Write the files of a row, then all records; what they no longer name is removed last, and a stop loses nothing."""
-    kept = {file.path for file in row.files}
+def write_row(folder: Path, records: BestKnown, name: str, row: Row | None, content: dict[str, bytes]) -> BestKnown:
+    """Write the files of a row (None: of one that goes), then all records, then remove what they no longer name."""
+    rows = {other: kept for other, kept in records.rows.items() if other != name} | ({} if row is None else {name: row})
+    kept = set() if row is None else {file.path for file in row.files}
     for path in kept & content.keys():
         (folder / path).parent.mkdir(exist_ok=True)
         write_whole(folder / path, content[path])
-    updated = records.with_row(name, row)
+    updated = BestKnown(rows=dict(sorted(rows.items())))
     write_whole(folder / RECORDS, updated.model_dump_json(indent=1) + "\n")
     for file in records.rows[name].files if name in records.rows else ():
         if file.path not in kept:

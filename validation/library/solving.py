@@ -9,11 +9,10 @@ from typing import Any
 
 from edrp.batch.run import solve_batch
 from edrp.certified.checks import packed
-from edrp.certified.library import RECORDS, Library
-from edrp.certified.records import BestKnown
-from edrp.certified.submissions import Receipt, Submission, submit
+from edrp.certified.library import Library
+from edrp.certified.submissions import Receipt, Submission, submit, write_row
 from edrp.core.errors import EdrpError
-from edrp.core.files import content_digest, write_whole
+from edrp.core.files import content_digest
 from edrp.core.folders import alone
 from edrp.report.progress import Count
 
@@ -55,7 +54,10 @@ def _submitted(library: Library, answer: dict[str, Any], work_limit: float) -> R
     """Submit an answer of a batch, or say why it is none."""
     name = answer["id"]
     if answer["status"] == "infeasible":
-        drop(library, name)
+        with alone(library.folder):
+            library.refresh()
+            write_row(library.folder, library.records, name, None, {})
+        library.refresh()
         return Receipt(name, False, "infeasible: the row is left out")
     if answer["solution"] is None:
         return Receipt(name, False, f"nothing: {answer['error_message']}")
@@ -67,15 +69,3 @@ def _submitted(library: Library, answer: dict[str, Any], work_limit: float) -> R
         return submit(library, Submission(solution, certificate, name, seed=answer["seed"], work_limit=work_limit))
     except EdrpError as error:
         return Receipt(name, False, f"refused: {error}")
-
-
-def drop(library: Library, name: str) -> None:
-    """Take a row out of the library."""
-    with alone(library.folder):
-        library.refresh()
-        row = library.records.rows[name]
-        rest = BestKnown(rows={other: kept for other, kept in library.records.rows.items() if other != name})
-        write_whole(library.folder / RECORDS, rest.model_dump_json(indent=1) + "\n")
-        for file in row.files:
-            (library.folder / file.path).unlink(missing_ok=True)
-    library.refresh()
