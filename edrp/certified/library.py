@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from edrp.certified.checks import Instance, Judgement, check_row, read_row_instance, read_stored, wrong
 from edrp.certified.records import BestKnown, Row, Size
+from edrp.core.errors import InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.core.instances import loads_solution
 from edrp.core.kinds import get_kind
 from edrp.core.problem import Problem
-from edrp.core.wording import invalid, suggestion
+from edrp.core.wording import invalid, nearest
 
 RECORDS, SCHEMA = "bks.json", "bks.schema.json"
 """Files of a library: the records, and their JSON Schema."""
@@ -110,7 +111,7 @@ class Library(Mapping[str, CertifiedInstance]):
 
     def __getitem__(self, name: str) -> CertifiedInstance:
         if name not in self.records.rows:
-            raise wrong("row", name, f"is no row of the library{suggestion(name, self.records.rows)}")
+            raise unknown_row(name, self.records)
         return CertifiedInstance(name, self.records.rows[name], self.folder)
 
     def __contains__(self, name: object) -> bool:
@@ -185,6 +186,13 @@ class Library(Mapping[str, CertifiedInstance]):
         known = {RECORDS, SCHEMA, *(file.path for row in self.records.rows.values() for file in row.files)}
         files = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
         return sorted(file for file in files if file not in known)
+
+
+def unknown_row(name: Any, records: BestKnown) -> InvalidInstanceError:
+    """The error for an id that no row has, with the one that was probably meant."""
+    meant = nearest(str(name), records.rows)
+    advice = f"did you mean {meant!r}?" if meant else "`edrp library list` names them"
+    return wrong("row", name, f"is no row of the library; {advice}")
 
 
 library = Library()

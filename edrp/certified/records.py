@@ -67,7 +67,7 @@ class InstanceRecord(Outcome):
     earlier: tuple[Sha256, ...] = Field((), description="hashes of earlier versions, oldest first")
     origin: Name = Field(description="paper, data or family")
     licence: Name = Field(description="of the data in it")
-    generator: str = Field("", description="call that makes it again; empty where nothing does")
+    generator: str = Field("", description="call in `validation/library/plan.py` that makes it again; empty: none")
 
 
 class Row(Outcome):

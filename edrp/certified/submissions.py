@@ -18,14 +18,13 @@ from edrp.certified.checks import (
     read_stored,
     wrong,
 )
-from edrp.certified.library import RECORDS, Library
+from edrp.certified.library import RECORDS, Library, unknown_row
 from edrp.certified.records import BestKnown, KnownBound, KnownDecision, Row, StoredFile
 from edrp.core.files import read_whole, write_whole
 from edrp.core.folders import alone, refuse_folder
 from edrp.core.instances import loads_solution
 from edrp.core.kinds import SOLUTION, get_kind
 from edrp.core.solution import resolution
-from edrp.core.wording import suggestion
 
 COMMON: dict[str, Any] = {
     "status": "feasible", "stopped_because": "finished", "objective": None, "bound": None, "gap": None, "metrics": {},
@@ -138,7 +137,7 @@ def _row_name(records: BestKnown, submission: Submission) -> str:
     by_hash = {row.instance.hash: name for name, row in records.rows.items()}
     name = submission.row or solution.get("row") or next((by_hash[text] for text in hashes if text in by_hash), None)
     if name is not None and (not isinstance(name, str) or name not in records.rows):
-        raise wrong("row", name, f"is no row of the library{suggestion(name, records.rows)}")
+        raise unknown_row(name, records)
     for known, row in records.rows.items():
         if any(text in row.instance.earlier for text in hashes) and name in (None, known):
             current = f"version {row.instance.version} is current"
