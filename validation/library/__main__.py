@@ -37,12 +37,11 @@ def solve(
     folder: Folder = FOLDER,
     kind: Annotated[str | None, typer.Option(help="Kind of rows; default: all.")] = None,
     method: Annotated[str, typer.Option(help="Method that solves them.")] = "auto",
-    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
 ) -> None:
     """Solve and certify rows that are not closed, and submit the answers; stop with Ctrl-C."""
     out.mkdir(parents=True, exist_ok=True)
     with counting(errors(), "solving") as tell:
-        for receipt in solve_library(Library(folder), work_limit, out, kind=kind, method=method, jobs=jobs, progress=tell):
+        for receipt in solve_library(Library(folder), work_limit, out, kind=kind, method=method, progress=tell):
             say(output(), f"{receipt.row}: {receipt.sentence}")
 
 

@@ -19,9 +19,6 @@ from edrp.report.progress import Count
 MAX_STORED = 400_000
 """Bytes of a compressed certificate of the library; the bound of a longer one stays a claim."""
 
-CHUNK = 8
-"""Rows that are solved before their answers are submitted."""
-
 
 def solve_library(
     library: Library,
@@ -30,24 +27,19 @@ def solve_library(
     *,
     kind: str | None = None,
     method: str = "auto",
-    jobs: int = 1,
     progress: Callable[[Count], None] = lambda count: None,
 ) -> Iterator[Receipt]:
     """Solve all rows of a kind (None: of all) that are not closed within units of work, their certificates included.
 
-    Answers are submitted, and kept in the folder `out`: the same call again solves what is missing. `jobs` is the number of
-    processes.
+    Answers are submitted, and kept in the folder `out`: the same call again solves what is missing.
     """
     rows = [row for row in library.select(kind) if not row.record.closed]
-    for start in range(0, len(rows), CHUNK):
-        chunk = rows[start : start + CHUNK]
-        key = content_digest(json.dumps([[row.name, row.record.instance.hash] for row in chunk] + [method, work_limit]).encode())
-        answers = solve_batch(
-            {row.name: row.problem for row in chunk}, method, out=out / key, n_jobs=jobs, work_limit=work_limit, certify=True
-        ).select(["id", "seed", "solution", "certificate", "status", "error_message"])
-        for done, answer in enumerate(answers.to_pylist(), start + 1):
+    for done, row in enumerate(rows, 1):
+        folder = out / content_digest(json.dumps([row.name, row.record.instance.hash, method, work_limit]).encode())
+        answers = solve_batch({row.name: row.problem}, method, out=folder, n_jobs=1, work_limit=work_limit, certify=True)
+        for answer in answers.select(["id", "seed", "solution", "certificate", "status", "error_message"]).to_pylist():
             yield _submitted(library, answer, work_limit)
-            progress(Count(done, len(rows)))
+        progress(Count(done, len(rows)))
 
 
 def _submitted(library: Library, answer: dict[str, Any], work_limit: float) -> Receipt:
