@@ -79,13 +79,7 @@ def read_stored(folder: Path, file: StoredFile) -> str:
 
 
 def read_instance(text: str, source: str = "") -> Instance:
-    """An instance from its text.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Every fault of it.
-    """
+    """An instance from its text; all its faults are raised as `InvalidInstanceError`."""
     problem = loads(text, source)
     with naming_refusals("instance"):
         document = checker.parse(text)

@@ -18,14 +18,8 @@ from edrp.validation.library.plan import PlannedRow
 def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str], None], *, renew: bool = False) -> BestKnown:
     """Make all instances of a plan; those that are there stay as they are.
 
-    Parameters
-    ----------
-    folder
-        Folder of the library; it may be empty.
-    tell
-        Called with the id of each row that is made.
-    renew
-        Whether an instance that the plan makes otherwise today becomes a new version, without decisions and bounds.
+    The folder may be empty. `tell` is called with the id of each row that is made. With `renew`, an instance that the plan makes
+    otherwise today becomes a new version, without decisions and bounds.
 
     Raises
     ------
