@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from edrp.carrying.bottleneck import Bottlenecks, find_bottlenecks
     from edrp.carrying.front import RateFront, rate_front
     from edrp.carrying.largest_rate import LargestRate, largest_rate
+    from edrp.certified.library import library
     from edrp.core.instances import load, load_solution, loads, save, schema
     from edrp.core.kinds import Kind, register_kind
     from edrp.core.methods import Method, Options, methods, register
@@ -83,6 +84,7 @@ _NAMES = {
     "edrp.carrying.bottleneck": "Bottlenecks find_bottlenecks",
     "edrp.carrying.front": "RateFront rate_front",
     "edrp.carrying.largest_rate": "LargestRate largest_rate",
+    "edrp.certified.library": "library",
     "edrp.core.instances": "load load_solution loads save schema",
     "edrp.core.kinds": "Kind register_kind",
     "edrp.core.methods": "Method Options methods register",
@@ -250,6 +252,7 @@ __all__ = [
     "formulate",
     "largest_multiple",
     "largest_rate",
+    "library",
     "load",
     "load_solution",
     "loads",

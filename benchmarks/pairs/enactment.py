@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -21,15 +20,13 @@ from edrp.core.program import Arrays, Program
 from edrp.datasets.families.registry import generate
 from edrp.formulations.enactment import snapshot
 
-INSTANCES = Path(__file__).resolve().parents[1] / "instances"
-
 SECONDS = 10.0
 """Limit of every solver in seconds of the processor, or in units of work where it counts these."""
 
 
-def of_file(name: str) -> Any:
-    """The problem of a file."""
-    return edrp.load(INSTANCES / name)
+def of_library(name: str) -> Any:
+    """The problem of a row of the library."""
+    return edrp.library[name].problem
 
 
 def of_64_operators() -> Any:
@@ -61,9 +58,9 @@ def on_arrays(solver: Callable[[Arrays, float], Outcome], make: Callable[[], Any
 
 
 ROWS = {
-    "enactment-32": ("proven, 10 s", partial(of_file, "enactment_lay_32.json")),
+    "enactment-32": ("proven, 10 s", partial(of_library, "enactment/layered-32-benchmark")),
     "enactment-64": ("gap 0.01 %, 10 s", of_64_operators),
-    "leasing-departures-8": ("0.02 s, proven", partial(of_file, "leasing_departures_8.json")),
+    "leasing-departures-8": ("0.02 s, proven", partial(of_library, "leasing/departures-8-benchmark")),
 }
 PEERS = {
     "scip": ("SCIP", partial(on_arrays, scip), "pyscipopt"),

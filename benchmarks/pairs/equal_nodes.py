@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from peer_pairs import Call, Outcome, Pair, register, solves
@@ -14,13 +14,12 @@ import edrp
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.shapes import sequential
 
-INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 PEER_SECONDS = 8.0
 
 
-def named() -> edrp.EdrpProblem:
+def named() -> Any:
     """The chain of ten operators on 8 nodes of 8 slots."""
-    return edrp.load(INSTANCES / "rchain10_8x8.json")
+    return edrp.library["edrp/chain-8-on-8-benchmark"].problem
 
 
 def drawn(operators: int, zones: int, seed: int) -> edrp.EdrpProblem:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from peer_pairs import Call, Outcome, Pair, register
@@ -19,8 +18,6 @@ from edrp.core.program import Arrays
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 
-INSTANCES = Path(__file__).resolve().parents[1] / "instances"
-
 MAP_WORK = 0.1
 """Units of work for a map of a long task."""
 
@@ -28,7 +25,7 @@ MAP_WORK = 0.1
 def link_allocation(size: int) -> Any:
     """The instance of 60 flows that was found on a platform, or one of another size from the family."""
     if size == 60:
-        return edrp.load(INSTANCES / "link-allocation_platform_60.json")
+        return edrp.library["link-allocation/platform-60-benchmark"].problem
     return bimodal_flows(size, seed=size, max_links=4)
 
 

@@ -1,6 +1,7 @@
 """Write what registries and schemas know: `python docs/reference/field_tables.py`.
 
-These are the field tables of `kinds/*.md` and `results.md`, and the table of what there is for which kind in `instances.md`.
+These are the field tables of `kinds/*.md` and `results.md`, the table of what there is for which kind in `instances.md`, and that
+of the rows in `library.md`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, get_type_hints
 
 from edrp.batch import COLUMNS
 from edrp.certificates.certify import KIND_WRITERS, WRITERS
+from edrp.certified.library import library
+from edrp.cli.library import summary_table
 from edrp.cli.plan import PLANNED
 from edrp.core.document import MAX_COUNT, RANGES
 from edrp.core.instances import schema
@@ -24,6 +27,7 @@ from edrp.placement.pareto import pareto_front
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results.md"
 INSTANCES = FOLDER / "instances.md"
+LIBRARY = FOLDER / "library.md"
 MARK = "<!-- The rest is written by docs/reference/field_tables.py. -->\n"
 
 EDGES = {"integer": {MAX_COUNT}, "number": {magnitudes.largest for magnitudes in RANGES.values()}}
@@ -39,6 +43,7 @@ def pages() -> dict[Path, str]:
         **{_place(kind): _page(_place(kind), tables(kind)) for kind in kinds()},
         RESULTS: results_page(),
         INSTANCES: instances_page(),
+        LIBRARY: library_page(),
     }
 
 
@@ -111,6 +116,13 @@ def _generic(kind: Kind) -> str:
 
 def _yes(answer: bool) -> str:
     return "yes" if answer else "–"
+
+
+def library_page() -> str:
+    """Render the page of the library, which ends with the numbers of its rows."""
+    table = summary_table(library)
+    rows = (table.columns, ["---"] * len(table.columns), *table.rows)
+    return _page(LIBRARY, "## Rows\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows))
 
 
 def results_page() -> str:

@@ -109,6 +109,9 @@ COMMANDS = {
         "Plan a migration, a rescaling or moves of replicas, with schedules of transfers, or when deployments of a day change.",
     ),
     "generate": Command("generate:generate_instances", "Generate random instances, taking the families in turn."),
+    "library": Command(
+        "library:library", "Instances with the best decisions and bounds that are known: list, get, verify and submit."
+    ),
     "schema": Command("reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
     "methods": Command("reference:print_methods", "List the methods with their summaries, and what those of a kind take."),
     "demo": Command(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from edrp.validation.benchmark.suite_run import Benchmark
 
 SHOWN_ALARMS = 20
-NAMES = ", ".join(suite.name for suite in SUITES)
+NAMES = ", ".join([*(suite.name for suite in SUITES), "library/KIND/SIZE"])
 
 Out = Annotated[Path, options.out_option("Output folder for rows, tables and report; the same command continues a stopped run.")]
 More = Annotated[list[Path] | None, options.argument("Further instances, as for --instances.", metavar="[FILE|FOLDER]…")]
@@ -130,6 +130,8 @@ def _print(found: Benchmark) -> None:
             say(console, note)
     for sentence in found.recommendations:
         say(console, sentence.replace("`", ""))
+    for sentence in found.better:
+        say(console, sentence, "green")
     where = "the report" if found.report else "runs.csv"
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:

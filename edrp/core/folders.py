@@ -131,12 +131,12 @@ def _publish(stage: Path, target: Path, force: bool) -> None:
     """Move all files of one folder to another, after all of them have been found to be allowed."""
     files = sorted(path.relative_to(stage).as_posix() for path in stage.rglob("*") if not path.is_dir())
     if files:
-        with _alone(target):
+        with alone(target):
             _move(files, stage, target, force)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Wait until no other process moves files into a folder, and keep others waiting: the files of two never mix."""
     lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -22,8 +22,8 @@ from edrp.placement.devices import least_units, units_of
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, serves
 from edrp.placement.metric_values import Weights
-from edrp.placement.network import Node
 from edrp.placement.metrics.penalties import ALL, SINGLE
+from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.rules.base import Rule
 from edrp.placement.shortage import homeless_operators, shortages, usable

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from edrp.certified.records import Row
 from edrp.core.methods import methods
 from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS, RECHECKED_VALUE, SAME_VALUE
 from edrp.report.estimates import bootstrap_mean
@@ -35,7 +36,7 @@ COLUMNS = (
 """Columns of the result rows that are needed here."""
 
 
-def compare_runs(rows: pa.Table) -> pd.DataFrame:
+def compare_runs(rows: pa.Table, known: Mapping[str, Row] | None = None) -> pd.DataFrame:
     """One line per run, with what its instance's answers are compared with.
 
     Parameters
@@ -43,6 +44,8 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     rows
         Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out. Objectives and
         bounds of problems with priorities are replaced by those of the decisive stage (`in_decisive_stages`).
+    known
+        Records of the library by id, whose values are references, too.
 
     Returns
     -------
@@ -70,10 +73,10 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     runs["proven"] = runs["solved"] & (runs["status"] == "optimal")
     runs["claimed"] = runs["status"].isin(["optimal", "infeasible"])
     runs["checked"] = runs["claimed"] & (runs["proof"] == "checked certificate")
-    return _compared(runs).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
+    return _compared(runs, known or {}).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
 
 
-def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+def _compared(runs: pd.DataFrame, known: Mapping[str, Row]) -> pd.DataFrame:
     """Add to each run the reference of its instance: a proven optimum, else the best bound, else the best answer."""
     by_id = runs.groupby("id")
     runs["infeasible"] = by_id["outcome"].transform(
@@ -83,6 +86,12 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     optimum = objectives.where(runs["proven"]).groupby(runs["id"]).transform("min")
     bound = by_id["bound"].transform("max")
     runs["best"] = objectives.groupby(runs["id"]).transform("min")
+    if known:
+        best_known = runs["id"].map({name: row.best.value for name, row in known.items() if row.best}).astype(float)
+        is_closed = runs["id"].isin([name for name, row in known.items() if row.closed])
+        optimum = optimum.fillna(best_known.where(is_closed))
+        bound = np.fmax(bound, runs["id"].map({name: row.bound.value for name, row in known.items() if row.bound}).astype(float))
+        runs["best"] = np.fmin(runs["best"], best_known)
     runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
     runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
     runs["gap"] = _gap(objectives, runs["reference"])

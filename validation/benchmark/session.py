@@ -49,7 +49,7 @@ class BenchmarkResult:
         """One line per run with its reference and gap, as in `runs.parquet` of the report."""
         from edrp.validation.benchmark.measures import compare_runs
 
-        return compare_runs(self.rows)
+        return compare_runs(self.rows, self._suite.known)
 
     @cached_property
     def summaries(self) -> dict[str, pd.DataFrame]:

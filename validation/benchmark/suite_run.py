@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.tasks import Choice, read_choices, read_seeds
+from edrp.certified.records import Row
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.problem import Problem
-from edrp.core.tolerances import OPTIMALITY_GAP
+from edrp.core.solution import resolution
+from edrp.core.tolerances import OPTIMALITY_GAP, RECHECKED_VALUE
 from edrp.report.page import require_packages
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
@@ -45,6 +47,8 @@ class Benchmark:
         Claims that do not hold: defects.
     recommendations
         Which method to use when, in sentences, or why none is recommended.
+    better
+        Answers that are better than what the library knows, in sentences.
     """
 
     report: Path | None
@@ -52,6 +56,7 @@ class Benchmark:
     summaries: Mapping[str, pd.DataFrame]
     alarms: tuple[Alarm, ...]
     recommendations: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
 
 class BenchmarkOptions(TypedDict, total=False):
@@ -184,8 +189,9 @@ def write_benchmark(
     from edrp.validation.benchmark.measures import UNREADABLE, compare_runs
     from edrp.validation.benchmark.recommendations import compare_kind, write_tables
 
-    alarms = tuple(find_alarms(rows, instances))
-    runs = compare_runs(rows)
+    runs = compare_runs(rows, suite.known)
+    better = list(_better(runs, suite.known))
+    alarms = (*find_alarms(rows, instances), *(alarm for alarm in better if suite.known[alarm.id].closed))
     kinds = [kind for kind in dict.fromkeys(runs["kind"]) if kind != UNREADABLE]
     comparisons = [compare_kind(kind, runs[runs["kind"] == kind]) for kind in kinds]
     title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
@@ -200,7 +206,26 @@ def write_benchmark(
             write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
     advice = tuple(sentence for comparison in comparisons for sentence in comparison.recommendations)
     summaries = {comparison.kind: comparison.summary for comparison in comparisons}
-    return Benchmark(out / REPORT if drawn else None, runs, summaries, alarms, advice)
+    return Benchmark(
+        out / REPORT if drawn else None,
+        runs,
+        summaries,
+        alarms,
+        advice,
+        tuple(f"{alarm}; `edrp library submit` records it" for alarm in better if not suite.known[alarm.id].closed),
+    )
+
+
+def _better(runs: pd.DataFrame, known: Mapping[str, Row]) -> Iterator[Alarm]:
+    """Yield the best answers to instances of which less is known, which is a defect where that is certified."""
+    solved = runs[runs["solved"]]
+    for run in solved.loc[solved.groupby("id")["objective"].idxmin()].itertuples():
+        before = known[run.id].best if run.id in known else None
+        if before is None:
+            continue
+        room = RECHECKED_VALUE * max(1.0, abs(before.value)) if known[run.id].closed else resolution(before.value)
+        if run.objective < before.value - room:
+            yield Alarm(run.id, run.method, run.run_seed, f"{run.objective!r} is better than {before.value!r}, which is known")
 
 
 def missing_for_page() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
@@ -15,6 +15,8 @@ import numpy as np
 
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import Instance
+from edrp.certified.library import library
+from edrp.certified.records import SIZE_NAMES, Row
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import methods
 from edrp.core.plugins import added
@@ -71,10 +73,11 @@ def paper_instances(data: Path | None = None) -> Iterator[tuple[str, Problem]]:
             f"edrp-table-iv-{nodes}-{replicas}",
             debs2015(PROGRAM_RATE, geometric(nodes, TABLE_NETWORK_SEED), max_replicas=replicas),
         )
-    yield from _migrations()
+    yield from paper_migrations()
 
 
-def _migrations() -> Iterator[tuple[str, Problem]]:
+def paper_migrations() -> Iterator[tuple[str, Problem]]:
+    """Consecutive migrations of the departures of 2013 in 64 tasks (state migration, section 6), for each tolerance."""
     series = departures()
     tasks = series.tasks(TASKS)
     counts = series.migrations(MIGRATIONS).tolist()
@@ -165,6 +168,8 @@ class Suite:
         Seconds for each run; None for none.
     needs_data
         Whether a folder of data must be given.
+    known
+        Records of the library by id, where its instances are those of the library.
 
     Examples
     --------
@@ -180,6 +185,7 @@ class Suite:
     seeds: int = 1
     time_limit: float | None = 10.0
     needs_data: bool = False
+    known: Mapping[str, Row] = field(default_factory=dict)
 
 
 def _of_kinds(
@@ -428,8 +434,39 @@ def all_suites() -> dict[str, Suite]:
     return suites
 
 
+def library_suite(name: str) -> Suite:
+    """A suite of rows of the library: "library", "library/KIND" or "library/KIND/SIZE"; KIND may be "all".
+
+    Raises
+    ------
+    EdrpError
+        For an unknown kind or size, and where there are no such rows.
+
+    Examples
+    --------
+    >>> suite = library_suite("library/migration/second")
+    >>> [name for name, _ in suite.instances(None)] == list(suite.known)
+    True
+    """
+    kind, _, size = name.partition("/")[2].partition("/")
+    if size and size not in SIZE_NAMES:
+        raise InvalidInstanceError([Fault("suite", repr(name), f"has no size {size!r}{suggestion(size, SIZE_NAMES)}")])
+    chosen = library.select(None if kind in ("", "all") else kind, size or None)  # type: ignore[arg-type]
+    if not chosen:
+        raise InvalidInstanceError([Fault("suite", repr(name), "the library has no such rows")])
+    kinds = dict.fromkeys(row.name.partition("/")[0] for row in chosen)
+    names = dict.fromkeys(method for kind in kinds for method in KIND_METHODS.get(kind) or _methods(kind))
+    return Suite(
+        name,
+        "rows of the library, compared with the best decisions and bounds that are known",
+        lambda data: [(row.name, row.instance.text) for row in chosen],
+        tuple(names),
+        known={row.name: row.record for row in chosen},
+    )
+
+
 def get_suite(name: str) -> Suite:
-    """The suite of that name.
+    """The suite of that name; those of the library have names as in `library_suite`.
 
     Raises
     ------
@@ -444,6 +481,8 @@ def get_suite(name: str) -> Suite:
       suite: is no suite; did you mean 'placement'? (got 'placements')
     """
     known = all_suites()
+    if name.partition("/")[0] == "library" and name not in known:
+        return library_suite(name)
     if name not in known:
         raise InvalidInstanceError([Fault("suite", repr(name), f"is no suite{suggestion(name, known)}")])
     return known[name]

@@ -15,7 +15,7 @@ from typing import Any
 from .fields import METRICS
 from .network import Application, by_resource, fits, unit_patterns, units_of, whole_units
 from .program import ExactProgram
-from .reading import MAX_PARTS, SLACK, Unknown, fraction, need
+from .reading import MAX_PARTS, SLACK, Unknown, Unsupported, fraction, need
 from .rules import penalties
 
 IN_FLIGHT = "network_usage"
@@ -40,7 +40,8 @@ class Deployments(Application):
         own = [name for name in named if name.partition(".")[0] not in METRICS]
         if own:
             raise Unknown(f"the checker does not know what metrics in Python say, such as {own[0]!r}")
-        need(not problem.get("priorities"), "the checker does not know priorities")
+        if problem.get("priorities"):
+            raise Unsupported("the checker does not know priorities")
         self.peaks = sorted({name for name in named if name.startswith("peak_load")})
         self.stream = {(stream["source"], stream["target"]): stream for stream in problem["application"].get("streams", ())}
         self.pause = fraction(problem.get("synchronisation_time", 0))

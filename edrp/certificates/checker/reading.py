@@ -29,6 +29,10 @@ class Unknown(Refused):
     """Something that the checker does not know; a program that the certificate states may still be proven."""
 
 
+class Unsupported(Refused):
+    """Something that no certificate can be about."""
+
+
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration, RecursionError)
 """Errors that reading a document raises that is not as it should be."""
 

@@ -194,8 +194,12 @@ def ways() -> dict[str, Way]:
         "clusters": Way(random_cluster, _brute_force, (EQUAL_NODES,), range(20), range(20, 40)),
         "branches": Way(random_cluster, _brute_force, (("equal-nodes", BRANCHING),), range(60, 70), range(70, 80)),
         # The current deployment need not fit, so that some moves are forced, of which the bound does not always know.
-        "running": Way(lambda seed: random_cluster(seed, running=True), _brute_force, (EQUAL_NODES,), range(13), range(13, 25), proves=False),
-        "traffic": Way(with_traffic, _brute_force, (("equal-nodes", {"branch_rounds": 4}),), range(12), range(12, 24), proves=False),
+        "running": Way(
+            lambda seed: random_cluster(seed, running=True), _brute_force, (EQUAL_NODES,), range(13), range(13, 25), proves=False
+        ),
+        "traffic": Way(
+            with_traffic, _brute_force, (("equal-nodes", {"branch_rounds": 4}),), range(12), range(12, 24), proves=False
+        ),
         "peak limits": Way(peak_limits, proven_by_highs, (EQUAL_NODES,), range(16), range(16, 32), proves=False),
         "peak weights": Way(peak_weights, proven_by_highs, (EQUAL_NODES,), (0, 1, 5), (2, 4, 23)),
         "peak loads": Way(weighed_peaks, enumerated, BOTH, range(100, 115), range(115, 130)),

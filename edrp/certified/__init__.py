@@ -1,0 +1,1 @@
+"""Instances with the best decisions and bounds that are known, and the evidence of both."""

@@ -1,0 +1,1 @@
+"""How the library of certified instances was drawn and solved."""
