@@ -331,7 +331,7 @@ KINDS = {
 }
 
 BLIND = {
-    "edrp": {"caps"},
+    "edrp": {"caps", "greedy-pipeline"},
     "latency-aware": set(),
     "rescale": set(),
     "migration": {"ssm"},
