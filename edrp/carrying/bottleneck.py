@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from time import perf_counter
 from typing import Any
 
@@ -73,12 +72,8 @@ class RateGain:
     Attributes
     ----------
     change : what is changed.
-    status : as that of `LargestRate`: "optimal" where `multiple` is proven.
-    multiple : the multiple that is carried then; None where nothing is.
-    attained : whether it is attained.
-    bound : above it nothing is feasible; None where nothing is proven.
+    status, multiple, attained, bound, deployment : as those of `LargestRate` after the change.
     gain : `multiple` over that without the change, −1; 0 where both are the same, None where either is missing.
-    deployment : a deployment that carries `multiple`.
     solved : whether the change was solved for by itself. If it was not and the status is "optimal", it cannot help: it is proven
         that several changes together do not.
     """
@@ -98,6 +93,11 @@ class RateGain:
         return self.multiple is not None and (self.gain is None or self.gain > 0)
 
     @property
+    def proven(self) -> bool:
+        """Whether nothing carries more after the change."""
+        return self.status in ("optimal", "infeasible", "unbounded")
+
+    @property
     def percent(self) -> str:
         """The gain in per cent, where there is a number."""
         return "" if self.gain is None or math.isinf(self.gain) else f"{100 * self.gain:+.3g} %"
@@ -105,10 +105,9 @@ class RateGain:
     @property
     def proof(self) -> str:
         """What is proven of the multiple, in words."""
-        if self.status in ("optimal", "infeasible", "unbounded"):
-            return "proven"
-        more = None if self.bound is None or not self.multiple else self.bound / self.multiple - 1
-        return "no bound is proven" if more is None else f"at most {more:.2%} more"
+        if self.proven or self.bound is None or not self.multiple:
+            return "proven" if self.proven else "no bound is proven"
+        return f"at most {self.bound / self.multiple - 1:.2%} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +143,19 @@ class Bottlenecks:
 
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
+        known = "" if gain.proven else ", as far as known"
         if gain.multiple is None:
-            return f"{gain.change.words}: nothing meets all limits" + ("" if gain.status == "infeasible" else ", as far as known")
+            return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
-            return f"{gain.change.words} does not help" + ("" if gain.status == "optimal" else ", as far as known")
-        proof = f" ({gain.proof})" if gain.status != "optimal" else ""
-        return f"{gain.change.words} carries {self.rate_text(gain)}{gain.percent and f', {gain.percent}'}{proof}"
+            return f"{gain.change.words} does not help{known}"
+        more, proof = gain.percent and f", {gain.percent}", "" if gain.proven else f" ({gain.proof})"
+        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{proof}"
 
     def summary(self) -> Iterator[str]:
         """How many changes do not help, how many of them needed no solve of their own, and how many were not looked at."""
         left = [gain for gain in self.gains if not gain.helps]
-        proven = [gain for gain in left if gain.status in ("optimal", "infeasible")]
-        together = sum(not gain.solved for gain in proven)
-        if proven:
+        if proven := [gain for gain in left if gain.proven]:
+            together = sum(not gain.solved for gain in proven)
             joint = f", {together} of them since several together do not" if together else ""
             yield f"{len(proven)} other changes do not help, each by itself{joint} (proven)"
         if open_changes := len(left) - len(proven):
@@ -194,23 +193,14 @@ def find_bottlenecks(
     labels and the links of the first, may run the same operators, is named by no rule, and is joined to the first by its fastest
     link, or where it has none by one without delay. Of nodes that may be exchanged for one another, one is changed.
 
-    Changes are solved for in the order of how much is in use of what they change, starting from the deployment of `largest`. All
-    but a new node under rules can only help; so that where several together carry no more, none does, and they are not solved
-    for one by one.
-
-    Parameters
-    ----------
-    largest
-        The answer of `edrp.largest_rate`.
-    method
-        As in `edrp.largest_rate`.
-    time_limit, work_limit
-        For all changes together, shared among those that are left; without either, at most `WHAT_IF_WORK` units.
+    Changes of which most is in use are solved for first, starting from the deployment of `largest`. All but a new node under
+    rules can only help; so that where several together carry no more, none does, and they are not solved for one by one. Both
+    limits are for all changes together, shared among those that are left; without either, there are `WHAT_IF_WORK` units.
 
     Raises
     ------
     InvalidArgumentError
-        `largest` is something else.
+        `largest` is not what `edrp.largest_rate` returns.
     UnsupportedProblemError
         As `edrp.largest_rate`.
 
@@ -254,10 +244,9 @@ class _WhatIf:
 
     def run(self) -> None:
         """Solve for changes kind by kind, those of which most is in use first."""
-        first = {change.kind: i for i, change in reversed(list(enumerate(self.changes)))}
-        changes = sorted(self.changes, key=lambda change: first[change.kind])  # stable: by use within each kind
-        for kind, members in groupby(changes, key=lambda change: change.kind):
-            self._solve_kind(list(members), joint=kind != "node" or not self.problem.rules)
+        for kind in dict.fromkeys(change.kind for change in self.changes):
+            members = [change for change in self.changes if change.kind == kind]
+            self._solve_kind(members, joint=kind != "node" or not self.problem.rules)
 
     def _solve_kind(self, changes: list[Change], *, joint: bool) -> None:
         """Solve for changes one by one; at first, and after each that does not help, find out whether all others together do."""
@@ -302,13 +291,12 @@ class _WhatIf:
         return base is not None and multiple is not None and multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
 
     def _add(self, changes: Iterable[Change], found: LargestRate, *, solved: bool) -> None:
+        """Keep what is known of changes; what was not solved for by itself carries what is carried without a change."""
+        base, multiple, gain = self.largest.multiple, found.multiple if solved else self.largest.multiple, None
+        if base is not None and multiple is not None:
+            gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
+        deployment = found.deployment if solved else None
         for change in changes:
-            base, multiple, gain = self.largest.multiple, found.multiple, None
-            if base is not None and multiple is not None:
-                gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
-            if not solved and gain != 0:
-                multiple, gain = base, 0.0 if base is not None else None
-            deployment = found.deployment if solved else None
             self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, deployment, solved))
             self.left -= 1
 

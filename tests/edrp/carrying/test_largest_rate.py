@@ -17,7 +17,7 @@ from edrp.certificates.programs import check_files
 from edrp.check_problems.placement.enumeration import deployments
 from edrp.cli.app import app
 from edrp.core.errors import BackendUnavailableError
-from edrp.placement.throughput import Carried, GrowingLoad, largest_multiple, scaled, service_rate
+from edrp.placement.throughput import Carried, GrowingLoad, largest_multiple, service_rate
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED = {case["name"]: case for case in json.loads((CASES / "expected.json").read_text())["cases"]}
@@ -33,7 +33,7 @@ def test_reference_cases(name):
     assert largest.multiple <= largest.bound <= largest.multiple * (1 + 2e-6)
     carried = largest_multiple(problem, case["deployment"])
     assert (carried.multiple, carried.attained) == (pytest.approx(case["multiple"], rel=1e-12), case["attained"])
-    assert scaled(problem, largest.multiple * (1 - 1e-6)).evaluate(largest.deployment).feasible
+    assert largest.problem_at(largest.multiple * (1 - 1e-6)).evaluate(largest.deployment).feasible
 
 
 def rated(problem: edrp.EdrpProblem, multiple: float, scale: tuple[str, ...] = ()) -> edrp.EdrpProblem:
