@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
+from edrp.core.claims import SETTLED
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
@@ -21,7 +23,7 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
-from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
 from edrp.placement.throughput import node_loads
@@ -95,7 +97,7 @@ class RateGain:
     @property
     def proven(self) -> bool:
         """Whether nothing carries more after the change."""
-        return self.status in ("optimal", "infeasible", "unbounded")
+        return self.status in SETTLED
 
     @property
     def percent(self) -> str:
@@ -165,10 +167,10 @@ class Bottlenecks:
 
     def to_document(self) -> list[dict[str, Any]]:
         """The gains as JSON; infinite multiples are null, as the status says."""
-        fields = ("status", "multiple", "attained", "bound", "gain", "solved")
+        names = ("status", "multiple", "attained", "bound", "gain", "solved")
         return [
             {"change": gain.change.words, "kind": gain.change.kind, "place": gain.change.name}
-            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in fields}
+            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in names}
             for gain in self.gains
         ]
 
@@ -364,24 +366,22 @@ def find_changes(largest: LargestRate) -> Iterator[Change]:
 def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Change]:
     """Changes of the first node of each class: resources that any operator needs, capacities that are used, a second node."""
     needed = {name for operator in problem.application.operators for name in named_resources(operator.resources)}
-    asked = {name for operator in problem.application.operators for name in operator.usage}
-    asked |= {name for stream in problem.application.streams for name in stream.usage}
+    asked = set(shared_resources(problem.application))
     unknown = 0.0 if used else 1.0
     for i, alike in _classes(problem):
-        node = problem.network.nodes[i]
-        where = f"node {node.name}" + (f", or any of {alike} alike" if alike else "")
-        field: tuple[str | int, ...] = ("network", "nodes", i, "resources")
+        node, place = problem.network.nodes[i], ("network", "nodes", i)
+        where = f"on node {node.name}" + (f", or any of {alike} alike" if alike else "")
         for name, amount in ({} if node.resources is None else named_resources(node.resources)).items():
             if name in needed:
-                words, more = _more(name, amount, f"on {where}")
-                place = (*field, name) if isinstance(node.resources, dict) else field
-                yield Change("resource", place, words, more, used.get(f"{name} of node {node.name}", unknown))
+                words, more = _more(name, amount, where)
+                field = (*place, "resources", name) if isinstance(node.resources, dict) else (*place, "resources")
+                yield Change("resource", field, words, more, used.get(f"{name} of node {node.name}", unknown))
         for name, amount in node.capacity.items():
             if name in asked:
-                words, more = _more(name, amount, f"of capacity on {where}")
+                words, more = _more(name, amount, f"of capacity {where}")
                 share = used.get(f"capacity {name} of node {node.name}", unknown)
-                yield Change("capacity", ("network", "nodes", i, "capacity", name), words, more, share)
-        yield Change("node", ("network", "nodes", i), f"one more node like {node.name}")
+                yield Change("capacity", (*place, "capacity", name), words, more, share)
+        yield Change("node", place, f"one more node like {node.name}")
 
 
 def _more(name: str, amount: float, where: str) -> tuple[str, float]:
@@ -393,21 +393,19 @@ def _more(name: str, amount: float, where: str) -> tuple[str, float]:
 
 def _classes(problem: EdrpProblem) -> list[tuple[int, int]]:
     """The first node of each class of nodes that may be exchanged for one another, and how many others there are."""
-    nodes = problem.network.nodes
-    try:
+    number: dict[str, int] = {}
+    with suppress(ProblemTooLargeError):  # then no two are known to be alike
         compiled = compile_problem(problem)
         number = dict(zip(compiled.nodes, node_classes(compiled).tolist(), strict=True))
-    except ProblemTooLargeError:
-        number = {node.name: i for i, node in enumerate(nodes)}
-    first: dict[int, list[int]] = {}
-    for i, node in enumerate(nodes):
-        first.setdefault(number.get(node.name, -1 - i), []).append(i)
-    return [(members[0], len(members) - 1) for members in first.values()]
+    members: dict[int, list[int]] = {}
+    for i, node in enumerate(problem.network.nodes):
+        members.setdefault(number.get(node.name, -1 - i), []).append(i)
+    return [(alike[0], len(alike) - 1) for alike in members.values()]
 
 
 def _in_use(largest: LargestRate) -> dict[str, float]:
     """Shares in use just below the largest rate, by what they are of; empty where nothing runs."""
-    if largest.deployment is None or largest.multiple is None or math.isinf(largest.multiple):
+    if largest.deployment is None or largest.multiple is None or not largest.finite:
         return {}
     at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
     margins = (*at.limit_margins(at.evaluate(largest.deployment).metrics), *node_margins(at, largest.deployment))

@@ -25,14 +25,8 @@ def gain_panels(bottlenecks: Bottlenecks) -> tuple[Panel, ...]:
 def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], table: Table, verdict: str, *, proven: bool) -> str:
     """The page of a front: a line through its points, from the second metric to the first, and its table.
 
-    Parameters
-    ----------
-    points
-        Values of the first and the second metric.
-    table
-        A row for each point; its first two columns are named after the metrics, with their units.
-    verdict
-        What is proven, in a sentence.
+    `points` are values of both metrics, after which, with their units, the first two columns of the table are named; the verdict
+    says in a sentence what is proven.
     """
     first, second = (name.partition(" (") for name in table.columns[:2])
     line = Line(first[0], sorted((x, y) for y, x in points))

@@ -280,7 +280,7 @@ class GrowingLoad:
         near = (end for end in ends if not end.attained and _multiple(end) <= lowest.multiple * (1 + SAME_VALUE))
         if queue := min(near, key=_multiple, default=None):  # whatever rounding did, a queue is not full
             lowest = replace(queue, multiple=lowest.multiple)
-        return replace(self._within_graded(deployment, lowest), within=lowest.multiple)
+        return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))
 
     def _queues(self, deployment: Deployment) -> Iterator[Carried]:
         """Where each operator is overloaded: r·μ(r)·min(1, S) for the slowest of its nodes, over its load."""

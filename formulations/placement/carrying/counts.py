@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Floats
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import (
     PlacementExpressions,
@@ -89,8 +89,12 @@ class CountExpressions(PlacementExpressions):
         assert not weights.any()
         return Linear.zero()
 
-    def _beyond(self, *_: Any) -> Any:
-        """Refuse what the program cannot state, and for which `only_counts` is false."""
-        raise NotImplementedError("the program over numbers of replicas knows nothing of paths, changes, failures and starts")
+    def start(self, counts: Ints) -> Floats | None:
+        """Nothing: the search starts from no deployment."""
+        return None
 
-    response_time = downtime = node_in_use = link_in_use = start = _beyond
+    def _beyond(self) -> Any:
+        """Refuse what the program cannot state, and for which `only_counts` is false."""
+        raise NotImplementedError("the program over numbers of replicas knows nothing of paths, changes and failures")
+
+    response_time = downtime = node_in_use = link_in_use = _beyond
