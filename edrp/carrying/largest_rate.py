@@ -370,15 +370,16 @@ class _Search:
 
     def _ask(self, lowest: float, optimal: bool) -> ProgramResult:
         """Solve for the largest multiple from `lowest` on, or for any; take what was found and what was proven."""
-        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
+        highest = self.highest if self.highest > 0 else math.inf
+        formulation, unit = carrying_program(self.load, lowest, highest, graded=self.graded)
 
         def carries(values: Any) -> bool:
             """Whether the deployment of a point carries as much by plain code."""
-            multiple = self.load.carried(program.formulation.decode(values)).multiple
+            multiple = self.load.carried(formulation.decode(values)).multiple
             return multiple is not None and multiple >= lowest * (1 - SAME_VALUE)
 
         result = solve_program(
-            program.formulation.program,
+            formulation.program,
             self.method,
             work_limit=min(self.patience, units_left()),
             gap=OPTIMALITY_GAP if optimal else ANY_GAP,
@@ -387,10 +388,10 @@ class _Search:
         )
         self.solves += 1
         self.notes += result.notes
-        if result.bound is not None and result.status != "infeasible":
-            self.highest = min(self.highest, program.multiple(max(0.0, result.bound)))
+        if result.bound is not None and result.bound > 0 and result.status != "infeasible":
+            self.highest = min(self.highest, unit / result.bound)
         if result.values is not None:
-            self._take(program.formulation.decode(result.values))
+            self._take(formulation.decode(result.values))
         return result
 
     def _take(self, deployment: Deployment) -> None:

@@ -9,7 +9,7 @@ C·t ≥ F/M + V: linear, exact where F is 0, and else exact at m = M, to which 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,36 +28,12 @@ AT_LOWEST = "{} at the lowest multiple"
 """Name of a resource as it is used at the lowest multiple."""
 
 
-@dataclass(frozen=True, slots=True)
-class CarryingProgram:
-    """A program whose objective is `unit` times the reciprocal of a multiple.
+def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> tuple[PlacementFormulation, float]:
+    """Formulate the search for a deployment that carries most; return the program, and the multiple for an objective of 1.
 
-    Attributes
-    ----------
-    formulation : the program, with the deployment as its decision.
-    unit : multiple that the objective 1 stands for.
-    """
-
-    formulation: PlacementFormulation
-    unit: float
-
-    def multiple(self, objective: float | None) -> float:
-        """The multiple that a value of the objective stands for; infinite for 0, or none."""
-        return self.unit / objective if objective else math.inf
-
-
-def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> CarryingProgram:
-    """Formulate the search for a deployment that carries most.
-
-    Parameters
-    ----------
-    load
-        The problem and its growing sources.
-    lowest, highest
-        Multiples between which the answer lies: no deployment that carries `lowest` is lost, and none that carries `lowest` is
-        said to carry less than it does up to `highest`.
-    graded
-        Whether limits on metrics that grow with the rate are rows, as at `lowest`; without them the program is a relaxation.
+    The objective is that multiple over the one that is carried. `lowest` and `highest` are multiples between which the answer
+    lies: no deployment that carries `lowest` is lost, and none that does is said to carry less than it does up to `highest`.
+    Limits on metrics that grow with the rate are rows, as at `lowest`, where `graded`; without them the program is a relaxation.
     """
     problem = load.at(lowest)
     compiled = compile_problem(problem)
@@ -84,7 +60,7 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
     for i in range(len(compiled.operators)):
         _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
     program.minimise(top)
-    return CarryingProgram(PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit)
+    return PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit
 
 
 def highest_multiple(load: GrowingLoad) -> float:
