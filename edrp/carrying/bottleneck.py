@@ -17,7 +17,7 @@ from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
-from edrp.core.wording import shown
+from edrp.core.wording import format_place, shown
 from edrp.explanations.placement import node_margins
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -27,7 +27,7 @@ from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
 from edrp.placement.throughput import node_loads
-from edrp.report.tables import Table
+from edrp.report.tables import Table, cut_table
 
 WHAT_IF_WORK = 30.0
 """Units of work at most for all changes together where no limit is given."""
@@ -64,7 +64,7 @@ class Change:
     @property
     def name(self) -> str:
         """The place in words, such as "network.nodes[2].resources.cpu"."""
-        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.place).removeprefix(".")
+        return format_place(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +177,8 @@ class Bottlenecks:
 
 def gain_table(bottlenecks: Bottlenecks) -> Table:
     """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
-    first = bottlenecks.helpful[:MAX_GAINS]
-    rows = tuple((gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in first)
-    left = len(bottlenecks.helpful) - len(first)
-    note = f"and {left} more changes" if left else ""
-    return Table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), note=note)
+    rows = [(gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in bottlenecks.helpful]
+    return cut_table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), MAX_GAINS)
 
 
 def find_bottlenecks(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from growing_loads import random_growing_load
+from growing_loads import most_carried, random_growing_load
 from typer.testing import CliRunner
 
 import edrp
@@ -17,7 +17,7 @@ from edrp.certificates.programs import check_files
 from edrp.check_problems.placement.enumeration import deployments
 from edrp.cli.app import app
 from edrp.core.errors import BackendUnavailableError
-from edrp.placement.throughput import Carried, GrowingLoad, largest_multiple, service_rate
+from edrp.placement.throughput import GrowingLoad, largest_multiple, service_rate
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED = {case["name"]: case for case in json.loads((CASES / "expected.json").read_text())["cases"]}
@@ -60,16 +60,9 @@ def carries(problem: edrp.EdrpProblem, deployment: edrp.Deployment) -> bool:
     return evaluation.feasible and evaluation.metrics.get("peak_load", 0.0) <= 1 + 1e-12
 
 
-def enumerated(problem: edrp.EdrpProblem, scale: tuple[str, ...] = ()) -> Carried:
-    """The best of all deployments."""
-    load = GrowingLoad(problem, scale)
-    carried = [load.carried(deployment) for deployment in deployments(problem)]
-    return max(carried, key=lambda one: -1.0 if one.multiple is None else one.multiple)
-
-
 def agrees(problem: edrp.EdrpProblem, scale: tuple[str, ...] = (), **options: Any) -> None:
     """Assert that the search finds what enumeration finds, and that both sides hold by plain evaluation."""
-    largest, best = edrp.largest_rate(problem, scale=scale, **options), enumerated(problem, scale)
+    largest, best = edrp.largest_rate(problem, scale=scale, **options), most_carried(problem, scale)
     if best.multiple is None:
         assert largest.status == "infeasible"
         assert largest.clashes
@@ -268,6 +261,6 @@ def test_a_work_limit_leaves_an_honest_gap_and_repeats():
     problem = random_growing_load(34)
     first, second = (edrp.largest_rate(problem, work_limit=0.02) for _ in range(2))
     assert first == dataclasses.replace(second, seconds=first.seconds)
-    best = enumerated(problem).multiple
+    best = most_carried(problem).multiple
     assert first.multiple is None or first.multiple <= best * (1 + 1e-9)
     assert first.bound is None or first.bound >= best * (1 - 1e-9)
