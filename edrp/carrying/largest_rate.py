@@ -195,10 +195,10 @@ def largest_rate(
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
 
-    The multiple is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no
-    shared resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network
-    usage or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a
-    deployment that carries more than the best one so far, until there is none.
+    That is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no shared
+    resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network usage
+    or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a deployment
+    that carries more than the best one so far, until there is none.
 
     Parameters
     ----------
@@ -209,16 +209,14 @@ def largest_rate(
         own. The others keep their rates. None for all.
     method
         A backend, such as "highs"; "auto" for the default one.
-    seed
-        Seed of the random number generator.
-    time_limit, work_limit
+    seed, time_limit, work_limit
         As in `edrp.solve`.
     margin
         Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
     start
         A deployment to start from, which has to be carried more than; None for none.
     certificate
-        Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
+        Folder for what `LargestRate.certify` writes; a note says which side has no certificate.
 
     Raises
     ------

@@ -12,14 +12,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.builder import (
-    PlacementExpressions,
-    add_capacity_rows,
-    add_objective_and_limits,
-    exceeds_capacity,
-)
+from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits, exceeds_capacity
+from edrp.formulations.placement.compact import CompactExpressions
 from edrp.formulations.placement.compact_columns import OperatorColumns
-from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 
 
@@ -41,7 +36,7 @@ def build_counts(compiled: Compiled) -> CountExpressions:
     return expressions
 
 
-class CountExpressions(PlacementExpressions):
+class CountExpressions(CompactExpressions):
     """Numbers of replicas as columns; `operators` has the columns of each."""
 
     def __init__(self, compiled: Compiled) -> None:
@@ -62,27 +57,15 @@ class CountExpressions(PlacementExpressions):
         degrees = totals if uses else totals[-1:]
         bound = np.minimum(fits.sum(axis=1)[:, None], degrees).astype(float)
         pattern = program.add_columns(f"replicas {name}", bound.shape, upper=bound, integer=True)
-        everything = np.arange(degrees.size)
-        counted = [(everything, pattern, 1.0), (np.arange(totals.size) if uses else 0, split, -totals.astype(float))]
+        row = np.arange(degrees.size)
+        counted = [(row, pattern, 1.0), (np.arange(totals.size) if uses else 0, split, -totals.astype(float))]
         program.add_rows(f"replicas {name}", degrees.size, counted, lower=0.0, upper=0.0)
         if uses:
             cell = np.arange(bound.size).reshape(bound.shape)
             cuts = [(cell, pattern, 1.0), (cell, np.broadcast_to(split, bound.shape), -bound)]
             program.add_rows(f"split {name}", bound.size, cuts, upper=0.0)
-        ones, none = np.ones(degrees.size, np.int64), np.zeros(0, np.int64)
-        return OperatorColumns(nodes, ones, everything, everything, totals, pattern, none, split)
-
-    def holdings(self, operator: int) -> Holdings:
-        """Each column is a number of replicas."""
-        columns = self.operators[operator]
-        totals = columns.totals[-columns.pattern.shape[1] :]
-        nodes, totals = np.broadcast_arrays(columns.nodes[:, None], totals)
-        return Holdings(columns.pattern.ravel(), nodes.ravel(), np.ones(nodes.size, np.int64), totals.ravel())
-
-    def replica_sum(self, weights: Floats) -> Linear:
-        """Σ_i weights[i]·Σ_r r·y[i,r]."""
-        parts = zip(self.operators, weights, strict=True)
-        return Linear.total([Linear.of(columns.split, weight * columns.totals) for columns, weight in parts])
+        ones, none, splits = np.ones(degrees.size, np.int64), np.zeros(0, np.int64), np.arange(totals.size)[-degrees.size :]
+        return OperatorColumns(nodes, ones, splits, ones, totals, pattern, none, split)
 
     def stream_pair_sum(self, weights: Floats) -> Linear:
         """Nothing: no stream has a weight in the problems that this program can state."""

@@ -16,7 +16,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
-from edrp.formulations.placement.carrying.counts import CountExpressions, build_counts, only_counts
+from edrp.formulations.placement.carrying.counts import build_counts, only_counts
 from edrp.formulations.placement.compact import CompactExpressions, build_compact
 from edrp.formulations.placement.formulation import PlacementFormulation
 from edrp.placement.compilation import compile_problem
@@ -118,7 +118,7 @@ def _served(load: GrowingLoad, operator: int, compiled: Compiled) -> Floats:
 
 
 def _add_service_rows(
-    expressions: CompactExpressions | CountExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
+    expressions: CompactExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
 ) -> None:
     """Rows t ≥ unit·b / (r·μ(r)·s − a) of an operator: one, and one for every node with a speed-up s below 1.
 

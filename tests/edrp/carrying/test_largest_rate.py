@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from growing_loads import most_carried, random_growing_load
-from typer.testing import CliRunner
 
 import edrp
 from edrp.backends import backends
 from edrp.certificates.programs import check_files
 from edrp.check_problems.placement.enumeration import deployments
-from edrp.cli.app import app
 from edrp.core.errors import BackendUnavailableError
 from edrp.placement.throughput import GrowingLoad, largest_multiple, service_rate
 
@@ -78,14 +76,8 @@ def agrees(problem: edrp.EdrpProblem, scale: tuple[str, ...] = (), **options: An
         assert not carries(rated(problem, largest.multiple * (1 + 1e-6), scale), largest.deployment)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", [*range(16), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(16, 300))])
 def test_random_problems_agree_with_enumeration(seed):
-    agrees(random_growing_load(seed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(16, 300))
-def test_more_random_problems_agree_with_enumeration(seed):
     agrees(random_growing_load(seed))
 
 
@@ -202,13 +194,12 @@ def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
             lambda: edrp.largest_rate(chain(application={"operators": [{"name": "a"}]})),
             "application: has no source, so that no rate can grow; give an operator an `external_rate`",
         ),
-        (
-            lambda: edrp.largest_rate(falling({"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]})),
-            "the latency of operator 'a' falls with the rate",
-        ),
-        (
-            lambda: edrp.largest_rate(falling({"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]})),
-            "the latency of operator 'a' falls with the rate",
+        *(
+            (lambda model=model: edrp.largest_rate(falling(model)), "the latency of operator 'a' falls with the rate")
+            for model in (
+                {"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]},
+                {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]},
+            )
         ),
     ],
 )
@@ -244,17 +235,15 @@ def test_both_sides_are_certified(tmp_path):
     assert edrp.load_solution(tmp_path / "proof" / "carried.solution.json").deployment == largest.deployment
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, run):
     out = tmp_path / "out.json"
-    runner = CliRunner()
-    done = runner.invoke(app, ["carry", str(CASES / "latency.json"), "--best", "--out", str(out)])
-    assert done.exit_code == 0
-    assert "1.08038473 times the rates, attained; above it nothing is feasible" in done.output
+    shown = run("carry", CASES / "latency.json", "--best", "--out", out).ended(0)
+    assert "1.08038473 times the rates, attained; above it nothing is feasible" in shown.out
     document = json.loads(out.read_text())
     assert document["multiple"] == pytest.approx(EXPECTED["latency"]["multiple"])
     assert document["best"]["status"] == "optimal"
     edrp.save(chain(network={"nodes": [{"name": "x", "resources": 1}]}), tmp_path / "small.json")
-    assert runner.invoke(app, ["carry", str(tmp_path / "small.json")]).exit_code == 3
+    run("carry", tmp_path / "small.json").ended(3)
 
 
 def test_a_work_limit_leaves_an_honest_gap_and_repeats():
