@@ -101,23 +101,22 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
     placed: Deployment = problem.read_decision(deployment, "deployment")
     loads = node_loads(problem, placed)
     slowest = {name: min((load.carried for load in loads if load.node == name), default=1.0) for name in problem.network.by_name}
-    service_rates, share, bottleneck = dict[tuple[str, str], float](), 1.0, ""
+    service_rates: dict[tuple[str, str], float] = {}
+    ends = [(1.0, "")]
+    ends += [(load.carried, f"{load.resource} of node {load.node}, {100 * load.share:.3g} % of its capacity") for load in loads]
     for operator in problem.application.operators:
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = service_rate(operator, replicas.total()) * served_share(
-                operator.latency, problem.network.by_name[node].speedup
-            )
+            slower = served_share(operator.latency, problem.network.by_name[node].speedup)
+            served = service_rate(operator, replicas.total()) * slower
+            if rate > 0:
+                ends.append((served / rate, f"service rate of {operator.name} on node {node}, {served:.6g} tuples/s"))
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):
                 service_rates[operator.name, node] = served
-            if rate > 0 and served / rate < share:
-                share, bottleneck = served / rate, f"service rate of {operator.name} on node {node}, {served:.6g} tuples/s"
-    for load in loads:
-        if load.carried <= share and load.carried < 1:
-            share, bottleneck = load.carried, f"{load.resource} of node {load.node}, {100 * load.share:.3g} % of its capacity"
+    share, bottleneck = min(ends, key=lambda end: end[0])
     rates = {operator.name: share * problem.application.load(operator.name) for operator in problem.application.operators}
     return Throughput(share, rates, service_rates, loads, bottleneck, tuple(_unequal_forwards(problem, placed)))
 
