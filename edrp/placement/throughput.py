@@ -225,7 +225,7 @@ class GrowingLoad:
     def at(self, multiple: float) -> EdrpProblem:
         """The problem at a multiple, in which no shared resource may be asked for more than its capacity."""
         limits = self.problem.limits
-        if any(name == PEAK_LOAD for name in self.problem.metrics):
+        if PEAK_LOAD in self.problem.metrics:
             limits = limits.replace(peak_load=min(1.0, limits.peak_load or 1.0))
         return self.problem.replace(application=self.application(multiple), limits=limits)
 
