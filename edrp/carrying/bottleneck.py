@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from time import perf_counter
 from typing import Any
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
+from edrp.core.claims import SETTLED
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
-from edrp.core.wording import shown
+from edrp.core.wording import format_place, shown
 from edrp.explanations.placement import node_margins
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
-from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
 from edrp.placement.throughput import node_loads
-from edrp.report.tables import Table
+from edrp.report.tables import Table, cut_table
 
 WHAT_IF_WORK = 30.0
 """Units of work at most for all changes together where no limit is given."""
@@ -63,7 +64,7 @@ class Change:
     @property
     def name(self) -> str:
         """The place in words, such as "network.nodes[2].resources.cpu"."""
-        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.place).removeprefix(".")
+        return format_place(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,8 @@ class RateGain:
     Attributes
     ----------
     change : what is changed.
-    status : as that of `LargestRate`: "optimal" where `multiple` is proven.
-    multiple : the multiple that is carried then; None where nothing is.
-    attained : whether it is attained.
-    bound : above it nothing is feasible; None where nothing is proven.
+    status, multiple, attained, bound, deployment : as those of `LargestRate` after the change.
     gain : `multiple` over that without the change, −1; 0 where both are the same, None where either is missing.
-    deployment : a deployment that carries `multiple`.
     solved : whether the change was solved for by itself. If it was not and the status is "optimal", it cannot help: it is proven
         that several changes together do not.
     """
@@ -98,6 +95,11 @@ class RateGain:
         return self.multiple is not None and (self.gain is None or self.gain > 0)
 
     @property
+    def proven(self) -> bool:
+        """Whether nothing carries more after the change."""
+        return self.status in SETTLED
+
+    @property
     def percent(self) -> str:
         """The gain in per cent, where there is a number."""
         return "" if self.gain is None or math.isinf(self.gain) else f"{100 * self.gain:+.3g} %"
@@ -105,10 +107,9 @@ class RateGain:
     @property
     def proof(self) -> str:
         """What is proven of the multiple, in words."""
-        if self.status in ("optimal", "infeasible", "unbounded"):
-            return "proven"
-        more = None if self.bound is None or not self.multiple else self.bound / self.multiple - 1
-        return "no bound is proven" if more is None else f"at most {more:.2%} more"
+        if self.proven or self.bound is None or not self.multiple:
+            return "proven" if self.proven else "no bound is proven"
+        return f"at most {self.bound / self.multiple - 1:.2%} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +145,19 @@ class Bottlenecks:
 
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
+        known = "" if gain.proven else ", as far as known"
         if gain.multiple is None:
-            return f"{gain.change.words}: nothing meets all limits" + ("" if gain.status == "infeasible" else ", as far as known")
+            return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
-            return f"{gain.change.words} does not help" + ("" if gain.status == "optimal" else ", as far as known")
-        proof = f" ({gain.proof})" if gain.status != "optimal" else ""
-        return f"{gain.change.words} carries {self.rate_text(gain)}{gain.percent and f', {gain.percent}'}{proof}"
+            return f"{gain.change.words} does not help{known}"
+        more, proof = gain.percent and f", {gain.percent}", "" if gain.proven else f" ({gain.proof})"
+        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{proof}"
 
     def summary(self) -> Iterator[str]:
         """How many changes do not help, how many of them needed no solve of their own, and how many were not looked at."""
         left = [gain for gain in self.gains if not gain.helps]
-        proven = [gain for gain in left if gain.status in ("optimal", "infeasible")]
-        together = sum(not gain.solved for gain in proven)
-        if proven:
+        if proven := [gain for gain in left if gain.proven]:
+            together = sum(not gain.solved for gain in proven)
             joint = f", {together} of them since several together do not" if together else ""
             yield f"{len(proven)} other changes do not help, each by itself{joint} (proven)"
         if open_changes := len(left) - len(proven):
@@ -166,21 +167,18 @@ class Bottlenecks:
 
     def to_document(self) -> list[dict[str, Any]]:
         """The gains as JSON; infinite multiples are null, as the status says."""
-        fields = ("status", "multiple", "attained", "bound", "gain", "solved")
+        names = ("status", "multiple", "attained", "bound", "gain", "solved")
         return [
             {"change": gain.change.words, "kind": gain.change.kind, "place": gain.change.name}
-            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in fields}
+            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in names}
             for gain in self.gains
         ]
 
 
 def gain_table(bottlenecks: Bottlenecks) -> Table:
     """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
-    first = bottlenecks.helpful[:MAX_GAINS]
-    rows = tuple((gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in first)
-    left = len(bottlenecks.helpful) - len(first)
-    note = f"and {left} more changes" if left else ""
-    return Table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), note=note)
+    rows = [(gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in bottlenecks.helpful]
+    return cut_table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), MAX_GAINS)
 
 
 def find_bottlenecks(
@@ -194,23 +192,14 @@ def find_bottlenecks(
     labels and the links of the first, may run the same operators, is named by no rule, and is joined to the first by its fastest
     link, or where it has none by one without delay. Of nodes that may be exchanged for one another, one is changed.
 
-    Changes are solved for in the order of how much is in use of what they change, starting from the deployment of `largest`. All
-    but a new node under rules can only help; so that where several together carry no more, none does, and they are not solved
-    for one by one.
-
-    Parameters
-    ----------
-    largest
-        The answer of `edrp.largest_rate`.
-    method
-        As in `edrp.largest_rate`.
-    time_limit, work_limit
-        For all changes together, shared among those that are left; without either, at most `WHAT_IF_WORK` units.
+    Changes of which most is in use are solved for first, starting from the deployment of `largest`. All but a new node under
+    rules can only help; so that where several together carry no more, none does, and they are not solved for one by one. Both
+    limits are for all changes together, shared among those that are left; without either, there are `WHAT_IF_WORK` units.
 
     Raises
     ------
     InvalidArgumentError
-        `largest` is something else.
+        `largest` is not what `edrp.largest_rate` returns.
     UnsupportedProblemError
         As `edrp.largest_rate`.
 
@@ -254,10 +243,9 @@ class _WhatIf:
 
     def run(self) -> None:
         """Solve for changes kind by kind, those of which most is in use first."""
-        first = {change.kind: i for i, change in reversed(list(enumerate(self.changes)))}
-        changes = sorted(self.changes, key=lambda change: first[change.kind])  # stable: by use within each kind
-        for kind, members in groupby(changes, key=lambda change: change.kind):
-            self._solve_kind(list(members), joint=kind != "node" or not self.problem.rules)
+        for kind in dict.fromkeys(change.kind for change in self.changes):
+            members = [change for change in self.changes if change.kind == kind]
+            self._solve_kind(members, joint=kind != "node" or not self.problem.rules)
 
     def _solve_kind(self, changes: list[Change], *, joint: bool) -> None:
         """Solve for changes one by one; at first, and after each that does not help, find out whether all others together do."""
@@ -302,13 +290,12 @@ class _WhatIf:
         return base is not None and multiple is not None and multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
 
     def _add(self, changes: Iterable[Change], found: LargestRate, *, solved: bool) -> None:
+        """Keep what is known of changes; what was not solved for by itself carries what is carried without a change."""
+        base, multiple, gain = self.largest.multiple, found.multiple if solved else self.largest.multiple, None
+        if base is not None and multiple is not None:
+            gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
+        deployment = found.deployment if solved else None
         for change in changes:
-            base, multiple, gain = self.largest.multiple, found.multiple, None
-            if base is not None and multiple is not None:
-                gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
-            if not solved and gain != 0:
-                multiple, gain = base, 0.0 if base is not None else None
-            deployment = found.deployment if solved else None
             self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, deployment, solved))
             self.left -= 1
 
@@ -376,24 +363,22 @@ def find_changes(largest: LargestRate) -> Iterator[Change]:
 def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Change]:
     """Changes of the first node of each class: resources that any operator needs, capacities that are used, a second node."""
     needed = {name for operator in problem.application.operators for name in named_resources(operator.resources)}
-    asked = {name for operator in problem.application.operators for name in operator.usage}
-    asked |= {name for stream in problem.application.streams for name in stream.usage}
+    asked = set(shared_resources(problem.application))
     unknown = 0.0 if used else 1.0
     for i, alike in _classes(problem):
-        node = problem.network.nodes[i]
-        where = f"node {node.name}" + (f", or any of {alike} alike" if alike else "")
-        field: tuple[str | int, ...] = ("network", "nodes", i, "resources")
+        node, place = problem.network.nodes[i], ("network", "nodes", i)
+        where = f"on node {node.name}" + (f", or any of {alike} alike" if alike else "")
         for name, amount in ({} if node.resources is None else named_resources(node.resources)).items():
             if name in needed:
-                words, more = _more(name, amount, f"on {where}")
-                place = (*field, name) if isinstance(node.resources, dict) else field
-                yield Change("resource", place, words, more, used.get(f"{name} of node {node.name}", unknown))
+                words, more = _more(name, amount, where)
+                field = (*place, "resources", name) if isinstance(node.resources, dict) else (*place, "resources")
+                yield Change("resource", field, words, more, used.get(f"{name} of node {node.name}", unknown))
         for name, amount in node.capacity.items():
             if name in asked:
-                words, more = _more(name, amount, f"of capacity on {where}")
+                words, more = _more(name, amount, f"of capacity {where}")
                 share = used.get(f"capacity {name} of node {node.name}", unknown)
-                yield Change("capacity", ("network", "nodes", i, "capacity", name), words, more, share)
-        yield Change("node", ("network", "nodes", i), f"one more node like {node.name}")
+                yield Change("capacity", (*place, "capacity", name), words, more, share)
+        yield Change("node", place, f"one more node like {node.name}")
 
 
 def _more(name: str, amount: float, where: str) -> tuple[str, float]:
@@ -405,21 +390,19 @@ def _more(name: str, amount: float, where: str) -> tuple[str, float]:
 
 def _classes(problem: EdrpProblem) -> list[tuple[int, int]]:
     """The first node of each class of nodes that may be exchanged for one another, and how many others there are."""
-    nodes = problem.network.nodes
-    try:
+    number: dict[str, int] = {}
+    with suppress(ProblemTooLargeError):  # then no two are known to be alike
         compiled = compile_problem(problem)
         number = dict(zip(compiled.nodes, node_classes(compiled).tolist(), strict=True))
-    except ProblemTooLargeError:
-        number = {node.name: i for i, node in enumerate(nodes)}
-    first: dict[int, list[int]] = {}
-    for i, node in enumerate(nodes):
-        first.setdefault(number.get(node.name, -1 - i), []).append(i)
-    return [(members[0], len(members) - 1) for members in first.values()]
+    members: dict[int, list[int]] = {}
+    for i, node in enumerate(problem.network.nodes):
+        members.setdefault(number.get(node.name, -1 - i), []).append(i)
+    return [(alike[0], len(alike) - 1) for alike in members.values()]
 
 
 def _in_use(largest: LargestRate) -> dict[str, float]:
     """Shares in use just below the largest rate, by what they are of; empty where nothing runs."""
-    if largest.deployment is None or largest.multiple is None or math.isinf(largest.multiple):
+    if largest.deployment is None or largest.multiple is None or not largest.finite:
         return {}
     at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
     margins = (*at.limit_margins(at.evaluate(largest.deployment).metrics), *node_margins(at, largest.deployment))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -87,21 +86,19 @@ def rate_front(
     """Find what is carried at most at each value of a metric, such as the cost.
 
     Each point is the largest rate within a limit on the metric, and then the best value of the metric with which that rate is
-    carried. The limit of the next point lies just below that value.
+    carried. The limit of the next point lies just below that value. Weights and priorities of the problem play no part.
 
     Parameters
     ----------
     problem
-        The load of multiple 1; its weights and priorities play no part.
+        The load of multiple 1.
     metric
         "cost", "availability" or "downtime".
-    scale, method, seed
-        As in `edrp.largest_rate`.
     points
         About how many, at even distances of the metric; None for all. Where traffic has a price, the cost of a deployment grows
-        with the rate, and there are infinitely many.
-    time_limit, work_limit
-        For each of both steps of each point.
+        with the rate, there are infinitely many, and this must be given.
+    scale, method, seed, time_limit, work_limit
+        As in `edrp.largest_rate`; limits are for each of both steps of each point.
 
     Raises
     ------
@@ -127,20 +124,18 @@ def rate_front(
     check_arguments("edrp.rate_front", problem=problem, points=points, **options)
     refuse_other_kinds("edrp.rate_front", problem, EdrpProblem)
     _refuse_metric(problem, metric, points)
-    started, scale = perf_counter(), tuple(scale or ())
-    measured, limited = problem.metrics[metric], problem
-    gap, best = 0.0, 0.0
+    started, scale, found = perf_counter(), tuple(scale or ()), list[RatePoint]()
+    measured, limited, gap, best = problem.metrics[metric], problem, 0.0, 0.0
     if points is not None:
         cheapest = _best_value(GrowingLoad(problem, scale).start, metric, **options)
         best = 0.0 if cheapest.deployment is None else measured.scaled(cheapest.metrics[metric])
-    found: list[RatePoint] = []
     while True:
         largest = largest_rate(limited, scale=scale, **options)
-        if largest.deployment is None or largest.multiple is None:
+        if largest.status == "unbounded":
+            raise UnsupportedProblemError("nothing limits the rates but, if at all, the metric: there is no largest one to trade")
+        if largest.deployment is None:
             proven = largest.status == "infeasible"
             break
-        if math.isinf(largest.multiple):
-            raise UnsupportedProblemError("nothing limits the rates but, if at all, the metric: there is no largest one to trade")
         point = _point(largest, metric, options)
         if found and point.multiple >= found[-1].multiple * (1 - 2 * RATE_STEP):
             found.pop()  # its best value was not proven
@@ -148,8 +143,7 @@ def rate_front(
         value = measured.scaled(point.value)
         if points is not None and limited is problem:
             gap = max(0.0, value - best) / max(1, points - 1)
-        proven = value <= max(ZERO_METRIC, best * (1 + FRONT_STEP))
-        if proven:
+        if proven := value <= max(ZERO_METRIC, best * (1 + FRONT_STEP)):
             break
         value = max(best, min(value * (1 - FRONT_STEP), value - gap))
         limited = problem.replace(limits=problem.limits.with_limit(metric, measured.unscaled(value)))
@@ -175,14 +169,12 @@ def _best_value(problem: EdrpProblem, metric: str, **options: Any) -> EdrpSoluti
 def _point(largest: LargestRate, metric: str, options: dict[str, Any]) -> RatePoint:
     """The best value of the metric with which as much is carried."""
     assert largest.multiple is not None
-    assert largest.deployment is not None
     at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
     solution = _best_value(at, metric, **options, start=largest.deployment)
-    found = largest.deployment if solution.deployment is None else solution.deployment
-    carried = largest.load.carried(found)
-    as_much = carried.multiple is not None and carried.multiple >= largest.multiple * (1 - 2 * RATE_STEP)
-    deployment = found if as_much else largest.deployment
-    carried = carried if as_much else largest.load.carried(deployment)
-    proven = as_much and largest.status == solution.status == "optimal"
+    for deployment in filter(None, (solution.deployment, largest.deployment)):
+        carried = largest.load.carried(deployment)
+        if carried.multiple is not None and carried.multiple >= largest.multiple * (1 - 2 * RATE_STEP):
+            break
+    proven = deployment == solution.deployment and largest.status == solution.status == "optimal"
     value = at.metrics[metric].evaluate(at, deployment)
     return RatePoint(carried.multiple or 0.0, carried.attained, value, proven, deployment, largest)

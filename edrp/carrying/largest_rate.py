@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,19 +14,20 @@ from typing import Any
 from edrp.backends.base import ProgramResult
 from edrp.backends.registry import get_backend
 from edrp.backends.solving import solve_program
-from edrp.carrying.both_sides import write_both_sides
 from edrp.carrying.monotone import refuse_falling
 from edrp.core.arguments import check_arguments, refuse_other_kinds
-from edrp.core.arrays import Floats
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import UnsupportedProblemError, VerificationError
+from edrp.core.errors import ProblemWarning, UnsupportedProblemError, VerificationError
+from edrp.core.files import write_whole
+from edrp.core.folders import filling
+from edrp.core.instances import save
 from edrp.core.methods import Options, get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.classes import carry_by_classes
-from edrp.formulations.placement.carrying.program import CarryingProgram, carrying_program, highest_multiple
+from edrp.formulations.placement.carrying.program import carrying_program, highest_multiple
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
@@ -33,17 +35,18 @@ from edrp.placement.throughput import Carried, GrowingLoad
 DEFAULT_METHOD = "highs"
 """Backend that "auto" stands for."""
 
+BEST_WORK = 20.0
+"""Units of work at most for the best deployment where no limit is given."""
+
 STEP_GROWTH = 10.0
 """Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
 
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
 
-WIDE, PARTS = 1.01, (0.5, 0.75, 0.25)
-"""Ratio of both sides above which questions in between are asked, and where: at the first place, else at the next."""
-
-NEAR_TOP = 0.99
-"""Where the first question in between is asked if what bounds operators and resources one by one may be reached."""
+WIDE, PARTS, NEAR_TOP = 1.01, (0.5, 0.75, 0.25), 0.99
+"""Ratio of both sides above which questions in between are asked, and where: at these parts of the way one after the other, at
+the last one first if what bounds operators and resources one by one may be reached."""
 
 ANY_GAP = 1e9
 """Gap of a program of which any feasible point will do."""
@@ -57,14 +60,12 @@ class LargestRate:
     ----------
     status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
         does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
-        0, which `clashes` explains; "none" where nothing was found.
+        0; "none" where nothing was found.
     stopped_because : why the search ended.
     multiple : the supremum of the multiples that `deployment` carries; infinite if unbounded, None without a deployment.
     attained : whether the deployment carries `multiple` itself; a queue only approaches its service rate.
     bound : a multiple above which it is proven that nothing is feasible; None where nothing is proven.
-    gap : bound / multiple − 1, 0 where they are the same but for rounding; None without a bound.
     deployment : a deployment that carries every multiple below `multiple`.
-    rates : tuples/s of every source at `multiple`.
     binding : what keeps the deployment from carrying more, in words.
     clashes, remedies : why nothing is feasible and what would help, in words.
     method : backend that solved the programs.
@@ -79,9 +80,7 @@ class LargestRate:
     multiple: float | None
     attained: bool
     bound: float | None
-    gap: float | None
     deployment: Deployment | None
-    rates: Mapping[str, float]
     binding: str
     clashes: tuple[str, ...]
     remedies: tuple[str, ...]
@@ -93,6 +92,30 @@ class LargestRate:
     seed: int
     load: GrowingLoad = field(repr=False, compare=False)
 
+    @property
+    def finite(self) -> bool:
+        """Whether there is a largest multiple."""
+        return self.multiple is not None and math.isfinite(self.multiple)
+
+    @property
+    def gap(self) -> float | None:
+        """`bound` / `multiple` − 1, 0 where they are the same but for rounding; None without a bound."""
+        if self.bound is None or not self.multiple:
+            return None
+        gap = self.bound / self.multiple - 1
+        return gap if gap > SAME_VALUE else 0.0
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Tuples/s of every source at `multiple`; none where there is no such."""
+        factor = dict.fromkeys(self.load.growing, self.multiple or 0.0)
+        return {name: rate * factor.get(name, 1.0) for name, rate in self.load.sources.items()} if self.finite else {}
+
+    @property
+    def just_below(self) -> float:
+        """The multiple a margin below the largest one; 0 where there is none."""
+        return (self.multiple or 0.0) * (1 - self.margin) if self.finite else 0.0
+
     def problem_at(self, multiple: float) -> EdrpProblem:
         """The problem at a multiple, with a limit of 1 on peak load where there are shared resources."""
         return self.load.at(multiple)
@@ -100,22 +123,14 @@ class LargestRate:
     def solve_best(self, method: str = "auto", **options: Any) -> EdrpSolution:
         """Solve for the deployment that is best by the usual weights a margin below the largest multiple.
 
-        Parameters
-        ----------
-        method, **options
-            As in `edrp.solve`; without limits, at most `BEST_WORK` units of work.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            There is no finite multiple.
+        Method and options are those of `edrp.solve`; without limits, it takes at most `BEST_WORK` units of work. It raises an
+        UnsupportedProblemError where there is no finite multiple.
         """
-        if self.multiple is None or math.isinf(self.multiple):
+        if not self.finite:
             raise UnsupportedProblemError(f"there is no largest rate below which a deployment could be best: {self.status}")
         if options.keys().isdisjoint(("time_limit", "work_limit")):
             options["work_limit"] = BEST_WORK
-        problem = self.problem_at(self.multiple * (1 - self.margin))
-        return solve(problem, method, start=self.deployment, seed=self.seed, **options)
+        return solve(self.problem_at(self.just_below), method, start=self.deployment, seed=self.seed, **options)
 
     @cached_property
     def best(self) -> EdrpSolution:
@@ -123,24 +138,47 @@ class LargestRate:
         return self.solve_best()
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
-        """Write certificates of both sides to a folder (`edrp.carrying.both_sides`); return in words which side has none."""
-        finite = self.multiple is not None and math.isfinite(self.multiple)
-        carried = self.problem_at((self.multiple or 0.0) * (1 - self.margin)) if finite else None
-        proven = self.bound is not None or self.status == "infeasible"
-        beyond = self.problem_at((self.bound or 0.0) * (1 + RATE_STEP)) if proven else None
-        return write_both_sides(carried, self.deployment, beyond, self.method, folder, force=force)
+        """Write instance, solution and certificate of both sides to a folder; return in words which has no certificate, and why.
+
+        "carried" is the problem a margin below the largest rate, which asks for nothing but a deployment; "beyond" is just above
+        the bound, and infeasible. `edrp check NAME.json NAME.solution.json NAME.cert` checks each, in exact arithmetic. `force`
+        replaces files that others wrote; an UnwritableError says that files cannot be written there.
+        """
+        sides: dict[str, tuple[EdrpProblem, Deployment | None]] = {}
+        if self.finite:
+            sides["carried"] = without_objective(self.problem_at(self.just_below)), self.deployment
+        if self.bound is not None or self.status == "infeasible":
+            sides["beyond"] = self.problem_at((self.bound or 0.0) * (1 + RATE_STEP)), None
+        notes = []
+        with filling(folder, force=force) as stage, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProblemWarning)
+            for name, (problem, start) in sides.items():
+                solution = solve(problem, self.method, start=start, certify=True)
+                save(problem, stage / f"{name}.json")
+                save(solution, stage / f"{name}.solution.json")
+                if solution.certificate is None:
+                    notes.append(f"{name}: {'; '.join(solution.notes) or solution.status}")
+                else:
+                    write_whole(stage / f"{name}.cert", solution.certificate)
+        return tuple(notes)
 
     def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
         """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
-        document = {name: getattr(self, name) for name in (part.name for part in fields(self)) if name != "load"}
-        if self.multiple is not None and math.isinf(self.multiple):
-            document["multiple"] = None
-        deployment = None if self.deployment is None else dict(self.deployment)
-        return {**document, "deployment": deployment, "best": None if best is None else best.to_document()}
+        document = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "load"}
+        document |= {"multiple": self.multiple if self.finite else None, "gap": self.gap, "rates": self.rates}
+        document["deployment"] = None if self.deployment is None else dict(self.deployment)
+        return {**document, "best": None if best is None else best.to_document()}
 
 
-BEST_WORK = 20.0
-"""Units of work at most for the best deployment where no limit is given."""
+def without_objective(problem: EdrpProblem) -> EdrpProblem:
+    """The problem with an objective that is 0 for every feasible deployment, if its limits allow that.
+
+    That is the downtime of an initial placement; where the downtime has a limit, the current deployment stays, and so does it.
+    """
+    if problem.limits.of("downtime") is not None and problem.current is not None:
+        return problem
+    limits = problem.limits.replace(downtime=1.0)
+    return problem.replace(weights={"downtime": 1.0}, limits=limits, current=None, priorities=())
 
 
 def largest_rate(
@@ -157,10 +195,10 @@ def largest_rate(
 ) -> LargestRate:
     """Find the largest multiple of the rates for which a deployment exists.
 
-    The multiple is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no
-    shared resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network
-    usage or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a
-    deployment that carries more than the best one so far, until there is none.
+    That is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no shared
+    resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network usage
+    or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a deployment
+    that carries more than the best one so far, until there is none.
 
     Parameters
     ----------
@@ -171,16 +209,14 @@ def largest_rate(
         own. The others keep their rates. None for all.
     method
         A backend, such as "highs"; "auto" for the default one.
-    seed
-        Seed of the random number generator.
-    time_limit, work_limit
+    seed, time_limit, work_limit
         As in `edrp.solve`.
     margin
         Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
     start
         A deployment to start from, which has to be carried more than; None for none.
     certificate
-        Folder for instances, solutions and certificates of both sides, which `edrp check` accepts; a note says which is missing.
+        Folder for what `LargestRate.certify` writes; a note says which side has no certificate.
 
     Raises
     ------
@@ -220,9 +256,7 @@ def largest_rate(
         multiple=search.carried.multiple,
         attained=search.carried.attained,
         bound=search.bound,
-        gap=search.gap,
         deployment=search.deployment,
-        rates=search.rates(),
         binding=search.carried.binding,
         clashes=why.clashes if why else (),
         remedies=why.remedies if why else (),
@@ -282,28 +316,11 @@ class _Search:
         """The multiple above which nothing is feasible."""
         return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
 
-    @property
-    def gap(self) -> float | None:
-        """The relative distance of both sides."""
-        if self.bound is None or not self.carried.multiple:
-            return None
-        gap = self.bound / self.carried.multiple - 1
-        return gap if gap > SAME_VALUE else 0.0
-
-    def rates(self) -> dict[str, float]:
-        """Tuples/s of every source at the largest multiple; none where there is no such."""
-        if self.carried.multiple is None or math.isinf(self.carried.multiple):
-            return {}
-        sources, growing = self.load.sources, self.load.growing
-        return {name: rate * (self.carried.multiple if name in growing else 1.0) for name, rate in sources.items()}
-
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
         self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
         options = Options(seed=self.seed, work_limit=units_left() if math.isfinite(units_left()) else None)
-        if classes := carry_by_classes(
-            self.load.problem, [name for name in self.load.sources if name in self.load.growing], options
-        ):
+        if classes := carry_by_classes(self.load.problem, sorted(self.load.growing), options):
             self.highest = min(self.highest, classes.bound)
             if classes.deployment is not None:
                 self._take(classes.deployment)
@@ -328,13 +345,7 @@ class _Search:
                 self.unanswered = 0
 
     def verify(self) -> None:
-        """Evaluate the deployment just below what it is said to carry.
-
-        Raises
-        ------
-        VerificationError
-            When it is not feasible there: a defect.
-        """
+        """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""
         multiple = min(self.carried.multiple or 0.0, self.load.largest) * (1 - RATE_STEP)
         if self.deployment is not None and (broken := self.load.at(multiple).evaluate(self.deployment).broken):
             message = f"method {self.method}: {self.carried.multiple!r} is not carried, {'; '.join(broken)} at {multiple!r}"
@@ -357,42 +368,32 @@ class _Search:
 
     def _ask(self, lowest: float, optimal: bool) -> ProgramResult:
         """Solve for the largest multiple from `lowest` on, or for any; take what was found and what was proven."""
-        program = carrying_program(self.load, lowest, self.highest if self.highest > 0 else math.inf, graded=self.graded)
-        exact = self.graded or not self.load.graded
-        features = get_backend(self.method).features
+        highest = self.highest if self.highest > 0 else math.inf
+        formulation, unit = carrying_program(self.load, lowest, highest, graded=self.graded)
+
+        def carries(values: Any) -> bool:
+            """Whether the deployment of a point carries as much by plain code."""
+            multiple = self.load.carried(formulation.decode(values)).multiple
+            return multiple is not None and multiple >= lowest * (1 - SAME_VALUE)
+
         result = solve_program(
-            program.formulation.program,
+            formulation.program,
             self.method,
             work_limit=min(self.patience, units_left()),
             gap=OPTIMALITY_GAP if optimal else ANY_GAP,
-            seed=self.seed if "seed" in features else 0,
-            allowed=self._allowed(program, lowest) if exact else None,
+            seed=self.seed if "seed" in get_backend(self.method).features else 0,
+            allowed=carries if self.graded or not self.load.graded else None,
         )
         self.solves += 1
         self.notes += result.notes
-        if result.bound is not None and result.status != "infeasible":
-            self.highest = min(self.highest, program.multiple(max(0.0, result.bound)))
+        if result.bound is not None and result.bound > 0 and result.status != "infeasible":
+            self.highest = min(self.highest, unit / result.bound)
         if result.values is not None:
-            self._take(program.formulation.decode(result.values))
+            self._take(formulation.decode(result.values))
         return result
 
-    def _allowed(self, program: CarryingProgram, lowest: float) -> Any:
-        """Whether the deployment of a point carries a multiple by plain code."""
-
-        def allowed(values: Floats) -> bool:
-            multiple = self.load.carried(program.formulation.decode(values)).multiple
-            return multiple is not None and multiple >= lowest * (1 - SAME_VALUE)
-
-        return allowed
-
     def _take(self, deployment: Deployment) -> None:
-        """Keep a deployment that carries more than the best one.
-
-        Raises
-        ------
-        VerificationError
-            When it carries more than was proven to be possible: a defect.
-        """
+        """Keep a deployment that carries more than the best one; more than was proven to be possible is a defect."""
         carried = self.load.carried(deployment)
         self.graded = bool(self.load.graded) and (carried.multiple is None or carried.multiple < carried.within)
         if carried.multiple is None or (self.carried.multiple is not None and carried.multiple <= self.carried.multiple):

@@ -19,12 +19,9 @@ from edrp.placement.throughput import GrowingLoad
 
 
 def refuse_falling(load: GrowingLoad) -> None:
-    """Refuse a problem in which a deployment may carry a high rate and not a low one.
+    """Refuse a problem in which a deployment may carry a high rate and not a low one, as an UnsupportedProblemError.
 
-    Raises
-    ------
-    UnsupportedProblemError
-        Naming a latency that falls while the response time has a limit, or a rule or metric in Python that reads rates.
+    Those are latencies that fall while the response time has a limit, and rules and metrics in Python that read rates.
     """
     if "response_time" in load.graded:
         for operator in load.problem.application.operators:
@@ -34,8 +31,8 @@ def refuse_falling(load: GrowingLoad) -> None:
                     "a high rate and missed at a lower one: there is no largest rate below which all is feasible"
                 )
                 raise UnsupportedProblemError(why, "fit a latency that does not fall, or leave the limit out")
-    for name, before, after in _written(load.start, load.problem):
-        if not _same(before, after):
+    for name, (before, after) in _written(load.start, load.problem):
+        if not all(map(np.array_equal, before, after)):
             why = f"{name} in Python depends on the rates, so that it may be met at a high rate and broken at a lower one"
             raise UnsupportedProblemError(why, "state it without rates, or ask edrp.solve at single rates")
 
@@ -56,26 +53,18 @@ def falls(model: Any) -> bool:
     return any(slope(rate) < 0 for rate in (*between, 2 * (turns[-1] if turns else 1.0)))
 
 
-def _written(*problems: EdrpProblem) -> Iterator[tuple[str, Any, Any]]:
-    """Hard rules and limited metrics in Python, each with the numbers that it writes for both problems."""
+def _written(*problems: EdrpProblem) -> Iterator[tuple[str, list[list[Any]]]]:
+    """Hard rules and limited metrics in Python, each with the numbers that it writes for every problem."""
     first = problems[0]
+    names = tuple(first.application.by_name), tuple(first.network.by_name)
     for rule in first.rules:
         if isinstance(rule, PythonRule) and rule.hard:
-            names = tuple(first.application.by_name), tuple(first.network.by_name)
             rows = [record_rules([rule], problem, *names) for problem in problems]
-            before, after = ((part.matrix.toarray(), part.lower, part.upper) for part in rows)
-            yield f"rule '{rule.name}'", before, after
+            yield f"rule '{rule.name}'", [[part.matrix.toarray(), part.lower, part.upper] for part in rows]
     for term in first.terms:
         metric = first.metrics[term.metric]
         if isinstance(metric, OwnMetric) and term.limit is not None:
             written = [metric.written(problem) for problem in problems]
             timed = math.nan if written[0].times[:, 0].any() else 0.0  # response times are never the same
-            cells = [(part.counted.matrix.toarray(), part.counted.constant, part.flows, timed) for part in written]
-            yield f"metric '{term.metric}'", cells[0], cells[1]
-
-
-def _same(before: Any, after: Any) -> bool:
-    return all(
-        (a is None and b is None) or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
-        for a, b in zip(before, after, strict=True)
-    )
+            cells = [[part.counted.matrix.toarray(), part.counted.constant, part.flows, timed] for part in written]
+            yield f"metric '{term.metric}'", cells

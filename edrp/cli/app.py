@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from edrp.core.errors import EdrpError, RecoveryWarning, UnwritableError, VerificationError
 
 if TYPE_CHECKING:
+    from edrp.carrying.largest_rate import LargestRate
     from edrp.core.solution import Solution
 
 
@@ -54,7 +55,7 @@ def gravest(codes: Iterable[ExitCode]) -> ExitCode:
     return max(codes, key=_BY_GRAVITY.index, default=ExitCode.SOLVED)
 
 
-def outcome_code(outcome: Solution | Exception) -> ExitCode:
+def outcome_code(outcome: Solution | LargestRate | Exception) -> ExitCode:
     """The exit code of an answer or of an error."""
     if isinstance(outcome, VerificationError):
         return ExitCode.DEFECT

@@ -10,7 +10,7 @@ import typer
 from edrp.carrying.bottleneck import find_bottlenecks
 from edrp.carrying.largest_rate import largest_rate
 from edrp.cli import options
-from edrp.cli.app import ExitCode
+from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.carry import carry_parts, carry_verdict, what_if_parts
 from edrp.cli.display.solution import STYLES
 from edrp.cli.terminal import output, progress, say, show
@@ -79,19 +79,10 @@ def carry_file(
         write_json(out, {**largest.to_document(solution), **gains}, replace=force)
     if page is not None and solution is not None:
         panels = () if bottlenecks is None else gain_panels(bottlenecks)
-        explore(largest.problem_at((largest.multiple or 0.0) * (1 - margin)), solution, page, title=file.name, panels=panels)
+        explore(largest.problem_at(largest.just_below), solution, page, title=file.name, panels=panels)
     say(output(), str(file), "bold")
     say(output(), carry_verdict(largest), "green" if largest.status == "unbounded" else STYLES[largest.status])
     show(output(), [*carry_parts(largest, solution if best else None), *notes, *what_if_parts(bottlenecks)])
     if page is not None:
         say(output(), f"written to {page}" if solution is not None else "no page: there is no largest rate")
-    raise typer.Exit(exit_code(largest.status, largest.stopped_because))
-
-
-def exit_code(status: str, stopped_because: str) -> ExitCode:
-    """The exit code of a largest rate, as that of `edrp solve`."""
-    if status in ("optimal", "feasible", "unbounded"):
-        return ExitCode.SOLVED
-    if status == "infeasible":
-        return ExitCode.INFEASIBLE
-    return ExitCode.INTERRUPTED if stopped_because == "interrupted" else ExitCode.NOTHING_FOUND
+    raise typer.Exit(ExitCode.SOLVED if largest.status == "unbounded" else outcome_code(largest))

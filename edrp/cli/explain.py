@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.carrying.front import RATE, RateFront, rate_front
+from edrp.carrying.front import RATE, RateFront, RatePoint, rate_front
 from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
@@ -18,7 +18,7 @@ from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.kinds import get_kind
 from edrp.explorer.carrying import front_page
 from edrp.explorer.page import explore
-from edrp.placement.edrp import EdrpProblem
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.pareto import ParetoFront, pareto_front
 from edrp.report.tables import Table
 
@@ -99,7 +99,7 @@ def print_front(
     if not front.points:
         say(output(), "Nothing meets all limits." if front.infeasible else "No deployment was found in time.")
         raise typer.Exit(ExitCode.INFEASIBLE if front.infeasible else ExitCode.NOTHING_FOUND)
-    shown = _front_table(problem, front) if isinstance(front, ParetoFront) else _rate_table(problem, front)
+    shown = _front_table(problem, front)
     show(output(), [shown])
     left = "no other deployment is as good in one metric and better in the other"
     said = f"Complete: {left}." if front.complete else "There may be further points between these."
@@ -111,25 +111,20 @@ def print_front(
     raise typer.Exit(ExitCode.SOLVED)
 
 
-def _front_table(problem: EdrpProblem, front: ParetoFront) -> Table:
-    """A row per point: both metrics, whether they are proven, and the number of replicas of each operator."""
-    first, second = (f"{name} ({problem.metrics[name].unit})" for name in front.metrics)
+def _front_table(problem: EdrpProblem, front: ParetoFront | RateFront) -> Table:
+    """A row per point: both metrics, for a rate those of the sources, whether both are proven, and replicas of each operator."""
+    rated = isinstance(front, RateFront)
+    metrics = (front.metric,) if isinstance(front, RateFront) else front.metrics
+    columns = [*(["rate (times)"] if rated else []), *(f"{name} ({problem.metrics[name].unit})" for name in metrics)]
+    points: tuple[EdrpSolution | RatePoint, ...] = front.points
     rows = []
-    for point, values in zip(front.points, front.values, strict=True):
+    for point, values in zip(points, front.values, strict=True):
         assert point.deployment is not None
         replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        proof = point.proof or "optimal" if point.status == "optimal" else "not proven"
-        rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
-    return table((first, second, "proof", "replicas"), rows, right=(first, second))
-
-
-def _rate_table(problem: EdrpProblem, front: RateFront) -> Table:
-    """A row per point of a front of rates: the multiple, its source's rate if it is the only one, the metric, and replicas."""
-    first, second = "rate (times)", f"{front.metric} ({problem.metrics[front.metric].unit})"
-    rows = []
-    for point in front.points:
-        replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        sources = ", ".join(f"{name} {rate:.6g}/s" for name, rate in point.largest.rates.items())
-        proof = "proven" if point.proven else "not proven"
-        rows.append((f"{point.multiple:.6g}", f"{point.value:.6g}", sources, proof, replicas))
-    return table((first, second, "sources", "proof", "replicas"), rows, right=(first, second))
+        if isinstance(point, RatePoint):
+            sources = [", ".join(f"{name} {rate:.6g}/s" for name, rate in point.largest.rates.items())]
+            proof = "proven" if point.proven else "not proven"
+        else:
+            sources, proof = [], point.proof or "optimal" if point.status == "optimal" else "not proven"
+        rows.append((*(f"{value:.6g}" for value in values), *sources, proof, replicas))
+    return table((*columns, *(["sources"] if rated else []), "proof", "replicas"), rows, right=columns)

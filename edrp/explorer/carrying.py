@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,25 +13,18 @@ from edrp.report.tables import Table
 
 def gain_panels(bottlenecks: Bottlenecks) -> tuple[Panel, ...]:
     """A bar for each change with which more is carried, whose length is the gain in per cent, and a table of the same."""
-    gains = [gain for gain in bottlenecks.helpful if gain.gain is not None and math.isfinite(gain.gain)][:MAX_GAINS]
-    rows = [Row(gain.change.words, [Bar(0.0, 100 * (gain.gain or 0.0), bottlenecks.rate_text(gain))]) for gain in gains]
+    gains = [(gain, 100 * (gain.gain or 0.0)) for gain in bottlenecks.helpful if gain.percent][:MAX_GAINS]
+    rows = [Row(gain.change.words, [Bar(0.0, percent, bottlenecks.rate_text(gain))]) for gain, percent in gains]
     note = "Gain over the largest rate. " + " ".join(f"{sentence}." for sentence in bottlenecks.summary())
-    end = max((100 * (gain.gain or 0.0) for gain in gains), default=1.0)
-    shown = gain_table(bottlenecks)
+    shown, end = gain_table(bottlenecks), max((percent for _, percent in gains), default=1.0)
     return (Rows(shown.caption, rows, end, "%", note=note), replace(shown, caption="Changes"))
 
 
 def front_page(title: str, kind: str, points: Sequence[tuple[float, float]], table: Table, verdict: str, *, proven: bool) -> str:
     """The page of a front: a line through its points, from the second metric to the first, and its table.
 
-    Parameters
-    ----------
-    points
-        Values of the first and the second metric.
-    table
-        A row for each point; its first two columns are named after the metrics, with their units.
-    verdict
-        What is proven, in a sentence.
+    `points` are values of both metrics, after which, with their units, the first two columns of the table are named; the verdict
+    says in a sentence what is proven.
     """
     first, second = (name.partition(" (") for name in table.columns[:2])
     line = Line(first[0], sorted((x, y) for y, x in points))

@@ -208,10 +208,7 @@ def served_share(model: LatencyModel | None, speedup: float) -> float:
 def serves(model: LatencyModel | None, rate: float, replicas: int = 1, speedup: float = 1.0) -> bool:
     """Whether each of `replicas` replicas keeps up with `rate` tuples/s on a node (see `served_share`).
 
-    Examples
-    --------
-    >>> queue = Mm1Latency(service_rate=20.0)
-    >>> serves(queue, 11.0), serves(queue, 11.0, speedup=0.5), serves(queue, 21.0, speedup=2.0)
+    >>> serves(queue := Mm1Latency(service_rate=20.0), 11.0), serves(queue, 11.0, speedup=0.5), serves(queue, 21.0, speedup=2.0)
     (True, False, False)
     """
     return model is None or math.isfinite(model.at(rate / served_share(model, speedup), replicas))

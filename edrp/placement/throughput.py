@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.document import RANGES
@@ -100,23 +101,22 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
     placed: Deployment = problem.read_decision(deployment, "deployment")
     loads = node_loads(problem, placed)
     slowest = {name: min((load.carried for load in loads if load.node == name), default=1.0) for name in problem.network.by_name}
-    service_rates, share, bottleneck = dict[tuple[str, str], float](), 1.0, ""
+    service_rates: dict[tuple[str, str], float] = {}
+    ends = [(1.0, "")]
+    ends += [(load.carried, f"{load.resource} of node {load.node}, {100 * load.share:.3g} % of its capacity") for load in loads]
     for operator in problem.application.operators:
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = service_rate(operator, replicas.total()) * served_share(
-                operator.latency, problem.network.by_name[node].speedup
-            )
+            slower = served_share(operator.latency, problem.network.by_name[node].speedup)
+            served = service_rate(operator, replicas.total()) * slower
+            if rate > 0:
+                ends.append((served / rate, f"service rate of {operator.name} on node {node}, {served:.6g} tuples/s"))
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):
                 service_rates[operator.name, node] = served
-            if rate > 0 and served / rate < share:
-                share, bottleneck = served / rate, f"service rate of {operator.name} on node {node}, {served:.6g} tuples/s"
-    for load in loads:
-        if load.carried <= share and load.carried < 1:
-            share, bottleneck = load.carried, f"{load.resource} of node {load.node}, {100 * load.share:.3g} % of its capacity"
+    share, bottleneck = min(ends, key=lambda end: end[0])
     rates = {operator.name: share * problem.application.load(operator.name) for operator in problem.application.operators}
     return Throughput(share, rates, service_rates, loads, bottleneck, tuple(_unequal_forwards(problem, placed)))
 
@@ -189,25 +189,14 @@ class GrowingLoad:
     """A problem whose sources grow by one multiple; everything that follows from rates is affine in it.
 
     A source is an operator with an external rate, called by its name, or a stream with a rate of its own, "source → target".
-
-    Parameters
-    ----------
-    problem
-        The load of multiple 1.
-    scale
-        Names of the sources that grow, the others stay as they are; empty for all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        `scale` names what is no source.
-    InvalidInstanceError
-        The problem has no source at all.
+    `scale` names those that grow, the others stay as they are; empty for all. What names no source is refused as an
+    InvalidArgumentError, a problem without any as an InvalidInstanceError.
     """
 
     def __init__(self, problem: EdrpProblem, scale: Sequence[str] = ()) -> None:
-        self.problem = problem
-        self.sources = _sources(problem.application)
+        self.problem, application = problem, problem.application
+        self.sources = {operator.name: operator.external_rate for operator in application.operators if operator.external_rate > 0}
+        self.sources |= {_name(stream): stream.rate for stream in application.streams if stream.rate}
         if not self.sources:
             why = "has no source, so that no rate can grow; give an operator an `external_rate` or a stream a `rate`"
             raise InvalidInstanceError([Fault("application", "", why)])
@@ -223,24 +212,20 @@ class GrowingLoad:
 
     def application(self, multiple: float, others: float = 1.0) -> Application:
         """The application with the rates of growing sources times `multiple`, and those of others times `others`."""
-        application = self.problem.application
-        factor = {name: multiple if name in self.growing else others for name in self.sources}
-        operators = [
-            operator.replace(external_rate=operator.external_rate * factor[operator.name])
-            if operator.name in factor
-            else operator
-            for operator in application.operators
-        ]
-        streams = [
-            stream.replace(rate=stream.rate * factor[name]) if (name := _name(stream)) in factor and stream.rate else stream
-            for stream in application.streams
-        ]
-        return application.replace(operators=tuple(operators), streams=tuple(streams))
+        application, growing = self.problem.application, self.growing
+
+        def times(document: Any, name: str, field: str) -> Any:
+            rate = getattr(document, field)
+            return document.replace(**{field: rate * (multiple if name in growing else others)}) if rate else document
+
+        operators = tuple(times(operator, operator.name, "external_rate") for operator in application.operators)
+        streams = tuple(times(stream, _name(stream), "rate") for stream in application.streams)
+        return application.replace(operators=operators, streams=streams)
 
     def at(self, multiple: float) -> EdrpProblem:
         """The problem at a multiple, in which no shared resource may be asked for more than its capacity."""
         limits = self.problem.limits
-        if any(name == PEAK_LOAD for name in self.problem.metrics):
+        if PEAK_LOAD in self.problem.metrics:
             limits = limits.replace(peak_load=min(1.0, limits.peak_load or 1.0))
         return self.problem.replace(application=self.application(multiple), limits=limits)
 
@@ -252,11 +237,12 @@ class GrowingLoad:
     @cached_property
     def growth(self) -> Application:
         """The application with the growing sources alone, and without what replicas use whatever their load."""
-        operators = []
-        for operator in (grown := self.application(1.0, others=0.0)).operators:
-            usage = {name: used.replace(per_replica=0.0) for name, used in operator.usage.items()}
-            operators.append(operator.replace(usage=usage))
-        return grown.replace(operators=tuple(operators))
+        grown = self.application(1.0, others=0.0)
+
+        def without_fixed_use(operator: Operator) -> Operator:
+            return operator.replace(usage={name: used.replace(per_replica=0.0) for name, used in operator.usage.items()})
+
+        return grown.replace(operators=tuple(map(without_fixed_use, grown.operators)))
 
     @cached_property
     def largest(self) -> float:
@@ -287,12 +273,12 @@ class GrowingLoad:
         if broken := self.start.evaluate(deployment).broken:
             return Carried(None, binding="; ".join(broken))
         ends = [*self._queues(deployment), *self._shared(deployment)]
-        if any(end.multiple is None for end in ends):
-            return next(end for end in ends if end.multiple is None)
         lowest = min(ends, key=_multiple, default=Carried(math.inf))
-        queue = min((end for end in ends if not end.attained), key=_multiple, default=Carried(math.inf))
-        if _multiple(queue) <= _multiple(lowest) * (1 + SAME_VALUE):  # whatever rounding did, a queue is not full
-            lowest = Carried(lowest.multiple, False, queue.binding)
+        if lowest.multiple is None:
+            return lowest
+        near = (end for end in ends if not end.attained and _multiple(end) <= lowest.multiple * (1 + SAME_VALUE))
+        if queue := min(near, key=_multiple, default=None):  # whatever rounding did, a queue is not full
+            lowest = replace(queue, multiple=lowest.multiple)
         return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))
 
     def _queues(self, deployment: Deployment) -> Iterator[Carried]:
@@ -353,51 +339,12 @@ def _name(stream: Stream) -> str:
     return f"{stream.source}{ARROW}{stream.target}"
 
 
-def _sources(application: Application) -> dict[str, float]:
-    """Tuples/s of every source by its name."""
-    operators = {operator.name: operator.external_rate for operator in application.operators if operator.external_rate > 0}
-    return operators | {_name(stream): stream.rate for stream in application.streams if stream.rate}
-
-
-def scaled(problem: EdrpProblem, multiple: float, scale: Sequence[str] = ()) -> EdrpProblem:
-    """The problem with a multiple of its rates, in which no shared resource may be asked for more than its capacity.
-
-    Parameters
-    ----------
-    problem
-        The load of multiple 1.
-    multiple
-        At least 0.
-    scale
-        Names of the sources that are multiplied, as in `largest_rate`; empty for all.
-
-    Raises
-    ------
-    InvalidInstanceError
-        The problem has no source, `scale` names what is none, or the rates are beyond what documents take.
-
-    Examples
-    --------
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "external_rate": 100}]},
-    ...     network={"nodes": [{"name": "a"}]}, weights={"response_time": 1}, limits={"response_time": 1},
-    ... )
-    >>> scaled(problem, 1.5).application.load("work")
-    150.0
-    """
-    return GrowingLoad(problem, scale).at(multiple)
-
-
 def largest_multiple(problem: EdrpProblem, deployment: DeploymentLike, scale: Sequence[str] = ()) -> Carried:
     """Find the largest multiple of its load that a deployment carries, in closed form.
 
     No replica and no shared resource may be overloaded, and the problem's limits and rules are met. Limits on response time,
-    network usage and cost of traffic have no closed form; the plain evaluation is bisected to the last digit.
-
-    Raises
-    ------
-    InvalidInstanceError
-        The problem has no source, `scale` names what is none, or it is no deployment of the problem.
+    network usage and cost of traffic have no closed form; the plain evaluation is bisected to the last digit. The sources that
+    `scale` names grow, as in `largest_rate`; an InvalidInstanceError says that there are none, or that this is no deployment.
 
     Examples
     --------

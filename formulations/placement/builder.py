@@ -66,8 +66,8 @@ class PlacementExpressions(Expressions):
         counts = np.zeros((len(self.compiled.operators), len(self.compiled.nodes)), np.int64)
         for i in range(len(counts)):
             holdings = self.holdings(i)
-            on = values[holdings.columns] > 0.5
-            np.add.at(counts[i], holdings.nodes[on], holdings.counts[on])
+            set_to = np.rint(values[holdings.columns]).astype(np.int64)
+            np.add.at(counts[i], holdings.nodes, holdings.counts * set_to)
         return counts
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from edrp.check_problems.placement.enumeration import deployments
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.throughput import Carried, GrowingLoad
 
 
 def random_growing_load(seed: int) -> EdrpProblem:
@@ -53,6 +55,13 @@ def random_growing_load(seed: int) -> EdrpProblem:
         weights={"response_time": 1.0},
         limits=limits,
     )
+
+
+def most_carried(problem: EdrpProblem, scale: tuple[str, ...] = ()) -> Carried:
+    """What the best of all deployments carries."""
+    load = GrowingLoad(problem, scale)
+    carried = [load.carried(deployment) for deployment in deployments(problem)]
+    return max(carried, key=lambda one: -1.0 if one.multiple is None else one.multiple)
 
 
 def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str, Any]:

@@ -58,11 +58,8 @@ def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
         return
     shown = gain_table(bottlenecks)
     gains = [1.0 if gain.gain is None else gain.gain for gain in bottlenecks.helpful]
-    longest = max((gain for gain in gains if math.isfinite(gain)), default=1.0)
+    longest = max(filter(math.isfinite, gains), default=1.0)
     bars = ("█" * round(BAR_WIDTH * min(1.0, gain / longest)) or "▏" for gain in gains)
-    rows = [(*row[:3], bar, *row[3:]) for row, bar in zip(shown.rows, bars, strict=False)]
-    if rows:
+    if rows := [(*row[:3], bar, *row[3:]) for row, bar in zip(shown.rows, bars, strict=False)]:
         yield table((*shown.columns[:3], "", *shown.columns[3:]), rows, shown.caption, right=shown.right)
-    if shown.note:
-        yield f"… {shown.note}"
-    yield from bottlenecks.summary()
+    yield from filter(None, (shown.note, *bottlenecks.summary()))

@@ -6,21 +6,16 @@ replicas of r use of a shared resource is linear in n[u,r]. An operator that use
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.builder import (
-    PlacementExpressions,
-    add_capacity_rows,
-    add_objective_and_limits,
-    exceeds_capacity,
-)
+from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits, exceeds_capacity
+from edrp.formulations.placement.compact import CompactExpressions
 from edrp.formulations.placement.compact_columns import OperatorColumns
-from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
-
-BEYOND_COUNTS = "the program over numbers of replicas knows nothing of paths, changes and failures; ask only_counts first"
 
 
 def only_counts(compiled: Compiled) -> bool:
@@ -41,7 +36,7 @@ def build_counts(compiled: Compiled) -> CountExpressions:
     return expressions
 
 
-class CountExpressions(PlacementExpressions):
+class CountExpressions(CompactExpressions):
     """Numbers of replicas as columns; `operators` has the columns of each."""
 
     def __init__(self, compiled: Compiled) -> None:
@@ -62,66 +57,27 @@ class CountExpressions(PlacementExpressions):
         degrees = totals if uses else totals[-1:]
         bound = np.minimum(fits.sum(axis=1)[:, None], degrees).astype(float)
         pattern = program.add_columns(f"replicas {name}", bound.shape, upper=bound, integer=True)
-        row, entry = np.arange(degrees.size), np.arange(totals.size)
-        counted = [(row, pattern, 1.0), (entry if uses else 0, split, -totals.astype(float))]
+        row = np.arange(degrees.size)
+        counted = [(row, pattern, 1.0), (np.arange(totals.size) if uses else 0, split, -totals.astype(float))]
         program.add_rows(f"replicas {name}", degrees.size, counted, lower=0.0, upper=0.0)
         if uses:
             cell = np.arange(bound.size).reshape(bound.shape)
             cuts = [(cell, pattern, 1.0), (cell, np.broadcast_to(split, bound.shape), -bound)]
             program.add_rows(f"split {name}", bound.size, cuts, upper=0.0)
-        everything = np.arange(degrees.size)
-        present = np.zeros(0, np.int64)
-        return OperatorColumns(nodes, np.ones(degrees.size, np.int64), everything, everything, totals, pattern, present, split)
-
-    def holdings(self, operator: int) -> Holdings:
-        """Each column is a number of replicas."""
-        columns = self.operators[operator]
-        several = columns.pattern.shape[1] == columns.totals.size
-        totals = columns.totals if several else columns.totals[-1:]
-        nodes, totals = np.broadcast_arrays(columns.nodes[:, None], totals)
-        return Holdings(columns.pattern.ravel(), nodes.ravel(), np.ones(nodes.size, np.int64), totals.ravel())
-
-    def counts(self, values: Floats) -> Ints:
-        """Replicas per operator and node, shape (operators, nodes), of a point of the program."""
-        counts = np.zeros((len(self.operators), len(self.compiled.nodes)), np.int64)
-        for i, columns in enumerate(self.operators):
-            counts[i, columns.nodes] = np.rint(values[columns.pattern]).astype(np.int64).sum(axis=1)
-        return counts
-
-    def start(self, counts: Ints) -> Floats | None:
-        """The columns of a deployment; the others are left to the solver."""
-        values = np.full(self.program.columns, np.nan)
-        for i, columns in enumerate(self.operators):
-            chosen = columns.totals == counts[i].sum()
-            if not chosen.any() or counts[i].sum() != counts[i, columns.nodes].sum():
-                return None
-            several = columns.pattern.shape[1] == columns.totals.size
-            values[columns.split] = chosen
-            values[columns.pattern] = counts[i, columns.nodes][:, None] * (chosen if several else 1.0)
-        return values
-
-    def replica_sum(self, weights: Floats) -> Linear:
-        """Σ_i weights[i]·Σ_r r·y[i,r]."""
-        parts = zip(self.operators, weights, strict=True)
-        return Linear.total([Linear.of(columns.split, weight * columns.totals) for columns, weight in parts])
+        ones, none, splits = np.ones(degrees.size, np.int64), np.zeros(0, np.int64), np.arange(totals.size)[-degrees.size :]
+        return OperatorColumns(nodes, ones, splits, ones, totals, pattern, none, split)
 
     def stream_pair_sum(self, weights: Floats) -> Linear:
         """Nothing: no stream has a weight in the problems that this program can state."""
         assert not weights.any()
         return Linear.zero()
 
-    def response_time(self) -> Linear:
-        """Refuse what the program cannot state."""
-        raise NotImplementedError(BEYOND_COUNTS)
+    def start(self, counts: Ints) -> Floats | None:
+        """Nothing: the search starts from no deployment."""
+        return None
 
-    def downtime(self) -> Linear:
-        """Refuse what the program cannot state."""
-        raise NotImplementedError(BEYOND_COUNTS)
+    def _beyond(self) -> Any:
+        """Refuse what the program cannot state, and for which `only_counts` is false."""
+        raise NotImplementedError("the program over numbers of replicas knows nothing of paths, changes and failures")
 
-    def node_in_use(self) -> Ints:
-        """Refuse what the program cannot state."""
-        raise NotImplementedError(BEYOND_COUNTS)
-
-    def link_in_use(self) -> Ints:
-        """Refuse what the program cannot state."""
-        raise NotImplementedError(BEYOND_COUNTS)
+    response_time = downtime = node_in_use = link_in_use = _beyond

@@ -9,14 +9,14 @@ C·t ≥ F/M + V: linear, exact where F is 0, and else exact at m = M, to which 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
 from edrp.core.tolerances import SAME_VALUE
-from edrp.formulations.placement.carrying.counts import CountExpressions, build_counts, only_counts
+from edrp.formulations.placement.carrying.counts import build_counts, only_counts
 from edrp.formulations.placement.compact import CompactExpressions, build_compact
 from edrp.formulations.placement.formulation import PlacementFormulation
 from edrp.placement.compilation import compile_problem
@@ -24,86 +24,57 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.contention_arrays import ContentionArrays, contention_arrays
 from edrp.placement.throughput import GrowingLoad, service_rate
 
-
-@dataclass(frozen=True, slots=True)
-class CarryingProgram:
-    """A program whose objective is `unit` times the reciprocal of a multiple.
-
-    Attributes
-    ----------
-    formulation : the program, with the deployment as its decision.
-    unit : multiple that the objective 1 stands for.
-    """
-
-    formulation: PlacementFormulation
-    unit: float
-
-    def multiple(self, objective: float | None) -> float:
-        """The multiple that a value of the objective stands for; infinite for 0, or none."""
-        return self.unit / objective if objective else math.inf
+AT_LOWEST = "{} at the lowest multiple"
+"""Name of a resource as it is used at the lowest multiple."""
 
 
-def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> CarryingProgram:
-    """Formulate the search for a deployment that carries most.
+def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> tuple[PlacementFormulation, float]:
+    """Formulate the search for a deployment that carries most; return the program, and the multiple for an objective of 1.
 
-    Parameters
-    ----------
-    load
-        The problem and its growing sources.
-    lowest, highest
-        Multiples between which the answer lies: no deployment that carries `lowest` is lost, and none that carries `lowest` is
-        said to carry less than it does up to `highest`.
-    graded
-        Whether limits on metrics that grow with the rate are rows, as at `lowest`; without them the program is a relaxation.
+    The objective is that multiple over the one that is carried. `lowest` and `highest` are multiples between which the answer
+    lies: no deployment that carries `lowest` is lost, and none that does is said to carry less than it does up to `highest`.
+    Limits on metrics that grow with the rate are rows, as at `lowest`, where `graded`; without them the program is a relaxation.
     """
     problem = load.at(lowest)
     compiled = compile_problem(problem)
     unit = highest if math.isfinite(highest) else max(lowest, 1.0)
-    fixed, growth = shared_use(load, compiled)
-    factor = 1.0 if math.isfinite(highest) else 0.0
-    contention = replace(
-        growth,
-        replica_use=factor * fixed.replica_use + unit * growth.replica_use,
-        stream_use=factor * fixed.stream_use + unit * growth.stream_use,
-    )
+    use = shared_use(load, compiled)
+    contention = _at(use, unit, 1.0 if math.isfinite(highest) else 0.0)
+    resources, asked = contention.resources, use[0].replica_use.any() or use[0].stream_use.any()
+    if asked:
+        contention = _both(contention, _at(use, lowest))
     loose = {name for name in compiled.limit if name.startswith("peak_load")} | (set() if graded else set(load.graded))
     compiled = replace(
         compiled,
-        contention=contention if not _asks(fixed) else _with_floor(contention, fixed, growth, lowest),
+        contention=contention,
         weight=dict.fromkeys(compiled.weight, 0.0),
         limit={name: math.inf if name in loose else limit for name, limit in compiled.limit.items()},
     )
     expressions = build_counts(compiled) if only_counts(compiled) else build_compact(compiled)
     program = expressions.program
     top = Linear.of(program.add_columns("unit over multiple", upper=unit / lowest if lowest else math.inf))
-    for name in growth.resources:
+    for name in resources:
         program.add_row(f"most of {name}", top - expressions.peak_load(name), lower=0.0)
-    if _asks(fixed):
-        for name in growth.resources:
-            program.add_row(f"at least: {name}", expressions.peak_load(_floor(name)), upper=1.0)
+        if asked:
+            program.add_row(f"at least: {name}", expressions.peak_load(AT_LOWEST.format(name)), upper=1.0)
     for i in range(len(compiled.operators)):
         _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
     program.minimise(top)
-    return CarryingProgram(PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit)
+    return PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit
 
 
 def highest_multiple(load: GrowingLoad) -> float:
     """A multiple that nothing exceeds: of the operators one by one, and of each shared resource of all nodes together."""
     compiled = compile_problem(load.start)
     ends = [math.inf]
-    for i in range(len(compiled.operators)):
-        growth = load.growth.load(compiled.operators[i])
-        if growth > 0:
+    for i, name in enumerate(compiled.operators):
+        if (growth := load.growth.load(name)) > 0:
             fastest = min(1.0, float(compiled.speedup[compiled.candidate[i]].max()))
             ends.append(float((_served(load, i, compiled) * fastest - compiled.load[i]).max()) / growth)
     fixed, growing = shared_use(load, compiled)
-    for k in range(len(fixed.resources)):
-        replicas = np.arange(fixed.replica_use.shape[1])
-        asked = float((fixed.replica_use[:, :, k] * replicas)[np.arange(len(compiled.operators)), compiled.min_replicas].sum())
-        grown = float((growing.replica_use[:, 1, k]).sum())
-        capacity = fixed.capacity[:, k]
-        if grown > 0 and np.isfinite(capacity).all():
-            ends.append((float(capacity.sum()) - asked) / grown)
+    least = fixed.replica_use[np.arange(len(compiled.operators)), compiled.min_replicas] * compiled.min_replicas[:, None]
+    spare, grown = fixed.capacity.sum(axis=0) - least.sum(axis=0), growing.replica_use[:, 1].sum(axis=0)
+    ends += (spare[grown > 0] / grown[grown > 0]).tolist()
     return min(ends)
 
 
@@ -119,22 +90,21 @@ def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays,
     return made[0], made[1]
 
 
-def _asks(use: ContentionArrays) -> bool:
-    return bool(use.replica_use.any() or use.stream_use.any())
+def _at(use: tuple[ContentionArrays, ContentionArrays], multiple: float, fixed: float = 1.0) -> ContentionArrays:
+    """What is asked for at a multiple, and some times whatever the multiple."""
+    start, growth = use
+    replica_use = fixed * start.replica_use + multiple * growth.replica_use
+    return replace(growth, replica_use=replica_use, stream_use=fixed * start.stream_use + multiple * growth.stream_use)
 
 
-def _floor(resource: str) -> str:
-    return f"{resource} at the lowest multiple"
-
-
-def _with_floor(use: ContentionArrays, fixed: ContentionArrays, growth: ContentionArrays, lowest: float) -> ContentionArrays:
-    """The arrays with a second copy of every resource, whose use is that at the lowest multiple."""
-    return ContentionArrays(
-        resources=(*use.resources, *map(_floor, use.resources)),
+def _both(use: ContentionArrays, at_lowest: ContentionArrays) -> ContentionArrays:
+    """The arrays with every resource once more, as it is used at the lowest multiple."""
+    return replace(
+        use,
+        resources=(*use.resources, *map(AT_LOWEST.format, use.resources)),
         capacity=np.hstack([use.capacity, use.capacity]),
-        replica_use=np.concatenate([use.replica_use, fixed.replica_use + lowest * growth.replica_use], axis=2),
-        stream_use=np.concatenate([use.stream_use, fixed.stream_use + lowest * growth.stream_use], axis=1),
-        one_to_one=use.one_to_one,
+        replica_use=np.concatenate([use.replica_use, at_lowest.replica_use], axis=2),
+        stream_use=np.concatenate([use.stream_use, at_lowest.stream_use], axis=1),
     )
 
 
@@ -148,7 +118,7 @@ def _served(load: GrowingLoad, operator: int, compiled: Compiled) -> Floats:
 
 
 def _add_service_rows(
-    expressions: CompactExpressions | CountExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
+    expressions: CompactExpressions, load: GrowingLoad, operator: int, top: Linear, unit: float, most: float
 ) -> None:
     """Rows t ≥ unit·b / (r·μ(r)·s − a) of an operator: one, and one for every node with a speed-up s below 1.
 

@@ -7,12 +7,12 @@ import edrp
 from edrp.datasets.placement.xenna import xenna_pipeline
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.placement.carrying.classes import carry_by_classes
-from edrp.placement.throughput import largest_multiple, scaled
+from edrp.placement.throughput import GrowingLoad, largest_multiple
 
 
 def filled(problem):
     """What the greedy carries when it goes on until the slowest operator finds no room."""
-    found = edrp.solve(scaled(problem, 1e-6), "greedy-pipeline", fill=True)
+    found = edrp.solve(GrowingLoad(problem).at(1e-6), "greedy-pipeline", fill=True)
     return largest_multiple(problem, found.deployment).multiple
 
 
@@ -57,9 +57,9 @@ def test_it_carries_no_more_than_the_bound_and_what_it_says(seed, monkeypatch):
     bound, multiple = carry_by_classes(problem).bound, filled(problem)
     assert 0 < multiple <= bound * (1 + 1e-9)
 
-    found = edrp.solve(scaled(problem, 0.9 * multiple), "greedy-pipeline")
+    found = edrp.solve(GrowingLoad(problem).at(0.9 * multiple), "greedy-pipeline")
     assert found.status == "feasible"
-    assert edrp.solve(scaled(problem, 1.001 * bound), "greedy-pipeline").status == "none"
+    assert edrp.solve(GrowingLoad(problem).at(1.001 * bound), "greedy-pipeline").status == "none"
 
 
 def test_rules_are_refused():
