@@ -7,7 +7,7 @@ import edrp
 from edrp.datasets.placement.xenna import xenna_pipeline
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.placement.carrying.classes import carry_by_classes
-from edrp.placement.throughput import largest_multiple, scaled
+from edrp.placement.throughput import GrowingLoad, largest_multiple, scaled
 
 
 def filled(problem):
@@ -18,7 +18,7 @@ def filled(problem):
 
 def test_it_loses_a_worker_where_the_proof_keeps_it():
     problem = xenna_pipeline("why_not_scaling_down")
-    assert carry_by_classes(problem).bound == pytest.approx(0.627)
+    assert carry_by_classes(GrowingLoad(problem)).bound == pytest.approx(0.627)
     assert filled(problem) == pytest.approx(18 * 0.033)
 
 
@@ -54,7 +54,7 @@ def small(seed):
 def test_it_carries_no_more_than_the_bound_and_what_it_says(seed, monkeypatch):
     monkeypatch.setattr("edrp.formulations.placement.carrying.classes.MANY_PLACES", 0)
     problem = small(seed)
-    bound, multiple = carry_by_classes(problem).bound, filled(problem)
+    bound, multiple = carry_by_classes(GrowingLoad(problem)).bound, filled(problem)
     assert 0 < multiple <= bound * (1 + 1e-9)
 
     found = edrp.solve(scaled(problem, 0.9 * multiple), "greedy-pipeline")
