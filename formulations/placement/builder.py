@@ -196,11 +196,11 @@ def add_unit_rows(
     """
     sizes, held = patterns
     shared = program.add_columns(f"units: {name}", len(held), upper=units, integer=True)
-    whole = Linear.total([replicas[i] * float(need[i]) for i in np.flatnonzero(need >= 1)])
+    whole = Linear.total([replicas[i] * float(need[i]) for i in np.flatnonzero(need >= 1).tolist()])
     whole = Linear.of(whole.columns, np.minimum(whole.coefficients, units + 1))
     program.add_row(f"units: {name}", whole + Linear.of(shared), upper=units)
     for size, count in zip(sizes, held.T, strict=True):
-        alike = Linear.total([replicas[i] for i in np.flatnonzero(need == size)])
+        alike = Linear.total([replicas[i] for i in np.flatnonzero(need == size).tolist()])
         program.add_row(f"units of {size!r}: {name}", alike - Linear.of(shared, count), upper=0.0)
     return shared
 
