@@ -116,8 +116,8 @@ class _Classes:
     room, units : shape (nodes, resources); units are -1 where a node does not offer the resource in units.
     need, per_tuple : shape (operators, resources), what a replica takes, and what it asks for per tuple/s.
     fixed, growth : shape (operators,), tuples/s whatever the multiple, and per unit of it.
-    curves : tuples/s that numbers of replicas, from the fewest on, serve together where these slow each other down.
-    rate : shape (operators,), tuples/s that a replica serves; infinite where the latency model names none, 0 with a curve.
+    choices : of each operator, fewest and most replicas, and tuples/s: a choice for each number on a capacity curve, else one.
+    rate : shape (operators,), tuples/s that a replica adds to those; infinite where the latency model names none.
     """
 
     def __init__(self, load: GrowingLoad) -> None:
@@ -137,26 +137,25 @@ class _Classes:
         _, self.first, number, self.count = np.unique(alike, axis=0, return_index=True, return_inverse=True, return_counts=True)
         self.number = number.ravel()
         self.fixed, self.growth = compiled.load, np.array([load.growth.load(name) for name in compiled.operators])
-        self.curves = {
-            i: np.array([r * service_rate(o, r) for r in range(o.min_replicas, o.max_replicas + 1)])
-            for i, o in enumerate(operators)
-            if o.latency is not None and o.latency.model == "capacity-curve"
-        }
-        self.rate = np.array([0.0 if i in self.curves else service_rate(o, 1) for i, o in enumerate(operators)])
+        curved = [o.latency is not None and o.latency.model == "capacity-curve" for o in operators]
+        self.rate = np.array([0.0 if curve else service_rate(o, 1) for o, curve in zip(operators, curved, strict=True)])
+        self.choices = []
+        for o, curve in zip(operators, curved, strict=True):
+            numbers = np.arange(o.min_replicas, o.max_replicas + 1.0)
+            served = np.array([r * service_rate(o, int(r)) for r in numbers] if curve else [0.0])
+            self.choices.append((numbers, numbers, served) if curve else (numbers[:1], numbers[-1:], served))
 
     @property
     def tractable(self) -> bool:
         """Whether the program over classes is small."""
-        numbers = max((curve.size * self.levels(i).size for i, curve in self.curves.items()), default=0)
+        numbers = max(most.size * self.levels(i).size for i, (_, most, _) in enumerate(self.choices))
         small = self.count.size <= MAX_CLASSES and numbers <= MAX_NUMBERS
         return small and all(len(held) <= MAX_PATTERNS for _, held in self.patterns.values()) and 0 < self.most < math.inf
 
     @cached_property
     def most(self) -> float:
         """A multiple that nothing exceeds: of operators one by one, and of each resource of all nodes together."""
-        served = self.rate * self.compiled.max_replicas
-        for i, curve in self.curves.items():
-            served[i] = curve.max()
+        served = [(served + rate * most).max() for (_, most, served), rate in zip(self.choices, self.rate, strict=True)]
         per_tuple = self.per_tuple + np.divide(self.need.T, self.rate, out=np.zeros(self.need.T.shape), where=self.rate > 0).T
         offered, fixed = np.append(served, self.room.sum(axis=0)), np.append(self.fixed, self.fixed @ per_tuple)
         growth = np.append(self.growth, self.growth @ per_tuple)
@@ -230,11 +229,9 @@ class _ClassProgram:
     def _add_operator(self, i: int) -> None:
         """Numbers of replicas by class; a choice of the slowest speed, and on a curve of the number; the load that they serve."""
         classes, program, name = self.classes, self.program, self.classes.compiled.operators[i]
-        few, many = int(classes.compiled.min_replicas[i]), int(classes.compiled.max_replicas[i])
-        curve, rate = classes.curves.get(i, np.zeros(1)), float(classes.rate[i])
-        fewest, most = (np.arange(few, many + 1.0),) * 2 if i in classes.curves else (np.array([few]), np.array([many]))
+        (fewest, most, curve), rate = classes.choices[i], float(classes.rate[i])
         levels, served = classes.levels(i), Linear.zero()
-        chosen = program.add_columns(f"choice {name}", (levels.size, curve.size), upper=1.0, integer=True)
+        chosen = program.add_columns(f"choice {name}", (levels.size, most.size), upper=1.0, integer=True)
         program.add_row(f"one choice {name}", Linear.of(chosen), lower=1.0, upper=1.0)
         for speed, choice in zip(levels.tolist(), chosen, strict=True):
             there = classes.allowed(i, speed)
