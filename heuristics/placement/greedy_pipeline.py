@@ -181,20 +181,16 @@ class _Cluster:
 
     def _without(self, operator: int, units: Units) -> Units:
         """What units hold without a replica, of those that it shares the one with the fewest others."""
-        given = list[int]()
         for m, need in enumerate(self.need[operator]):
             mine = [k for k, unit in enumerate(units) if unit[0] == m and operator in unit[1:]]
-            given += sorted(mine, key=lambda k: len(units[k]))[: max(1, round(need)) if need else 0]
-        return _sorted(_less(unit, operator) if k in given else unit for k, unit in enumerate(units))
+            for k in sorted(mine, key=lambda k: len(units[k]))[: max(1, round(need)) if need else 0]:
+                at = units[k].index(operator, 1)
+                units = (*units[:k], units[k][:at] + units[k][at + 1 :], *units[k + 1 :])
+        return _sorted(units)
 
 
 def _sorted(units: Iterable[tuple[int, ...]]) -> Units:
     return tuple(sorted((unit[0], *sorted(unit[1:])) for unit in units))
-
-
-def _less(unit: tuple[int, ...], operator: int) -> tuple[int, ...]:
-    at = unit.index(operator, 1)
-    return unit[:at] + unit[at + 1 :]
 
 
 METHODS = (GreedyPipeline(),)
