@@ -40,6 +40,12 @@ class Units(float):
 
     __slots__ = ()
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        units = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
+        form = {"type": "object", "properties": {"units": units}, "required": ["units"], "additionalProperties": False}
+        return {"anyOf": [handler(schema), form]}
+
 
 def _read(value: Any, handler: Any) -> float:
     if isinstance(value, Units) or not isinstance(value, Mapping):
@@ -56,17 +62,7 @@ def _written(amount: float, info: SerializationInfo) -> Any:
     return {"units": int(amount)} if isinstance(amount, Units) and info.mode == "json" else amount
 
 
-class _Schema:
-    """The JSON Schema of what a node offers."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        units = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
-        form = {"type": "object", "properties": {"units": units}, "required": ["units"], "additionalProperties": False}
-        return {"anyOf": [handler(schema), form]}
-
-
-NodeResources = Amount | dict[Name, Annotated[Amount, WrapValidator(_read), PlainSerializer(_written), _Schema]]
+NodeResources = Amount | dict[Name, Annotated[Amount, WrapValidator(_read), PlainSerializer(_written), Units]]
 """What a node offers: an amount, or by resource an amount or equal units."""
 
 

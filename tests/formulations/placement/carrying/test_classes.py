@@ -93,7 +93,8 @@ def test_where_places_matter_classes_say_nothing():
     assert carry_by_classes(GrowingLoad(ruled)) is None
 
 
-def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes():
-    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"))
+@pytest.mark.parametrize("method", ["auto", "scip"])
+def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes(method):
+    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"), method=method)
     assert (largest.status, largest.solves) == ("optimal", 2)
     assert largest.multiple == pytest.approx(0.627)
