@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -176,19 +177,25 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
             )
             entries.append((at[used], holdings.columns[used], share))
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
-    for u, m in np.argwhere(compiled.units >= 0).tolist():
+    in_units = np.argwhere(compiled.units >= 0).tolist()
+    everywhere = [expressions.holdings(i) for i in range(len(compiled.operators))] if in_units else []
+    for u, m in in_units:
         need, name = compiled.demand[:, m] * compiled.candidate[:, u], f"{compiled.resources[m]} of {compiled.nodes[u]}"
         sizes, held = unit_patterns(need, compiled.max_replicas)
         if len(held) > MAX_PATTERNS:
             why = f"{sizes.size} different fractions share a unit of {name} in more than {MAX_PATTERNS} ways"
             raise ProblemTooLargeError(why, "round the demands, so that fewer of them differ")
-        there = [(holdings, holdings.nodes == u) for holdings in map(expressions.holdings, range(len(need)))]
-        replicas = [Linear.of(holdings.columns[here], holdings.counts[here]) for holdings, here in there]
+        replicas = partial(_replicas_on, u, everywhere)
         add_unit_rows(expressions.program, name, float(compiled.units[u, m]), need, (sizes, held), replicas)
 
 
+def _replicas_on(node: int, everywhere: list[Holdings], operator: int) -> Linear:
+    held, here = everywhere[operator], everywhere[operator].nodes == node
+    return Linear.of(held.columns[here], held.counts[here])
+
+
 def add_unit_rows(
-    program: Program, name: str, units: float, need: Floats, patterns: tuple[Floats, Ints], replicas: Sequence[Linear]
+    program: Program, name: str, units: float, need: Floats, patterns: tuple[Floats, Ints], replicas: Callable[[int], Linear]
 ) -> Ints:
     """Units taken whole, and x_p of them filled by a maximal pattern p of fractions; the columns x are returned.
 
@@ -196,12 +203,13 @@ def add_unit_rows(
     """
     sizes, held = patterns
     shared = program.add_columns(f"units: {name}", len(held), upper=units, integer=True)
-    whole = Linear.total([replicas[i] * float(need[i]) for i in np.flatnonzero(need >= 1).tolist()])
-    whole = Linear.of(whole.columns, np.minimum(whole.coefficients, units + 1))
-    program.add_row(f"units: {name}", whole + Linear.of(shared), upper=units)
-    for size, count in zip(sizes, held.T, strict=True):
-        alike = Linear.total([replicas[i] for i in np.flatnonzero(need == size).tolist()])
-        program.add_row(f"units of {size!r}: {name}", alike - Linear.of(shared, count), upper=0.0)
+    entries: list[tuple[Any, Any, Any]] = [(np.zeros(shared.size, np.int64), shared, 1.0)]
+    entries += [(np.full(shared.size, 1 + k), shared, -held[:, k]) for k in range(sizes.size)]
+    for i in np.flatnonzero(need).tolist():
+        here, row = replicas(i), 0 if need[i] >= 1 else 1 + int(np.searchsorted(-sizes, -need[i]))
+        taken = here.coefficients if row else np.minimum(here.coefficients * need[i], units + 1)
+        entries.append((np.full(taken.size, row), here.columns, taken))
+    program.add_rows(f"units: {name}", 1 + sizes.size, entries, upper=np.append(units, np.zeros(sizes.size)))
     return shared
 
 

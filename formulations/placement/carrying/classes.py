@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -246,7 +246,7 @@ class _ClassProgram:
             program.add_row(f"load {name}", (self.load(i) - served) * (1 / (rate or curve.max() / curve.size)), upper=0.0)
 
     def _add_units(self, c: int, m: int) -> Ints:
-        classes, here = self.classes, [self.replicas(i, c) for i in range(len(self.cells))]
+        classes, here = self.classes, partial(self.replicas, c=c)
         units = float(classes.count[c] * classes.units[classes.first[c], m])
         return add_unit_rows(self.program, f"{m} {c}", units, classes.need[:, m], classes.patterns[c, m], here)
 
