@@ -67,7 +67,7 @@ def xenna_pipeline(name: str, *, fixed_stages_limit: bool = True) -> EdrpProblem
 
 
 def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return any pipeline as such a problem."""
+    """Return a pipeline at one task per second as a problem of kind `edrp`; `fixed_stages_limit` as in `xenna_pipeline`."""
     (hosts, host_cpus, host_gpus), operators = pipeline.hosts, list[dict[str, Any]]()
     last = len(pipeline.rates) - 1
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):
