@@ -7,6 +7,7 @@ Origin: github.com/nvidia-cosmos/cosmos-xenna at 7f0fcee09f347822aaeb824dc8786b2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from edrp.placement.edrp import EdrpProblem
@@ -15,88 +16,69 @@ MAX_WORKERS = 10_000
 """Workers of a stage at most; Cosmos-Xenna has no limit."""
 
 
-class Stage(NamedTuple):
-    """CPUs and GPUs of a worker, tasks/s that it serves, and workers per host where their number is fixed."""
+class Pipeline(NamedTuple):
+    """Number of hosts, with CPUs and GPUs of each; of each stage CPUs and GPUs of a worker, and tasks/s that it serves.
 
-    cpus: float
-    gpus: float
-    rate: float
-    per_host: int | None = None
+    `ends` are workers per host of the first and of the last stage where their numbers are fixed.
+    """
 
+    hosts: tuple[int, float, int]
+    cpus: Sequence[float]
+    gpus: Sequence[float]
+    rates: Sequence[float]
+    ends: tuple[int, int] = (0, 0)
 
-HOSTS = {"why_not_scaling_down": (10, 182), "fragmentation_with_large_models": (3, 182), "benchmark_large": (1000, 240)}
-"""Number of hosts, and CPUs of each, which has eight GPUs."""
-
-GPUS = 8
 
 PIPELINES = {
-    "why_not_scaling_down": (
-        Stage(0.25, 0, 0.67, 4),
-        Stage(1, 0, 4000),
-        Stage(3, 0, 0.77),
-        Stage(1, 0.25, 3.55),
-        Stage(5, 0, 0.28),
-        Stage(16, 0, 0.034),
-        Stage(1, 4, 0.033),
-        Stage(1, 1, 0.98),
-        Stage(0.25, 0, 0.016, 8),
+    "why_not_scaling_down": Pipeline(
+        hosts=(10, 182, 8),
+        cpus=(0.25, 1, 3, 1, 5, 16, 1, 1, 0.25),
+        gpus=(0, 0, 0, 0.25, 0, 0, 4, 1, 0),
+        rates=(0.67, 4000, 0.77, 3.55, 0.28, 0.034, 0.033, 0.98, 0.016),
+        ends=(4, 8),
     ),
-    "fragmentation_with_large_models": (
-        Stage(0.25, 0, 0.45, 4),
-        Stage(1, 0, 4000),
-        Stage(1, 0.1, 0.42),
-        Stage(1, 0.25, 1.8),
-        Stage(5, 0, 0.28),
-        Stage(3, 0, 0.082),
-        Stage(1, 8, 0.033),
-        Stage(1, 1, 0.98),
-        Stage(0.25, 0, 0.016, 8),
+    "fragmentation_with_large_models": Pipeline(
+        hosts=(3, 182, 8),
+        cpus=(0.25, 1, 1, 1, 5, 3, 1, 1, 0.25),
+        gpus=(0, 0, 0.1, 0.25, 0, 0, 8, 1, 0),
+        rates=(0.45, 4000, 0.42, 1.8, 0.28, 0.082, 0.033, 0.98, 0.016),
+        ends=(4, 8),
     ),
-    "benchmark_large": (
-        Stage(1, 0, 1, 4),
-        Stage(1, 0, 1),
-        Stage(4, 0, 1),
-        Stage(1, 0.25, 1),
-        Stage(6, 0, 1),
-        Stage(4, 0, 1),
-        Stage(1, 0, 1),
-        Stage(1, 0.25, 1),
-        Stage(4, 0, 1),
-        Stage(1, 1, 1),
-        Stage(0.25, 0, 1, 8),
+    "benchmark_large": Pipeline(
+        hosts=(1000, 240, 8),
+        cpus=(1, 1, 4, 1, 6, 4, 1, 1, 4, 1, 0.25),
+        gpus=(0, 0, 0, 0.25, 0, 0, 0, 0.25, 0, 1, 0),
+        rates=(1,) * 11,
+        ends=(4, 8),
     ),
 }
 
 
 def xenna_pipeline(name: str, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return a pipeline at one task per second as a problem of kind `edrp`.
+    """Return one of `PIPELINES` at one task per second as a problem of kind `edrp`.
 
-    Parameters
-    ----------
-    name
-        One of `PIPELINES`.
-    fixed_stages_limit
-        Whether stages with a fixed number of workers serve their rates only, too; otherwise any rate.
+    Stages with a fixed number of workers serve their rates only if `fixed_stages_limit`, otherwise any rate.
 
-    Examples
-    --------
     >>> pipeline = xenna_pipeline("why_not_scaling_down")
     >>> len(pipeline.application.operators), pipeline.application.operators[6].resources
     (9, {'cpu': 1.0, 'gpu': 4.0})
     """
-    hosts, cpus = HOSTS[name]
-    operators: list[dict[str, Any]] = []
-    for number, stage in enumerate(PIPELINES[name]):
-        workers = {"max_replicas": MAX_WORKERS}
-        if stage.per_host is not None:
-            workers = dict.fromkeys(("min_replicas", "max_replicas"), stage.per_host * hosts)
-        operator = {"name": f"stage{number}", "resources": {"cpu": stage.cpus, "gpu": stage.gpus}, "cost": 1.0, **workers}
-        if stage.per_host is None or fixed_stages_limit:
-            operator["latency"] = {"model": "mm1", "service_rate": stage.rate}
+    return pipeline_problem(PIPELINES[name], fixed_stages_limit=fixed_stages_limit)
+
+
+def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
+    """Return a pipeline at one task per second as a problem of kind `edrp`; `fixed_stages_limit` as in `xenna_pipeline`."""
+    (hosts, host_cpus, host_gpus), operators = pipeline.hosts, list[dict[str, Any]]()
+    last = len(pipeline.rates) - 1
+    for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):
+        fixed = {0: pipeline.ends[0], last: pipeline.ends[1]}.get(k, 0) * hosts
+        operator = {"name": f"stage{k}", "resources": {"cpu": cpus, "gpu": gpus}, "cost": 1.0, "external_rate": float(k == 0)}
+        operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or MAX_WORKERS}
+        if not fixed or fixed_stages_limit:
+            operator["latency"] = {"model": "mm1", "service_rate": rate}
         operators.append(operator)
-    operators[0]["external_rate"] = 1.0
-    streams = [{"source": f"stage{k}", "target": f"stage{k + 1}"} for k in range(len(operators) - 1)]
-    nodes = [{"name": f"host{u}", "resources": {"cpu": cpus, "gpu": {"units": GPUS}}} for u in range(hosts)]
+    streams = [{"source": f"stage{k}", "target": f"stage{k + 1}"} for k in range(last)]
+    nodes = [{"name": f"host{u}", "resources": {"cpu": host_cpus, "gpu": {"units": host_gpus}}} for u in range(hosts)]
     return EdrpProblem(
         application={"operators": operators, "streams": streams},
         network={"nodes": nodes, "between_zones": {"delay": 1e-4}},

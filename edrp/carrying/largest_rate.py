@@ -21,7 +21,7 @@ from edrp.core.errors import ProblemWarning, UnsupportedProblemError, Verificati
 from edrp.core.files import write_whole
 from edrp.core.folders import filling
 from edrp.core.instances import save
-from edrp.core.methods import Options, get_method
+from edrp.core.methods import get_method
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
@@ -261,7 +261,7 @@ def largest_rate(
         clashes=why.clashes if why else (),
         remedies=why.remedies if why else (),
         method=search.method,
-        solves=search.solves,
+        solves=search.solves + search.class_solves,
         seconds=perf_counter() - started,
         notes=tuple(dict.fromkeys(search.notes)) if search.status in ("feasible", "none") else (),
         margin=margin,
@@ -289,7 +289,7 @@ class _Search:
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
         self.highest = self.ceiling = math.inf
-        self.solves = 0
+        self.solves = self.class_solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
         self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
         self.notes: list[str] = []
@@ -319,9 +319,9 @@ class _Search:
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
         self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
-        options = Options(seed=self.seed, work_limit=units_left() if math.isfinite(units_left()) else None)
-        if classes := carry_by_classes(self.load.problem, sorted(self.load.growing), options):
-            self.highest = min(self.highest, classes.bound)
+        limit = units_left() if math.isfinite(units_left()) else None
+        if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
+            self.highest, self.class_solves = min(self.highest, classes.bound), classes.solves
             if classes.deployment is not None:
                 self._take(classes.deployment)
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:

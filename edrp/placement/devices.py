@@ -9,19 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
-from operator import itemgetter
+from itertools import accumulate, count, islice, takewhile
+from operator import itemgetter, mul, sub
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import GetJsonSchemaHandler, PlainSerializer, SerializationInfo, WrapValidator
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.document import MAX_COUNT, Amount, Faults, Name, named_resources
 from edrp.core.errors import EdrpError
 from edrp.core.limits import with_rounding
 
 Pattern = tuple[int, ...]
 """How many replicas of each of some fractions share a unit."""
+
+MAX_PATTERNS = 2_000
+"""Maximal patterns in one unit beyond which no program has a column for each."""
 
 MAX_PACKINGS = 20_000
 """Partial packings after which the evaluator gives up; a few sizes on the devices of a host have far fewer."""
@@ -35,6 +40,12 @@ class Units(float):
 
     __slots__ = ()
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        units = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
+        form = {"type": "object", "properties": {"units": units}, "required": ["units"], "additionalProperties": False}
+        return {"anyOf": [handler(schema), form]}
+
 
 def _read(value: Any, handler: Any) -> float:
     if isinstance(value, Units) or not isinstance(value, Mapping):
@@ -47,24 +58,12 @@ def _read(value: Any, handler: Any) -> float:
     return Units(units)
 
 
-class _Schema:
-    """The JSON Schema of what a node offers."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        units = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
-        form = {"type": "object", "properties": {"units": units}, "required": ["units"], "additionalProperties": False}
-        return {"anyOf": [handler(schema), form]}
-
-
 def _written(amount: float, info: SerializationInfo) -> Any:
     return {"units": int(amount)} if isinstance(amount, Units) and info.mode == "json" else amount
 
 
-NodeAmount = Annotated[Amount, WrapValidator(_read), PlainSerializer(_written), _Schema]
-"""What a node offers of a resource: an amount, or equal units."""
-
-NodeResources = Amount | dict[Name, NodeAmount]
+NodeResources = Amount | dict[Name, Annotated[Amount, WrapValidator(_read), PlainSerializer(_written), Units]]
+"""What a node offers: an amount, or by resource an amount or equal units."""
 
 
 def units_of(node: Any) -> dict[str, Units]:
@@ -74,16 +73,13 @@ def units_of(node: Any) -> dict[str, Units]:
 
 
 def note_wrong_demands(problem: Any, faults: Faults) -> None:
-    """Note demands of more than one unit that are not whole, where nodes that may run the operator offer units."""
-    unit_nodes: dict[str, set[str]] = {}
-    for node in problem.network.nodes:
-        for name in units_of(node):
-            unit_nodes.setdefault(name, set()).add(node.name)
-    for index, operator in enumerate(problem.application.operators if unit_nodes else ()):
+    """Note demands of more than one unit that are not whole, where a node that may run the operator offers units."""
+    offered = {node.name: units for node in problem.network.nodes if (units := units_of(node))}
+    for index, operator in enumerate(problem.application.operators if offered else ()):
         for name, amount in named_resources(operator.resources).items():
-            nodes = unit_nodes.get(name, set())
-            if amount > 1 and amount != int(amount) and (operator.candidates is None or nodes.intersection(operator.candidates)):
-                why = f"is neither a fraction nor whole, but '{min(nodes)}' offers units; give at most 1, or a whole number"
+            nodes = (u for u in offered if name in offered[u] and (operator.candidates is None or u in operator.candidates))
+            if amount > 1 and amount != int(amount) and (node := next(nodes, None)):
+                why = f"is neither a fraction nor whole, but '{node}' offers units; give at most 1, or a whole number"
                 faults.add(("application", "operators", index, "resources", name), amount, why)
 
 
@@ -102,8 +98,6 @@ def unit_resources(problem: Any) -> tuple[str, ...]:
 def maximal_patterns(sizes: Sequence[float], caps: Sequence[int]) -> Iterator[Pattern]:
     """Yield how many of each of some fractions share a unit where none of the others fits in, the most of the first ones first.
 
-    Examples
-    --------
     >>> list(maximal_patterns((0.5, 0.4), (9, 9))), sum(1 for _ in maximal_patterns((0.29, 0.25, 0.2), (9, 9, 9)))
     ([(2, 0), (1, 1), (0, 2)], 11)
     """
@@ -121,6 +115,20 @@ def maximal_patterns(sizes: Sequence[float], caps: Sequence[int]) -> Iterator[Pa
     return extended(())
 
 
+def unit_patterns(need: Floats, most: Ints) -> tuple[Floats, Ints]:
+    """List the fractions among needs, the largest first, and their maximal patterns, shape (patterns, fractions).
+
+    At most `most` replicas have each need, both of shape (operators,). After `MAX_PATTERNS` patterns one more is listed.
+
+    >>> unit_patterns(np.array([0.5, 0.0, 0.4, 2.0]), np.array([9, 9, 9, 9]))[1].tolist()
+    [[2, 0], [1, 1], [0, 2]]
+    """
+    sizes = np.unique(need[(need > 0) & (need < 1)])[::-1]
+    caps = [int(most[need == size].sum()) for size in sizes]
+    held = list(islice(maximal_patterns(sizes.tolist(), caps), MAX_PATTERNS + 1)) if caps else []
+    return sizes, np.array(held, np.int64).reshape(len(held), sizes.size)
+
+
 def fits(demands: Mapping[float, int], units: int) -> bool:
     """Whether units hold replicas, by what one needs, each with how many there are; exact, as `units_needed`.
 
@@ -134,23 +142,12 @@ def fits(demands: Mapping[float, int], units: int) -> bool:
 def units_needed(demands: Mapping[float, int], at_least: int = 0) -> int:
     """Fewest units, from `at_least` on, that hold replicas, by what one needs, each with how many there are; exact.
 
-    Fractions in one unit sum to at most 1, but for rounding.
+    Fractions in one unit sum to at most 1, but for rounding. After `MAX_PACKINGS` partial packings an `EdrpError` is raised.
 
-    Raises
-    ------
-    EdrpError
-        After `MAX_PACKINGS` partial packings.
-
-    Examples
-    --------
     >>> units_needed({2.0: 1, 0.4: 3}), units_needed({0.1: 10}), units_needed({0.2: 14, 0.25: 10, 0.29: 8})
     (4, 1, 8)
     """
-    whole, sizes, counts = _parted(demands)
-    units = max(_least_units(sizes, counts), at_least - whole)
-    while not _fit(sizes, counts, units):
-        units += 1
-    return whole + units
+    return next(units for units in count(max(least_units(demands), at_least)) if fits(demands, units))
 
 
 def least_units(demands: Mapping[float, int]) -> int:
@@ -165,16 +162,16 @@ def least_units(demands: Mapping[float, int]) -> int:
 
 def _parted(demands: Mapping[float, int]) -> tuple[int, tuple[float, ...], Pattern]:
     """Units of whole demands, and fractions, the largest first, each with its number of replicas."""
-    whole = sum(round(need) * count for need, count in demands.items() if need >= 1)
-    sizes = tuple(sorted((need for need, count in demands.items() if 0 < need < 1 and count), reverse=True))
+    whole = sum(round(need) * replicas for need, replicas in demands.items() if need >= 1)
+    sizes = tuple(sorted((need for need, replicas in demands.items() if 0 < need < 1 and replicas), reverse=True))
     return whole, sizes, tuple(demands[size] for size in sizes)
 
 
 def _least_units(sizes: Sequence[float], counts: Sequence[int]) -> int:
     """Lower bound by sums, and by numbers: of fractions of at least s, a unit holds ⌊1/s⌋."""
     unit = with_rounding(with_rounding(1.0))  # of sums of these
-    by_sum = math.fsum(size * count for size, count in zip(sizes, counts, strict=True)) / unit
-    by_number = [sum(counts[: k + 1]) / (unit // size) for k, size in enumerate(sizes)]
+    by_sum = math.fsum(map(mul, sizes, counts)) / unit
+    by_number = [held / (unit // size) for size, held in zip(sizes, accumulate(counts), strict=True)]
     return max(map(math.ceil, (by_sum, *by_number)))
 
 
@@ -188,9 +185,9 @@ def _fit(sizes: tuple[float, ...], counts: Pattern, units: int) -> bool:
             return True
         if _least_units(sizes, left) > free:
             continue
-        largest = next(k for k, count in enumerate(left) if count)
+        largest = next(k for k, replicas in enumerate(left) if replicas)
         patterns = takewhile(itemgetter(largest), maximal_patterns(sizes, left))
-        after = [(tuple(n - m for n, m in zip(left, pattern, strict=True)), free - 1) for pattern in patterns]
+        after = [(tuple(map(sub, left, pattern)), free - 1) for pattern in patterns]
         stack += [state for state in reversed(after) if state not in seen]
         seen.update(after)
         if len(seen) > MAX_PACKINGS:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
-from itertools import islice
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.blocks import PlacementBlocks, add_rule_rows, metric_value
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
 from edrp.placement.compiled import Compiled
-from edrp.placement.devices import maximal_patterns
+from edrp.placement.devices import MAX_PATTERNS, unit_patterns
 from edrp.placement.metrics.base import Expressions
 from edrp.placement.metrics.own import WrittenMetric
 
@@ -155,7 +155,12 @@ def share_of_room(need: Floats, room: Floats) -> Floats:
 def add_capacity_rows(expressions: PlacementExpressions) -> None:
     """EDRP, eq. 18: Σ_i Σ_U U(u)·Res_i·x_{i,U} ≤ Res_u, for each resource; rows are relative to Res_u.
 
-    At most one row per node and resource, none where the node has no limit or nothing to give.
+    At most one row per node and resource, none where the node has no limit or nothing to give; more where it offers units.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Where fractions of a unit have more than `MAX_PATTERNS` maximal patterns.
     """
     compiled = expressions.compiled
     limited = np.isfinite(compiled.capacity) & (compiled.capacity > 0)
@@ -173,43 +178,39 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
             entries.append((at[used], holdings.columns[used], share))
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
     in_units = np.argwhere(compiled.units >= 0).tolist()
-    held = [expressions.holdings(i) for i in range(len(compiled.operators))] if in_units else []
+    everywhere = [expressions.holdings(i) for i in range(len(compiled.operators))] if in_units else []
     for u, m in in_units:
-        _add_unit_rows(expressions.program, compiled, held, (u, m))
+        need, name = compiled.demand[:, m] * compiled.candidate[:, u], f"{compiled.resources[m]} of {compiled.nodes[u]}"
+        sizes, held = unit_patterns(need, compiled.max_replicas)
+        if len(held) > MAX_PATTERNS:
+            why = f"{sizes.size} different fractions share a unit of {name} in more than {MAX_PATTERNS} ways"
+            raise ProblemTooLargeError(why, "round the demands, so that fewer of them differ")
+        replicas = partial(_replicas_on, u, everywhere)
+        add_unit_rows(expressions.program, name, float(compiled.units[u, m]), need, (sizes, held), replicas)
 
 
-MAX_UNIT_PATTERNS = 2_000
-"""Maximal sets of fractions in one unit of a node beyond which a program is refused."""
+def _replicas_on(node: int, everywhere: list[Holdings], operator: int) -> Linear:
+    held, here = everywhere[operator], everywhere[operator].nodes == node
+    return Linear.of(held.columns[here], held.counts[here])
 
 
-def _add_unit_rows(program: Program, compiled: Compiled, holdings: list[Holdings], place: tuple[int, int]) -> None:
-    """Units taken whole, and x_p of them filled by a maximal pattern p of fractions, for n_i replicas on the node.
+def add_unit_rows(
+    program: Program, name: str, units: float, need: Floats, patterns: tuple[Floats, Ints], replicas: Callable[[int], Linear]
+) -> Ints:
+    """Units taken whole, and x_p of them filled by a maximal pattern p of fractions; the columns x are returned.
 
     Σ_i Res_i·n_i + Σ_p x_p ≤ units over whole demands, and Σ_p p_f·x_p ≥ Σ_i n_i over demands of f, a row for each fraction f.
-
-    Raises
-    ------
-    ProblemTooLargeError
-        Where fractions have more than `MAX_UNIT_PATTERNS` maximal patterns.
     """
-    (node, resource), units = place, int(compiled.units[place])
-    need, name = compiled.demand[:, resource], f"{compiled.resources[resource]} of {compiled.nodes[node]}"
-    users = np.flatnonzero(compiled.candidate[:, node] & (need > 0))
-    sizes = np.unique(need[users][need[users] < 1])[::-1]
-    caps = [int(compiled.max_replicas[users[need[users] == size]].sum()) for size in sizes]
-    patterns = np.array([*islice(maximal_patterns(sizes.tolist(), caps), MAX_UNIT_PATTERNS + 1)])
-    if len(patterns) > MAX_UNIT_PATTERNS:
-        why = f"{sizes.size} different fractions share a unit of {name} in more than {MAX_UNIT_PATTERNS} ways"
-        raise ProblemTooLargeError(why, "round the demands, so that fewer of them differ")
-    shared = program.add_columns(f"units: {name}", len(patterns) if sizes.size else 0, upper=units, integer=True)
+    sizes, held = patterns
+    shared = program.add_columns(f"units: {name}", len(held), upper=units, integer=True)
     entries: list[tuple[Any, Any, Any]] = [(np.zeros(shared.size, np.int64), shared, 1.0)]
-    entries += [(np.full(shared.size, 1 + k), shared, -patterns[:, k]) for k in range(sizes.size)]
-    for i in users.tolist():
-        here = holdings[i].nodes == node
-        row = 0 if need[i] >= 1 else 1 + int(np.searchsorted(-sizes, -need[i]))
-        taken = np.minimum(holdings[i].counts[here] * (need[i] if need[i] >= 1 else 1.0), units + 1.0 if row == 0 else np.inf)
-        entries.append((np.full(here.sum(), row), holdings[i].columns[here], taken))
+    entries += [(np.full(shared.size, 1 + k), shared, -held[:, k]) for k in range(sizes.size)]
+    for i in np.flatnonzero(need).tolist():
+        here, row = replicas(i), 0 if need[i] >= 1 else 1 + int(np.searchsorted(-sizes, -need[i]))
+        taken = here.coefficients if row else np.minimum(here.coefficients * need[i], units + 1)
+        entries.append((np.full(taken.size, row), here.columns, taken))
     program.add_rows(f"units: {name}", 1 + sizes.size, entries, upper=np.append(units, np.zeros(sizes.size)))
+    return shared
 
 
 def exceeds_capacity(compiled: Compiled, operator: int, nodes: Ints, counts: Ints) -> Bools:

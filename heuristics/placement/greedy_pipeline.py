@@ -8,18 +8,17 @@ over the operators. Cosmos-Xenna weighs them by the workers that are there when 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, NamedTuple
+from functools import cache
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats
+from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
 from edrp.core.limits import with_rounding
 from edrp.core.tolerances import SAME_VALUE
-from edrp.heuristics.placement.filling import Filling, PlacementRule, stable_degrees
+from edrp.heuristics.placement.filling import Filling, PlacementRule
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import DEVICES, OWN, PACKAGE_METRICS
 from edrp.placement.throughput import service_rate
@@ -27,15 +26,8 @@ from edrp.placement.throughput import service_rate
 STEP_WORK = 2e-5
 """Units of work for one more replica."""
 
-Units = tuple[tuple[tuple[int, ...], ...], ...]
-"""Of each resource in units, the units of a node with the operators that have replicas there, in order."""
-
-
-class _Choice(NamedTuple):
-    """What one more replica does to a node: by how much more it is fragmented, and who has its units then."""
-
-    increase: float
-    units: Units
+Units = tuple[tuple[int, ...], ...]
+"""The units of a node, each as its resource and the operators that have replicas there, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class GreedyPipeline(PlacementRule):
     def fill(self, compiled: Compiled, parameters: GreedyPipelineParameters) -> Filling:
         """Scale until no operator is overloaded, or nothing fits."""
         cluster = _Cluster(compiled)
-        filling, able, most = cluster.filling, stable_degrees(compiled), compiled.max_replicas
+        filling, most = cluster.filling, compiled.max_replicas
         for i in np.argsort(compiled.min_replicas == 1, kind="stable").tolist():  # fixed numbers first
             if not all(cluster.add(i) for _ in range(int(compiled.min_replicas[i]))):
                 filling.notes.append(f"{compiled.min_replicas[i]} replicas of {compiled.operators[i]} found no node left")
@@ -69,7 +61,7 @@ class GreedyPipeline(PlacementRule):
         speeds = np.array([cluster.carried(i) for i in range(len(most))])
         while True:
             slowest, replicas = int(speeds.argmin()), filling.counts.sum(axis=1)
-            stable = bool(able[np.arange(replicas.size), replicas].all() and speeds[slowest] > 1)
+            stable = speeds[slowest] > 1
             if (stable and not parameters.fill) or math.isinf(speeds[slowest]):
                 return filling
             if replicas[slowest] == most[slowest] or not (cluster.add(slowest) or cluster.exchange(slowest, speeds)):
@@ -80,22 +72,26 @@ class GreedyPipeline(PlacementRule):
 
 
 class _Cluster:
-    """Nodes with their units, and what one more replica of each operator would do to each node."""
+    """Nodes with their units, and what one more replica of each operator would do to each node.
+
+    Attributes
+    ----------
+    increase : shape (operators, nodes), by how much more a node is fragmented; infinite where a replica does not fit.
+    room : shape (nodes,), what is free.
+    """
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled, self.filling = compiled, Filling.of(compiled)
-        documents = compiled.problem.application.by_name
-        self.documents = [documents[name] for name in compiled.operators]
-        self.resources = np.flatnonzero((compiled.units >= 0).any(axis=0)).tolist()
-        self.plain = np.setdiff1d(np.arange(len(compiled.resources)), self.resources)
-        self.units: list[Units] = [tuple(((),) * max(0, int(row[m])) for m in self.resources) for row in compiled.units]
-        self.known: dict[Any, list[_Choice | None]] = {}
-        self.fragmented: dict[tuple[bytes, Units], float] = {}
-        self.choices: list[list[_Choice | None]] = [[]] * len(self.units)
-        self.increase = np.full(compiled.candidate.shape, math.inf)
-        self.room = np.where(np.isfinite(compiled.capacity), compiled.capacity, 0.0).sum(axis=1)
+        self.documents = [compiled.problem.application.by_name[name] for name in compiled.operators]
+        self.need, self.plain = compiled.demand.tolist(), np.all(compiled.units < 0, axis=0)
+        self.units: list[Units] = [
+            tuple((m,) for m, units in enumerate(row) for _ in range(units)) for row in compiled.units.tolist()
+        ]
+        self.choices, self.fragmentation = cache(self._choices), cache(self._fragmentation)
+        self.options: list[list[tuple[float, Units]]] = [[]] * len(self.units)
+        self.increase, self.room = np.full(compiled.candidate.shape, math.inf), np.zeros(len(self.units))
         for u in range(len(self.units)):
-            self._update(u)
+            self._change(u, 0, 0, self.units[u])
 
     def carried(self, operator: int) -> float:
         """The multiple of its load that an operator serves."""
@@ -111,9 +107,7 @@ class _Cluster:
         if math.isinf(increase.min()):
             return False
         u = int(np.where(increase <= increase.min() + SAME_VALUE, self.room, -math.inf).argmax())
-        choice = self.choices[u][operator]
-        assert choice is not None
-        self._change(u, operator, 1, choice.units)
+        self._change(u, operator, 1, self.options[u][operator][1])
         return True
 
     def exchange(self, operator: int, speeds: Floats) -> bool:
@@ -124,102 +118,79 @@ class _Cluster:
             if replicas == self.compiled.min_replicas[i] or speeds[i] * (replicas - 1) / replicas <= speeds[operator]:
                 continue
             for u in np.flatnonzero(counts[i] * self.compiled.candidate[operator]).tolist():
-                before = self.units[u]
-                self._change(u, i, -1, self._without(i, before))
-                if self.choices[u][operator] is not None:
+                without = self._without(i, self.units[u])
+                free = self.filling.free[u] + self.compiled.demand[i]
+                if math.isfinite(self.choices(self._fits(free), without)[operator][0]):
+                    self._change(u, i, -1, without)
                     speeds[i] = self.carried(i)
                     return self.add(operator)
-                self._change(u, i, 1, before)
         return False
 
     def _change(self, node: int, operator: int, replicas: int, units: Units) -> None:
+        """Change the replicas of an operator on a node, and what its units hold; work out what one more would do to it."""
         self.filling.counts[operator, node] += replicas
-        self.filling.free[node] -= replicas * self.compiled.demand[operator]
-        finite = np.isfinite(self.compiled.capacity[node])
-        self.room[node] -= replicas * self.compiled.demand[operator, finite].sum()
-        self.units[node] = units
-        self._update(node)
+        free = self.filling.free[node]
+        free -= replicas * self.compiled.demand[operator]
+        self.units[node], self.room[node] = units, free[np.isfinite(free)].sum()
+        self.options[node] = self.choices(self._fits(free), units)
+        self.increase[:, node] = [choice[0] for choice in self.options[node]]
+        self.increase[~self.compiled.candidate[:, node], node] = math.inf
 
-    def _update(self, node: int) -> None:
-        """Work out the choices on a node; nodes on which the same fits have the same."""
-        free, units = self.filling.free[node], self.units[node]
-        fits = self._fits(np.vstack([free, free - self.compiled.demand]))
-        state = fits.tobytes(), units
-        if state not in self.known:
-            before, *after = map(bytes, fits)
-            self.known[state] = [self._best(i, before, left, units) if before[i] else None for i, left in enumerate(after)]
-        self.choices[node] = self.known[state]
-        allowed = self.compiled.candidate[:, node]
-        values = [
-            choice.increase if choice and fits else math.inf for choice, fits in zip(self.known[state], allowed, strict=True)
-        ]
-        self.increase[:, node] = values
+    def _fits(self, free: Floats) -> tuple[bytes, ...]:
+        """Of which operators a replica finds enough of what comes in no units, now and after one more of each operator."""
+        left = np.vstack([free, free - self.compiled.demand])[:, None, self.plain]
+        return tuple(map(bytes, np.all(self.compiled.demand[:, self.plain] * (1 - SAME_VALUE) <= left, axis=2)))
 
-    def _best(self, operator: int, fits: bytes, left: bytes, units: Units) -> _Choice | None:
-        """The units that one more replica takes so that fragmentation grows least; None where it does not fit.
-
-        `fits` and `left` say before and after of which operators a replica finds enough of the other resources.
-        """
-        now = self._fragmentation(fits, units)
-        return min(
-            (_Choice(self._fragmentation(left, after) - now, after) for after in self._options(operator, units)), default=None
-        )
-
-    def _fits(self, free: Floats) -> Bools:
-        """Of which operators a replica finds enough of what comes in no units, shape (amounts, operators)."""
-        need = self.compiled.demand[:, self.plain] * (1 - SAME_VALUE)
-        return np.asarray((need <= free[:, None, self.plain]).all(axis=2))
-
-    def _fill(self, resource: int, unit: tuple[int, ...]) -> float:
-        return sum(min(1.0, float(self.compiled.demand[i, resource])) for i in unit)
-
-    def _usable(self, operator: int, resource: int, unit: tuple[int, ...]) -> bool:
-        """Whether a replica may take a unit, or a fraction of it."""
-        need = float(self.compiled.demand[operator, resource])
-        return need > 0 and (not unit if need >= 1 else self._fill(resource, unit) + need <= with_rounding(1.0))
-
-    def _options(self, operator: int, units: Units) -> Iterator[Units]:
-        """Yield the ways in which a replica may take units of a node, of equal units the first."""
-        ways = []
-        for m, held in zip(self.resources, units, strict=True):
-            need = float(self.compiled.demand[operator, m])
-            usable = [k for k, unit in enumerate(held) if self._usable(operator, m, unit)]
-            if need >= 1:
-                taken = [usable[: round(need)]] if len(usable) >= need else []
-            else:
-                taken = [[k] for k in {held[k]: k for k in reversed(usable)}.values()] if need else [[]]
-            ways.append([_sorted(unit if k not in some else (*unit, operator) for k, unit in enumerate(held)) for some in taken])
-        yield from product(*ways)
-
-    def _without(self, operator: int, units: Units) -> Units:
-        """The units of a node without a replica, of those that it shares the one with the fewest others."""
-        left = []
-        for m, held in zip(self.resources, units, strict=True):
-            need = float(self.compiled.demand[operator, m])
-            mine = sorted((k for k, unit in enumerate(held) if operator in unit), key=lambda k: len(held[k]))
-            given = mine[: max(1, round(need)) if need else 0]
-            left.append(_sorted(_less(unit, operator) if k in given else unit for k, unit in enumerate(held)))
-        return tuple(left)
+    def _choices(self, fits: tuple[bytes, ...], units: Units) -> list[tuple[float, Units]]:
+        """For one more replica of each operator, by how much it fragments, infinite where it does not fit, and units then."""
+        now, best = self.fragmentation(fits[0], units), []
+        for i, after in enumerate(fits[1:]):
+            ways = self._ways(i, units) if fits[0][i] else []
+            best.append(min(((self.fragmentation(after, way) - now, way) for way in ways), default=(math.inf, units)))
+        return best
 
     def _fragmentation(self, fits: bytes, units: Units) -> float:
         """Free units that replicas cannot use, the mean over operators; all of them where an operator does not fit."""
-        if (fits, units) not in self.fragmented:
-            total = 0.0
-            for i in range(len(self.documents)):
-                fit = fits[i] and next(self._options(i, units), None) is not None
-                for m, held in zip(self.resources, units, strict=True):
-                    total += sum(1 - self._fill(m, unit) for unit in held if not (fit and self._usable(i, m, unit)))
-            self.fragmented[fits, units] = total / len(self.documents)
-        return self.fragmented[fits, units]
+        total = 0.0
+        for i, fit in enumerate(fits):
+            able = fit and self._ways(i, units)
+            total += sum(1 - self._fill(unit) for unit in units if not (able and self._usable(i, unit)))
+        return total / len(fits)
+
+    def _fill(self, unit: tuple[int, ...]) -> float:
+        return sum(min(1.0, self.need[i][unit[0]]) for i in unit[1:])
+
+    def _usable(self, operator: int, unit: tuple[int, ...]) -> bool:
+        """Whether a replica may take a unit, or a fraction of it."""
+        need = self.need[operator][unit[0]]
+        return need > 0 and min(1.0, need) + self._fill(unit) <= with_rounding(1.0)
+
+    def _ways(self, operator: int, units: Units) -> list[Units]:
+        """What units may hold with one more replica, of equal units in the first."""
+        ways = [units]
+        for m in (m for m, need in enumerate(self.need[operator]) if need and not self.plain[m]):
+            ways = [after for before in ways for after in self._taken(operator, m, before)]
+        return ways
+
+    def _taken(self, operator: int, resource: int, units: Units) -> Iterator[Units]:
+        need = self.need[operator][resource]
+        usable = [k for k, unit in enumerate(units) if unit[0] == resource and self._usable(operator, unit)]
+        whole = [usable[: round(need)]] if len(usable) >= need else []
+        for some in whole if need >= 1 else [[k] for k in {units[k]: k for k in reversed(usable)}.values()]:
+            yield _sorted((*unit, operator) if k in some else unit for k, unit in enumerate(units))
+
+    def _without(self, operator: int, units: Units) -> Units:
+        """What units hold without a replica, of those that it shares the one with the fewest others."""
+        for m, need in enumerate(self.need[operator]):
+            mine = [k for k, unit in enumerate(units) if unit[0] == m and operator in unit[1:]]
+            for k in sorted(mine, key=lambda k: len(units[k]))[: max(1, round(need)) if need else 0]:
+                at = units[k].index(operator, 1)
+                units = (*units[:k], units[k][:at] + units[k][at + 1 :], *units[k + 1 :])
+        return _sorted(units)
 
 
-def _sorted(units: Any) -> tuple[tuple[int, ...], ...]:
-    return tuple(sorted(tuple(sorted(unit)) for unit in units))
-
-
-def _less(unit: tuple[int, ...], operator: int) -> tuple[int, ...]:
-    at = unit.index(operator)
-    return unit[:at] + unit[at + 1 :]
+def _sorted(units: Iterable[tuple[int, ...]]) -> Units:
+    return tuple(sorted((unit[0], *sorted(unit[1:])) for unit in units))
 
 
 METHODS = (GreedyPipeline(),)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement as multisets
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import Any
 
 from .fields import METRICS
-from .network import Application, by_resource, fits, unit_patterns, units_of, whole_units
+from .network import Application, by_resource, fits, unit_patterns, units_of
 from .program import ExactProgram
 from .reading import MAX_PARTS, SLACK, Unknown, Unsupported, fraction, need
 from .rules import penalties
@@ -303,15 +303,11 @@ def _add_shares(asked: dict[Place, list[tuple[int, Fraction]]], column: int, sha
 def _add_unit_rows(program: ExactProgram, entries: list[tuple[int, Any]], units: int) -> None:
     """Whole units and those filled by patterns of fractions are no more than there are; patterns hold all fractions."""
     kinds = sorted({amount for _, amount in entries if 0 < amount < 1}, reverse=True)
-    taken, held = (
-        [(column, whole_units(amount)) for column, amount in entries],
-        {amount: list[tuple[int, Any]]() for amount in kinds},
-    )
-    for number, pattern in enumerate(unit_patterns(kinds, [int(SLACK / amount) for amount in kinds]) if kinds else ()):
-        need(number < MAX_PARTS, f"more than {MAX_PARTS} ways to fill a unit")
-        taken.append((program.column(0, 0, units, integer=True), 1))
-        for demand, count in zip(kinds, pattern, strict=True):
-            held[demand].append((taken[-1][0], -count))
-    program.row(taken, None, units)
-    for demand, columns in held.items():
-        program.row([*columns, *((column, 1) for column, amount in entries if amount == demand)], None, 0)
+    ways = unit_patterns(kinds, [int(SLACK / amount) for amount in kinds]) if kinds else ()
+    patterns = list(islice(ways, MAX_PARTS + 1))
+    need(len(patterns) <= MAX_PARTS, f"more than {MAX_PARTS} ways to fill a unit")
+    shared = [(program.column(0, 0, units, integer=True), pattern) for pattern in patterns]
+    program.row([*((column, int(amount)) for column, amount in entries), *((column, 1) for column, _ in shared)], None, units)
+    for k, demand in enumerate(kinds):
+        held = [(column, -pattern[k]) for column, pattern in shared]
+        program.row([*held, *((column, 1) for column, amount in entries if amount == demand)], None, 0)

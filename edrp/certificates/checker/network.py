@@ -81,11 +81,6 @@ def units_of(node: Any, resource: str) -> int | None:
     return offered["units"] if isinstance(offered, dict) else None
 
 
-def whole_units(demand: Any) -> int:
-    """Units that a replica takes alone; 0 for a fraction of one."""
-    return int(demand) if demand >= 1 else 0
-
-
 def unit_patterns(demands: list[Any], caps: list[int], room: Any = SLACK) -> Iterator[list[int]]:
     """Ways to fill a unit with replicas that need fractions of it, of each at most so many as its cap, so that none fits in."""
     if not demands:
@@ -101,7 +96,7 @@ def unit_patterns(demands: list[Any], caps: list[int], room: Any = SLACK) -> Ite
 
 def fit_into_units(demands: list[Any], units: int) -> bool:
     """Whether replicas with these needs fit into units: whole ones alone, fractions up to 1 together; by filling unit by unit."""
-    free = units - sum(map(whole_units, demands))
+    free = units - sum(map(int, demands))
     kinds = sorted({amount for amount in demands if 0 < amount < 1}, reverse=True)
     open_states, known = [(tuple(demands.count(amount) for amount in kinds), free)], set[Any]()
     while open_states:

@@ -91,13 +91,9 @@ def _check_placement(problem: dict[str, Any]) -> None:
             demand in ({}, 0) or forms <= {isinstance(demand, dict)},
             "application.operators.resources: all numbers or all by name",
         )
-        for name, node in nodes.items() if isinstance(demand, dict) else ():
-            if name in (operator.get("candidates") or nodes):
-                in_units = (amount for resource, amount in demand.items() if units_of(node, resource) is not None)
-                need(
-                    all(amount < 1 or amount == int(amount) for amount in in_units),
-                    "application.operators.resources: no whole units",
-                )
+        for node in (nodes[name] for name in operator.get("candidates") or nodes if name in nodes and isinstance(demand, dict)):
+            whole = (amount < 1 or amount == int(amount) or units_of(node, r) is None for r, amount in demand.items())
+            need(all(whole), "application.operators.resources: no whole units")
     current = problem.get("current")
     if current is not None:
         need(current.keys() == operators.keys(), "current: has other operators than the application")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.placement.xenna import xenna_pipeline
+from edrp.datasets.placement.xenna import Pipeline, pipeline_problem, xenna_pipeline
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
@@ -18,7 +18,7 @@ def filled(problem):
 
 def test_it_loses_a_worker_where_the_proof_keeps_it():
     problem = xenna_pipeline("why_not_scaling_down")
-    assert carry_by_classes(problem).bound == pytest.approx(0.627)
+    assert carry_by_classes(GrowingLoad(problem)).bound == pytest.approx(0.627)
     assert filled(problem) == pytest.approx(18 * 0.033)
 
 
@@ -27,34 +27,17 @@ def test_it_reaches_the_optimum_where_models_take_whole_hosts():
 
 
 def small(seed):
+    """Four stages on three hosts."""
     random = np.random.default_rng(seed)
-    needs = random.choice([0.0, 0.2, 0.29, 0.34, 0.5, 1.0, 2.0], 4).tolist()
-    operators = [
-        {
-            "name": f"s{k}",
-            "resources": {"cpu": float(random.choice([0.5, 1.0, 2.0])), "gpu": need},
-            "max_replicas": 30,
-            "latency": {"model": "mm1", "service_rate": float(random.uniform(1, 5))},
-            "external_rate": float(k == 0),
-        }
-        for k, need in enumerate(needs)
-    ]
-    return edrp.EdrpProblem(
-        application={"operators": operators, "streams": [{"source": f"s{k}", "target": f"s{k + 1}"} for k in range(3)]},
-        network={
-            "nodes": [{"name": f"n{u}", "resources": {"cpu": 20, "gpu": {"units": 4}}} for u in range(3)],
-            "between_zones": {"delay": 0.001},
-        },
-        weights={"cost": 1.0},
-        limits={"cost": 1.0},
-    )
+    gpus, cpus = random.choice([0.0, 0.2, 0.29, 0.34, 0.5, 1.0, 2.0], 4), random.choice([0.5, 1.0, 2.0], 4)
+    return pipeline_problem(Pipeline((3, 20, 4), cpus.tolist(), gpus.tolist(), random.uniform(1, 5, 4).tolist()))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_it_carries_no_more_than_the_bound_and_what_it_says(seed, monkeypatch):
     monkeypatch.setattr("edrp.formulations.placement.carrying.classes.MANY_PLACES", 0)
     problem = small(seed)
-    bound, multiple = carry_by_classes(problem).bound, filled(problem)
+    bound, multiple = carry_by_classes(GrowingLoad(problem)).bound, filled(problem)
     assert 0 < multiple <= bound * (1 + 1e-9)
 
     found = edrp.solve(GrowingLoad(problem).at(0.9 * multiple), "greedy-pipeline")
@@ -63,6 +46,6 @@ def test_it_carries_no_more_than_the_bound_and_what_it_says(seed, monkeypatch):
 
 
 def test_rules_are_refused():
-    problem = small(0).replace(rules=({"rule": "apart", "name": "apart", "operators": ["s0"]},))
+    problem = small(0).replace(rules=({"rule": "apart", "name": "apart", "operators": ["stage0"]},))
     with pytest.raises(UnsupportedProblemError, match="greedy-pipeline does not take rules into account"):
         edrp.solve(problem, "greedy-pipeline")
