@@ -162,7 +162,7 @@ def _highs(problem: Any) -> Method:
 def choose_for_edrp(problem: EdrpProblem) -> Method:
     """`highs` for small programs, `equal-nodes` or `fixed-tasks` for clusters, else `eliminate`; each helps the others out.
 
-    A search where the problem is beyond what they hold. `ordered-flow` for priorities, if it takes them; else it is asked by stage.
+    A search where the problem is beyond what they hold. `ordered-flow` for all priorities at once, where it takes them.
     """
     if problem.priorities and (flow := get_method(FLOW, problem.kind)).refusal(problem) is None:
         return flow
@@ -354,7 +354,8 @@ class Auto(Method):
     exact = True
     takes = EVERYTHING
     summary = (
-        "for deployments ordered-flow for priorities without streams, highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
+        "for priorities without streams ordered-flow; "
+        "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs, or a search and bounds, then highs, for rescalings; "
         "highs or first fit for leased hosts; for runs the policy that does best; "

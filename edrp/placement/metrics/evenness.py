@@ -136,16 +136,16 @@ class EvennessOf:
         The largest is at least the multiple below the mean, and the smallest at most. The deviation of a multiple is at least the
         line through those of the multiples next to the mean, which adds up to what the most even of all sums has.
         """
-        count, step = len(amounts), 0.0 if whole is None else float(whole)
-        mean = total / count
-        steps, rest = divmod(round(total / step), count) if step else (0, 0)
-        low = steps * step if step else mean
+        count, mean = len(amounts), total / len(amounts)
+        steps, rest = divmod(round(total / whole), count) if whole else (0, 0)
+        low = mean if whole is None else float(steps * whole)
         if self.document.by == "skew":
             return _around(amounts, low)
-        if not rest:
+        if whole is None or not rest:
             return [amounts == mean]
-        slope, below = 1 - 2 * rest / count, rest / count * step  # of whole numbers, so that the rows have a common step, too
-        return [Rows.jointly([amount <= mean, amount >= mean, (amount - low) * slope <= -below]) for amount in amounts]
+        slope = 1 - Fraction(2 * rest, count)
+        line = float((slope * steps - Fraction(rest, count)) * whole)  # without rounding, so that the rows have a common step
+        return [Rows.jointly([amount <= mean, amount >= mean, amount * float(slope) <= line]) for amount in amounts]
 
     def zero_because(self, problem: Any) -> str:
         """There is one place."""

@@ -1,7 +1,7 @@
 """Whole numbers minimised one after the other: linear programs, bounds by prices in whole numbers, and the faces that they leave.
 
-For whole prices y of rows and d = c − Aᵀy, every point has c·x = L + Σ |d_j| · |x_j − its end| + Σ |y_i| · |(Ax)_i − its end|, where the
-signs of d and y say which ends, and L is the value at these. So L is a bound that rests on no tolerance, what would add more than is
+For whole prices y of rows and d = c − Aᵀy, every point has c·x = L + Σ |d_j| · |x_j − its end| + Σ |y_i| · |(Ax)_i − its end|.
+The signs of d and y say which ends, and L is the value at these: a bound that rests on no tolerance. What would add more than is
 allowed keeps to its end, and what is left has small costs, however large c is.
 """
 
@@ -85,8 +85,8 @@ class Prices:
         room = self.room(value)
         part = self.face(face, room)
         cost, constant = self.remaining(face, room)
-        if room == 0 or not cost[part.low < part.high].any():
-            return part
+        if room == 0:
+            return part  # all of whose points have the value
         row = sparse.csr_array(cost[None, :])
         lower, upper = np.append(part.lower, -UNBOUNDED), np.append(part.upper, self.scale * value - constant)
         return replace(part, matrix=sparse.vstack([part.matrix, row], format="csr"), lower=lower, upper=upper)
@@ -134,7 +134,7 @@ class Group:
     cost: Ints
 
     def split(self, value: int) -> list[int]:
-        """Steps of each goal in a value of the cost; those of a bound say of the first goal that is above its own what it is at least."""
+        """Steps of each goal in a value of the cost; in a bound, what goals are at least where those before are no more."""
         weights = _weights(self.goals)
         left = value - sum(weight * goal.least for weight, goal in zip(weights, self.goals, strict=True))
         found = []
@@ -252,7 +252,7 @@ class Search:
         return self.program.point(self.program.counts(np.rint(columns).astype(np.int64)))
 
     def _duals_of_totals(self, face: Face, cost: Ints) -> Floats:
-        """Prices of rows where operators with equal parts in the goals are one: what their totals alone say, which is little work."""
+        """Prices of rows where operators with equal parts in the goals are one: what totals alone say, at little work."""
         program, (operators, nodes) = self.program, self.program.compiled.candidate.shape
         meant = np.flatnonzero(cost[program.column])
         by_cell = sparse.csr_array(program.cells[meant].T)

@@ -11,9 +11,9 @@ from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError, UnsupportedProblemError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import RULES
-from edrp.core.solution import Answer, StageOutcome, relative_gap
+from edrp.core.solution import Answer, Proof, StageOutcome, relative_gap
 from edrp.core.wording import enumerated
-from edrp.formulations.placement.ordered_flow.integer_program import Goal, IntegerProgram, integer_program
+from edrp.formulations.placement.ordered_flow.integer_program import IntegerProgram, integer_program
 from edrp.formulations.placement.ordered_flow.lexicographic import Search, StoppedError, grouped
 from edrp.placement.compiled import count_replicas
 from edrp.placement.edrp import EdrpProblem
@@ -25,7 +25,7 @@ class OrderedFlow(Method):
     """Priorities over replicas of operators without streams, in linear programs whose bounds are compared in whole numbers.
 
     Replicas of operators that have fixed numbers of them flow to nodes; rules are side rows. Goals in a row become one sum where
-    their weights stay below 2⁵³. Every stage of its answer is proven at once, or the first that is not says how far it may be off.
+    their weights stay below 2⁵³. All stages are proven at once, or the first that is not says how far it may be off.
     """
 
     name = "ordered-flow"
@@ -74,7 +74,7 @@ class OrderedFlow(Method):
         if point is None:
             return answer.resting_on("solver's word")
         stages = _outcomes(search, point, (options.seconds - began) / len(program.goals))
-        proof = "solver's word" if search.searched else None
+        proof: Proof | None = "solver's word" if search.searched else None
         whole = replace(answer, decision=program.compiled.deployment(program.counts(point)), stages=stages, proof=proof)
         if stages[-1].bound is None:
             return whole
@@ -96,7 +96,7 @@ def _known(problem: EdrpProblem, program: IntegerProgram, options: Options) -> I
 
 
 def _outcomes(search: Search, point: Ints, seconds: float) -> tuple[StageOutcome, ...]:
-    """Of every goal its value, and its bound where all goals before it reach theirs; goals that were solved together share time."""
+    """Of every goal its value, and its bound where all goals before it reach theirs; the time is shared equally."""
     bounds = [bound for group, value in zip(search.groups, search.bounds, strict=False) for bound in group.split(value)]
     goals, found, met = search.program.goals, list[StageOutcome](), True
     for position, goal in enumerate(goals):
