@@ -1,7 +1,6 @@
 """Goals in order over replicas without streams: against a direct program, a greedy and a verifier of its own; what is refused."""
 
 from collections import Counter
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -64,8 +63,9 @@ def direct_values(case: dict) -> list[int]:
             cost[column] = 1
         goals.append((cost, 1 / servers))
     away = np.array([[s not in part["current"] for s in range(servers)] for part in parts], float)
-    for per_move in (np.array([part["bytes"] for part in parts], float), np.ones(count)):
-        goals.append((np.append(np.tile((per_move[:, None] * away).ravel(), kinds), np.zeros(kinds * servers)), 1.0))
+    moving = (np.array([part["bytes"] for part in parts], float), np.ones(count))
+    padding = np.zeros(kinds * servers)
+    goals += [(np.append(np.tile((each[:, None] * away).ravel(), kinds), padding), 1.0) for each in moving]
     if case["leaders"]:
         cost = np.zeros(width)
         cost[one[np.arange(count), [part["current"][0] for part in parts]]] = -1
@@ -111,10 +111,12 @@ def check_against_enumeration(seed: int) -> None:
         problem = edrp.EdrpProblem.model_validate(assignment_document(case, by, goals_of(case)))
         solution = edrp.solve(problem, METHOD)
         assert solution.status == "optimal"
-        assert [outcome.value for outcome in solution.stages] == pytest.approx(enumerated_values(case, by)[0], rel=1e-12, abs=1e-9)
+        assert [outcome.value for outcome in solution.stages] == pytest.approx(
+            enumerated_values(case, by)[0], rel=1e-12, abs=1e-9
+        )
 
 
-@pytest.mark.parametrize("seed", (*range(6), 21))  # 21: a bound on the largest load that no whole number reaches
+@pytest.mark.parametrize("seed", [*range(6), 21])  # 21: a bound on the largest load that no whole number reaches
 def test_every_stage_is_that_of_an_enumeration(seed):
     check_against_enumeration(seed)
 
@@ -123,3 +125,155 @@ def test_every_stage_is_that_of_an_enumeration(seed):
 @pytest.mark.parametrize("seed", range(6, 300))
 def test_every_stage_is_that_of_an_enumeration_in_many_cases(seed):
     check_against_enumeration(seed)
+
+
+def random_cluster(seed: int, servers: int, partitions: int) -> edrp.EdrpProblem:
+    """Partitions of bytes with followers on a cluster of which a fifth is new; disks are large enough, but not by much."""
+    random = np.random.default_rng(seed)
+    racks, copies = int(random.integers(3, 6)), 2
+    rack, old = [server % racks for server in range(servers)], servers * 4 // 5
+    operators, current, rules = [], {}, []
+    for p in range(partitions):
+        places = [int(random.choice(range(int(r), old, racks))) for r in random.permutation(racks)[:copies]]
+        operators.append(
+            {"name": f"p{p}", "min_replicas": copies, "max_replicas": copies, "resources": {"disk": int(random.integers(1, 10))}}
+        )
+        operators[-1]["state_size"] = copies * 10**9 * operators[-1]["resources"]["disk"]
+        current[f"p{p}"] = [f"s{server}" for server in places]
+        rules.append({"rule": "apart", "name": f"racks of p{p}", "operators": [f"p{p}"], "per": "zone"})
+    used = Counter(
+        {f"s{s}": sum(o["resources"]["disk"] for o in operators if f"s{s}" in current[o["name"]]) for s in range(servers)}
+    )
+    room = max(*used.values(), 2 * sum(used.values()) // servers)
+    return edrp.EdrpProblem.model_validate(
+        {
+            "application": {"operators": operators},
+            "network": {"nodes": [{"name": f"s{s}", "zone": f"r{r}", "resources": {"disk": room}} for s, r in enumerate(rack)]},
+            "rules": rules,
+            "current": current,
+            "evenness": {"replicas": {}},
+            "priorities": [{"metric": "evenness.replicas"}, {"metric": "moved_state"}, {"metric": "moves"}],
+        }
+    )
+
+
+def followed_goals(problem: edrp.EdrpProblem) -> dict[str, list[str]]:
+    """What follows goals one by one: replicas of the fullest servers, small ones first, go to the emptiest that racks and disks allow."""
+    placed = {name: list(nodes) for name, nodes in problem.current.items()}
+    zone = {node.name: node.zone for node in problem.network.nodes}
+    disk = {o.name: o.resources["disk"] for o in problem.application.operators}
+    room = problem.network.nodes[0].resources["disk"]
+
+    def held(name: str) -> list[str]:
+        return [operator for operator, nodes in placed.items() if name in nodes]
+
+    while True:
+        count = {name: len(held(name)) for name in zone}
+        options = [
+            (count[target] - count[source], disk[operator], operator, source, target)
+            for source in zone
+            if count[source] == max(count.values())
+            for operator in held(source)
+            for target in zone
+            if count[target] <= count[source] - 2
+            and target not in placed[operator]
+            and zone[target] not in {zone[node] for node in placed[operator] if node != source}
+            and sum(disk[other] for other in held(target)) + disk[operator] <= room
+        ]
+        if not options:
+            return placed
+        _, _, operator, source, target = min(options)
+        placed[operator][placed[operator].index(source)] = target
+
+
+def check_as_a_verifier_does(problem: edrp.EdrpProblem) -> None:
+    """Racks, capacities, evenness within the band that Cruise Control allows, and no harder goal worse than before."""
+    solution = edrp.solve(problem, METHOD)
+    assert solution.status == "optimal"
+    placed, zone = solution.deployment, {node.name: node.zone for node in problem.network.nodes}
+    disk = {o.name: o.resources["disk"] for o in problem.application.operators}
+    assert all(len({zone[node] for node in nodes}) == len(nodes) for nodes in placed.values()), "rack awareness"
+    room = {node.name: node.resources["disk"] for node in problem.network.nodes}
+    load = {name: sum(disk[operator] for operator, nodes in placed.items() if name in nodes) for name in zone}
+    assert all(load[name] <= room[name] for name in zone), "disk capacity"
+    counts = Counter(node for nodes in placed.values() for node in nodes)
+    mean = sum(counts.values()) / len(zone)
+    assert all(int(mean * 0.91) <= counts[name] <= -int(-mean * 1.09 // 1) for name in zone), "replica distribution"
+    before, followed = problem.evaluate(problem.current).metrics, problem.evaluate(followed_goals(problem))
+    assert solution.metrics["evenness.replicas"] <= min(before["evenness.replicas"], followed.metrics["evenness.replicas"]) + 1e-9
+    if followed.metrics["evenness.replicas"] <= solution.metrics["evenness.replicas"] + 1e-9:
+        assert solution.metrics["moved_state"] <= followed.metrics["moved_state"], "no more bytes than goals one by one"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_verifier_of_clusters_accepts_it_and_a_greedy_moves_more(seed):
+    check_as_a_verifier_does(random_cluster(seed, servers=10 + 5 * seed, partitions=60))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5, 100))
+def test_a_verifier_accepts_it_for_many_clusters_of_up_to_140_servers(seed):
+    check_as_a_verifier_does(random_cluster(seed, servers=10 + (seed * 37) % 131, partitions=100 + (seed * 53) % 200))
+
+
+def test_goals_too_large_for_one_program_are_solved_in_several():
+    """Bytes of 10⁹ and an odd one: their weights together exceed 2⁵³, each goal alone does not."""
+    case = middle_assignment(3)
+    for number, partition in enumerate(case["partitions"]):
+        partition["bytes"] = 10**9 + number
+    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
+    solution = edrp.solve(problem, METHOD)
+    assert [outcome.value for outcome in solution.stages] == pytest.approx(direct_values(case), rel=1e-15, abs=1e-9)
+    assert solution.status == "optimal"
+
+
+def test_sizes_beyond_doubles_are_left_to_ordinary_stages():
+    case = middle_assignment(3)
+    for number, partition in enumerate(case["partitions"]):
+        partition["bytes"] = 4 * 10**14 + number
+    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
+    with pytest.raises(UnsupportedProblemError, match="moved_state"):
+        edrp.solve(problem, METHOD)
+    assert edrp.solve(problem, work_limit=2).method != f"auto: {METHOD}"
+
+
+def test_auto_chooses_it_and_stopped_it_says_what_is_known():
+    case = middle_assignment(1)
+    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
+    assert edrp.solve(problem).method == f"auto: {METHOD}"
+    stopped = edrp.solve(problem, METHOD, work_limit=1e-9)
+    assert (stopped.status, stopped.stopped_because) == ("feasible", "work_limit")
+    assert stopped.deployment == problem.current
+    assert not any(outcome.proven for outcome in stopped.stages)
+
+
+REFUSED = [
+    ({"priorities": [{"metric": "evenness.load", "slack": 0.1}, {"metric": "moves"}]}, r"priorities\[0\].slack leaves room"),
+    ({"priorities": []}, "there are no priorities"),
+    ({"priorities": [{"metric": "cost"}]}, "does not take cost into account"),
+    ({"limits": {"cost": 10.0}}, "does not take cost into account"),
+    ({"weights": {"evenness": {"load": 1.0}}}, "the weighted sum is a stage after the priorities"),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), REFUSED)
+def test_what_it_does_not_take_is_refused_in_words(fields, said):
+    case = middle_assignment(4) | {"leaders": False}
+    given = assignment_document(case, "deviation", ["evenness.load", "moved_state"]) | fields
+    if not given["priorities"]:
+        given["weights"] = {"moves": 1.0}
+    with pytest.raises(UnsupportedProblemError, match=f"{METHOD} .*{said}"):
+        edrp.solve(edrp.EdrpProblem.model_validate(given), METHOD)
+
+
+def test_varied_numbers_of_replicas_and_joined_nodes_are_refused():
+    case = middle_assignment(4) | {"leaders": False}
+    document = assignment_document(case, "deviation", ["moves"])
+    document["application"]["operators"][0]["min_replicas"] = 1
+    with pytest.raises(UnsupportedProblemError, match="the number of replicas of p0 is not fixed"):
+        edrp.solve(edrp.EdrpProblem.model_validate(document), METHOD)
+    document["application"]["operators"][0]["min_replicas"] = case["copies"]
+    zones = {"rule": "at_least_zones", "name": "far", "operators": ["p0", "p1"], "zones": 2}
+    document["rules"].append(zones)
+    with pytest.raises(UnsupportedProblemError, match="a rule counts whether there are any replicas"):
+        edrp.solve(edrp.EdrpProblem.model_validate(document), METHOD)
