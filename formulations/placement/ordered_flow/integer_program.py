@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -24,7 +25,10 @@ UNBOUNDED = 1 << 60
 """Stands for the infinite end of a row."""
 
 MAX_EXACT = 1 << 53
-"""Sums of whole numbers up to which a double tells them apart."""
+"""Whole numbers up to which doubles tell them apart: of coefficients, and of the values of several goals in one sum."""
+
+MAX_SPAN = 1 << 56
+"""Steps that a goal of its own may have, so that the sums of its bounds stay within 64 bits."""
 
 
 class Goal(NamedTuple):
@@ -200,11 +204,12 @@ def _over_replicas(matrix: sparse.csr_array, most: Ints, what: str) -> sparse.cs
 
 def _whole_cells(compiled: Compiled, most: Ints, name: str, written: WrittenMetric) -> tuple[Fraction, sparse.csr_array, Ints]:
     """The step of a goal, and its cells and their constants in steps."""
-    step = written.step or Fraction(1)
+    numbers = np.concatenate([written.counted.matrix.data, written.counted.constant])
+    step = written.step or Fraction(math.gcd(*np.where(numbers == np.rint(numbers), numbers, 1.0).astype(np.int64).tolist()) or 1)
     matrix, _ = cell_matrices(written.model, compiled.operators, compiled.nodes, written.counted.matrix)
     cells = _over_replicas(matrix, most, name)
     steps, constant = cells.data / float(step), written.counted.constant / float(step)
-    if written.step is None and (steps.any() or constant.any()):
+    if written.step is None and ((numbers != np.rint(numbers)).any() or np.abs(numbers).max(initial=0.0) >= MAX_EXACT):
         raise UnsupportedProblemError(f"the values of {name} are no whole multiples of a step that doubles tell apart")
     whole = sparse.csr_array((np.rint(steps), cells.indices, cells.indptr), shape=cells.shape)
     return step, whole, np.rint(constant).astype(np.int64)
@@ -226,6 +231,6 @@ def _goal(compiled: Compiled, most: Ints, name: str, step: Fraction, plain: Floa
     ]
     least, dearest = (sum(int(a) * int(b) for a, b in zip(end, compiled.min_replicas, strict=True)) for end in ends)
     span = dearest + int(most[largest].sum()) - least
-    if span >= MAX_EXACT:
-        raise UnsupportedProblemError(f"the values of {name} may be {span:.3g} steps, more than doubles tell apart")
+    if span >= MAX_SPAN:
+        raise UnsupportedProblemError(f"the values of {name} may be {span:.3g} steps, more than 64 bits are safe for")
     return Goal(name, step, cost, constant, least, span)

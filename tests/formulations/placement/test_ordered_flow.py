@@ -158,7 +158,7 @@ def random_cluster(seed: int, servers: int, partitions: int) -> edrp.EdrpProblem
 
 
 def followed_goals(problem: edrp.EdrpProblem) -> dict[str, list[str]]:
-    """What follows goals one by one: replicas of the fullest servers, small ones first, go to the emptiest that racks and disks allow."""
+    """Follow goals one by one: replicas of the fullest servers, small ones first, go to the emptiest that rules allow."""
     placed = {name: list(nodes) for name, nodes in problem.current.items()}
     zone = {node.name: node.zone for node in problem.network.nodes}
     disk = {o.name: o.resources["disk"] for o in problem.application.operators}
@@ -227,14 +227,25 @@ def test_goals_too_large_for_one_program_are_solved_in_several():
     assert solution.status == "optimal"
 
 
-def test_sizes_beyond_doubles_are_left_to_ordinary_stages():
-    case = middle_assignment(3)
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_whose_sum_doubles_do_not_tell_apart_are_a_stage_of_their_own(seed):
+    case = random_assignment(seed)
     for number, partition in enumerate(case["partitions"]):
-        partition["bytes"] = 4 * 10**14 + number
+        partition["bytes"] = 2 * 10**14 + number
     problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
-    with pytest.raises(UnsupportedProblemError, match="moved_state"):
+    solution = edrp.solve(problem)
+    assert (solution.status, solution.method) == ("optimal", f"auto: {METHOD}")
+    assert [outcome.value for outcome in solution.stages] == pytest.approx(
+        enumerated_values(case, "deviation")[0], rel=1e-15, abs=1e-9
+    )
+
+
+def test_larger_sizes_are_refused():
+    case = middle_assignment(3) | {"leaders": False}
+    case["partitions"] = [{**case["partitions"][0], "bytes": 10**15 // 3 - number} for number in range(110)]
+    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", ["moved_state"]))
+    with pytest.raises(UnsupportedProblemError, match=r"moved_state may be .* steps, more than 64 bits are safe for"):
         edrp.solve(problem, METHOD)
-    assert edrp.solve(problem, work_limit=2).method != f"auto: {METHOD}"
 
 
 def test_auto_chooses_it_and_stopped_it_says_what_is_known():
