@@ -84,9 +84,14 @@ class IntegerProgram:
         return point[: self.compiled.candidate.size].reshape(self.compiled.candidate.shape)
 
 
+def goal_names(problem: EdrpProblem) -> list[str]:
+    """The priorities, or without any the metrics that have a weight."""
+    return [priority.metric for priority in problem.priorities] or [term.metric for term in problem.terms if term.weight]
+
+
 @derived
 def integer_program(problem: EdrpProblem) -> IntegerProgram:
-    """The program of a problem without streams whose operators have fixed numbers of replicas, with its priorities as goals.
+    """The program of a problem without streams whose numbers of replicas are fixed, with its priorities or weights as goals.
 
     Raises
     ------
@@ -105,16 +110,16 @@ def integer_program(problem: EdrpProblem) -> IntegerProgram:
     rows = _over_replicas(rows, most, "a rule")
     groups: list[tuple[sparse.csr_array, Ints, Ints]] = []
     goals, columns = [], size
-    for priority in problem.priorities:
-        metric = problem.metrics[priority.metric]
+    for name in goal_names(problem):
+        metric = problem.metrics[name]
         assert isinstance(metric, OwnMetric)
         written = metric.written(problem)
-        step, cells, constant = _whole_cells(compiled, most, priority.metric, written)
+        step, cells, constant = _whole_cells(compiled, most, name, written)
         alone = (np.bincount(written.group)[written.group] == 1) & (not written.as_rows or _least(cells, constant, most) >= 0)
         column = columns + np.unique(written.group[~alone], return_inverse=True)[1]
         groups.append((cells[~alone], constant[~alone], column))
         end = int(column.max(initial=columns - 1)) + 1
-        goals.append((priority.metric, step, cells[alone].sum(axis=0), slice(columns, end), int(constant[alone].sum())))
+        goals.append((name, step, cells[alone].sum(axis=0), slice(columns, end), int(constant[alone].sum())))
         columns = end
     none = np.zeros(0, np.int64)
     cells = sparse.vstack([sparse.csr_array((0, size)), *(part[0] for part in groups)], format="csr")

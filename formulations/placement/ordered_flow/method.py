@@ -13,7 +13,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import RULES
 from edrp.core.solution import Answer, Proof, StageOutcome, relative_gap
 from edrp.core.wording import enumerated
-from edrp.formulations.placement.ordered_flow.integer_program import IntegerProgram, integer_program
+from edrp.formulations.placement.ordered_flow.integer_program import IntegerProgram, goal_names, integer_program
 from edrp.formulations.placement.ordered_flow.lexicographic import Search, StoppedError, grouped
 from edrp.placement.compiled import count_replicas
 from edrp.placement.edrp import EdrpProblem
@@ -39,13 +39,15 @@ class OrderedFlow(Method):
         """Return the reason why a problem is no flow with goals that are whole numbers; None if it is."""
         operators = problem.application.operators
         varied = [o.name for o in operators if o.min_replicas != o.max_replicas]
+        names = goal_names(problem)
         slack = [index for index, priority in enumerate(problem.priorities) if priority.slack]
         why = (
-            ("there are no priorities" if not problem.priorities else "")
-            or ("operators have streams" if problem.application.streams else "")
+            ("operators have streams" if problem.application.streams else "")
             or (f"the number of replicas of {enumerated(varied[:3])} is not fixed" if varied else "")
             or (f"priorities[{slack[0]}].slack leaves room for the stages after it" if slack else "")
-            or ("the weighted sum is a stage after the priorities" if has_weighted_stage(problem) else "")
+            or ("the weighted sum is a stage after the priorities" if problem.priorities and has_weighted_stage(problem) else "")
+            or ("several metrics have weights, and there are no priorities" if not problem.priorities and len(names) > 1 else "")
+            or ("penalties of rules are added to the objective" if any(not rule.hard for rule in problem.counted_rules) else "")
         )
         if not why:
             try:
@@ -76,13 +78,14 @@ class OrderedFlow(Method):
         stages = _outcomes(search, point, (options.seconds - began) / len(program.goals))
         proof: Proof | None = "solver's word" if search.searched else None
         whole = replace(answer, decision=program.compiled.deployment(program.counts(point)), stages=stages, proof=proof)
+        whole = whole if problem.priorities else replace(whole, stages=())
         if stages[-1].bound is None:
             return whole
         term = next(term for term in problem.terms if term.metric == stages[-1].metric)
         return replace(whole, bound=term.coefficient * stages[-1].bound)
 
     def in_one_run(self, problem: EdrpProblem) -> bool:
-        """It takes nothing but priorities."""
+        """Priorities are what it is for."""
         return True
 
 

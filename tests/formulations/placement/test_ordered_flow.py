@@ -260,7 +260,7 @@ def test_auto_chooses_it_and_stopped_it_says_what_is_known():
 
 REFUSED = [
     ({"priorities": [{"metric": "evenness.load", "slack": 0.1}, {"metric": "moves"}]}, r"priorities\[0\].slack leaves room"),
-    ({"priorities": []}, "there are no priorities"),
+    ({"priorities": [], "weights": {"moves": 0.5, "moved_state": 0.5}}, "several metrics have weights"),
     ({"priorities": [{"metric": "cost"}]}, "does not take cost into account"),
     ({"limits": {"cost": 10.0}}, "does not take cost into account"),
     ({"weights": {"evenness": {"load": 1.0}}}, "the weighted sum is a stage after the priorities"),
@@ -271,8 +271,6 @@ REFUSED = [
 def test_what_it_does_not_take_is_refused_in_words(fields, said):
     case = middle_assignment(4) | {"leaders": False}
     given = assignment_document(case, "deviation", ["evenness.load", "moved_state"]) | fields
-    if not given["priorities"]:
-        given["weights"] = {"moves": 1.0}
     with pytest.raises(UnsupportedProblemError, match=f"{METHOD} .*{said}"):
         edrp.solve(edrp.EdrpProblem.model_validate(given), METHOD)
 
