@@ -87,8 +87,9 @@ class Prices:
         cost, constant = self.remaining(face, room)
         if room == 0:
             return part  # all of whose points have the value
-        row = sparse.csr_array(cost[None, :])
-        lower, upper = np.append(part.lower, -UNBOUNDED), np.append(part.upper, self.scale * value - constant)
+        common = int(np.gcd.reduce(cost)) or 1
+        row, most = sparse.csr_array(cost[None, :] // common), (self.scale * value - constant) // common
+        lower, upper = np.append(part.lower, -UNBOUNDED), np.append(part.upper, most)
         return replace(part, matrix=sparse.vstack([part.matrix, row], format="csr"), lower=lower, upper=upper)
 
 
@@ -294,7 +295,8 @@ class Search:
         bounds = face.low[free].astype(float), face.high[free].astype(float)
         arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix[left].astype(float), *ends)
         solver = new_solver(random_seed=self._seed, mip_rel_gap=0.0, mip_abs_gap=0.0)
-        hand_over(solver, arrays)
+        if not hand_over(solver, arrays):
+            raise StoppedError("the numbers of a program are too large for the solver")
         Brake(arrays, self._until).run(solver, at_once=False)
         status = solver.getModelStatus()
         if status in (_Status.kInfeasible, _Status.kUnboundedOrInfeasible):  # columns have bounds

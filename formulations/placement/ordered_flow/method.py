@@ -64,7 +64,7 @@ class OrderedFlow(Method):
         compiled = program.compiled
         if np.isinf(compiled.latency[np.arange(len(compiled.operators)), compiled.min_replicas]).any():
             return Answer("infeasible", "finished")  # overloaded
-        search = Search(program, grouped(program.goals, program.compiled.candidate.size), now() + options.remaining, options.seed)
+        search = Search(program, grouped(program.goals, compiled.candidate.size), now() + options.remaining, options.seed)
         size = {"columns": program.most.size, "rows": program.lower.size, "nonzeros": program.matrix.nnz}
         answer = Answer("none", "time_limit", size=size, build_seconds=options.seconds - began)
         try:
@@ -73,16 +73,18 @@ class OrderedFlow(Method):
         except (StoppedError, OutOfTimeError) as error:
             point = search.points[-1] if search.points else _known(problem, program, options)
             answer = replace(answer, status="none" if point is None else "feasible", notes=(str(error),) if str(error) else ())
+            if isinstance(error, StoppedError) and str(error):
+                answer = replace(answer, stopped_because="error")
         if point is None:
             return answer.resting_on("solver's word")
         stages = _outcomes(search, point, (options.seconds - began) / len(program.goals))
         proof: Proof | None = "solver's word" if search.searched else None
-        whole = replace(answer, decision=program.compiled.deployment(program.counts(point)), stages=stages, proof=proof)
+        whole = replace(answer, decision=compiled.deployment(program.counts(point)), stages=stages)
         whole = whole if problem.priorities else replace(whole, stages=())
-        if stages[-1].bound is None:
-            return whole
-        term = next(term for term in problem.terms if term.metric == stages[-1].metric)
-        return replace(whole, bound=term.coefficient * stages[-1].bound)
+        if stages[-1].bound is not None:
+            term = next(term for term in problem.terms if term.metric == stages[-1].metric)
+            whole = replace(whole, bound=term.coefficient * stages[-1].bound)
+        return whole.resting_on(proof)
 
     def in_one_run(self, problem: EdrpProblem) -> bool:
         """Priorities are what it is for."""
