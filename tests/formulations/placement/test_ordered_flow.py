@@ -164,21 +164,20 @@ def followed_goals(problem: edrp.EdrpProblem) -> dict[str, list[str]]:
     disk = {o.name: o.resources["disk"] for o in problem.application.operators}
     room = problem.network.nodes[0].resources["disk"]
 
-    def held(name: str) -> list[str]:
-        return [operator for operator, nodes in placed.items() if name in nodes]
-
     while True:
-        count = {name: len(held(name)) for name in zone}
+        held = {name: [operator for operator, nodes in placed.items() if name in nodes] for name in zone}
+        count = {name: len(operators) for name, operators in held.items()}
+        used = {name: sum(disk[operator] for operator in operators) for name, operators in held.items()}
         options = [
             (count[target] - count[source], disk[operator], operator, source, target)
             for source in zone
             if count[source] == max(count.values())
-            for operator in held(source)
+            for operator in held[source]
             for target in zone
             if count[target] <= count[source] - 2
             and target not in placed[operator]
             and zone[target] not in {zone[node] for node in placed[operator] if node != source}
-            and sum(disk[other] for other in held(target)) + disk[operator] <= room
+            and used[target] + disk[operator] <= room
         ]
         if not options:
             return placed
