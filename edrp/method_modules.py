@@ -10,6 +10,7 @@ METHOD_MODULES = {
     "edrp.formulations.methods": tuple(OWN_BACKENDS),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
+    "edrp.formulations.placement.ordered_flow.method": ("ordered-flow",),
     "edrp.formulations.mapping.label_setting": ("label-setting",),
     "edrp.formulations.mapping.route_selection": ("route-selection",),
     "edrp.heuristics.enactment.methods": ("first-fit-decreasing", "host-selection", "first-fit-leases"),

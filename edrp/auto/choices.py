@@ -53,6 +53,9 @@ ON_CLUSTERS = ("fixed-tasks", "equal-nodes")
 CLUSTER_SHARE = 0.7
 """Share of a limit that they have before a search and other proofs, which mostly come after them in vain."""
 
+FLOW = "ordered-flow"
+"""Method for priorities that are solved in one run."""
+
 COLUMNS_PER_SEAT = 5
 """Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
 
@@ -160,11 +163,13 @@ def _highs(problem: Any) -> Method:
 def choose_for_edrp(problem: EdrpProblem) -> Method:
     """`highs` for small programs, `equal-nodes` or `fixed-tasks` for clusters, else `eliminate`; each helps the others out.
 
-    A search where the problem is beyond what they hold.
+    A search where the problem is beyond what they hold. `ordered-flow` for all priorities at once, where it takes them.
     """
     if DEVICES in problem.parts:
         greedy = get_method("greedy-pipeline", problem.kind)
         return helped_out(problem, _highs(problem), *([greedy] if greedy.refusal(problem) is None else []))
+    if problem.priorities and (flow := get_method(FLOW, problem.kind)).refusal(problem) is None:
+        return flow
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     try:
@@ -358,6 +363,7 @@ class Auto(Method):
     exact = True
     takes = EVERYTHING
     summary = (
+        "for priorities without streams ordered-flow; "
         "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs, or a search and bounds, then highs, for rescalings; "
@@ -378,6 +384,11 @@ class Auto(Method):
         except UnsupportedProblemError as error:
             return error.why
         return None
+
+    def in_one_run(self, problem: Any) -> bool:
+        """Whether `ordered-flow` takes the priorities."""
+        flow = get_method(FLOW)
+        return problem.kind in flow.kinds and flow.refusal(problem) is None
 
     def resolve(self, problem: Any) -> Method:
         """The chosen method, which takes the problem."""

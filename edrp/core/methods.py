@@ -231,6 +231,10 @@ class Method(ABC):
         """What else of a problem, all of whose parts it knows, the method does not take; None if it takes it."""
         return None
 
+    def in_one_run(self, problem: Any) -> bool:
+        """Whether it solves a problem with priorities whole, instead of one stage after the other."""
+        return False
+
     def resolve(self, problem: Any) -> Method:
         """The method that runs on a problem: this one, unless it leaves that to others.
 

@@ -265,9 +265,10 @@ def _with_stop_reason(answer: Answer, run: Clock, name: str, options: Options) -
 def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
     """The answer of the method of that name and its evaluation, or what was given where that is better than what was found.
 
-    With priorities, stage by stage, of which each is answered like a problem of its own.
+    With priorities, stage by stage, of which each is answered like a problem of its own, unless the method solves all in one run.
     """
-    if problem.stage_count:
+    staged = problem.stage_count > 0
+    if staged and not get_method(name, problem.kind).in_one_run(problem):
         answer = solve_in_stages(problem, options, partial(_answer, name))
         return answer, verified(problem, answer, options.gap, name)
     try:
@@ -282,7 +283,8 @@ def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluati
         raise type(error)(error.why, others) from error
     except SystemExit as error:
         raise VerificationError(f"method {name}: wanted to end the process") from error
-    return _no_worse_than_given(problem, options, answer, verified(problem, answer, options.gap, name))
+    evaluation = verified(problem, answer, options.gap, name)
+    return (answer, evaluation) if staged else _no_worse_than_given(problem, options, answer, evaluation)
 
 
 def _no_worse_than_given(

@@ -41,7 +41,7 @@ class EdrpCheckProblems(EnumeratedCheckProblems):
         drawn = {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 20, 22, 44)}
         drawn |= {f"cluster {seed}": random_cluster(seed, max_combinations=2e4) for seed in (0, 11, 25)}
         drawn |= {f"rules {seed}": with_rules(_deployment(seed), seed) for seed in RULED_DEPLOYMENTS}
-        return drawn | {"fixed tasks": _fixed_tasks()}
+        return drawn | {"fixed tasks": _fixed_tasks(), "moves": _moves()}
 
     def infeasible(self) -> dict[str, Any]:
         """Return random infeasible problems, the last one because of its rules."""
@@ -87,6 +87,20 @@ class EdrpCheckProblems(EnumeratedCheckProblems):
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
         return Deployment({name: nodes[:1] for optimum in self.optima(problem)[:1] for name, nodes in optimum.items()})
+
+
+def _moves() -> EdrpProblem:
+    """Three operators without streams that have to leave a full node, and move as little state as possible."""
+    operators = [{"name": name, "resources": 2, "state_size": size} for name, size in (("a", 6.0), ("b", 4.0), ("c", 9.0))]
+    operators[2] |= {"min_replicas": 2, "max_replicas": 2}
+    return EdrpProblem.model_validate(
+        {
+            "application": {"operators": operators},
+            "network": {"nodes": [{"name": "x", "resources": 3}, {"name": "y", "resources": 7}]},
+            "current": {"a": ["x"], "b": ["x"], "c": ["x", "y"]},
+            "weights": {"moved_state": 1.0},
+        }
+    )
 
 
 def _fixed_tasks() -> EdrpProblem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from fractions import Fraction
 from typing import Any, Literal
@@ -12,7 +11,6 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name
 from edrp.core.expressions import Expression, Rows
-from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.core.whole_numbers import common_step
 from edrp.core.wording import enumerated
 from edrp.placement.deployment import Deployment
@@ -130,22 +128,24 @@ class EvennessOf:
             mean = amounts.sum() / len(amounts)
             return _around(amounts, mean) if self.document.by == "skew" else [amounts - mean == 0.0]
         total = sum(operator.max_replicas * each + whole_part for operator, each, whole_part in used)
-        return self._around_constant(amounts, total / len(amounts), None if varied else common_step(amounts.matrix.data))
+        return self._around_constant(amounts, total, None if varied else common_step(amounts.matrix.data))
 
-    def _around_constant(self, amounts: Expression, mean: float, whole: Fraction | None) -> list[Rows]:
+    def _around_constant(self, amounts: Expression, total: float, whole: Fraction | None) -> list[Rows]:
         """Rows around a constant mean, those for programs as tight as whole multiples of a step between which it lies allow.
 
         The largest is at least the multiple below the mean, and the smallest at most. The deviation of a multiple is at least the
         line through those of the multiples next to the mean, which adds up to what the most even of all sums has.
         """
-        step = 0.0 if whole is None else float(whole)
-        low = step * math.floor(mean / step + WHOLE_NUMBER_SLACK) if step else mean
+        count, mean = len(amounts), total / len(amounts)
+        steps, rest = divmod(round(total / whole), count) if whole else (0, 0)
+        low = mean if whole is None else float(steps * whole)
         if self.document.by == "skew":
             return _around(amounts, low)
-        if mean - low <= WHOLE_NUMBER_SLACK * step:
+        if whole is None or not rest:
             return [amounts == mean]
-        slope = 1 - 2 * (mean - low) / step
-        return [Rows.jointly([amount <= mean, amount >= mean, (amount - low) * slope <= low - mean]) for amount in amounts]
+        slope = 1 - Fraction(2 * rest, count)
+        line = float((slope * steps - Fraction(rest, count)) * whole)  # without rounding, so that the rows have a common step
+        return [Rows.jointly([amount <= mean, amount >= mean, amount * float(slope) <= line]) for amount in amounts]
 
     def zero_because(self, problem: Any) -> str:
         """There is one place."""

@@ -31,7 +31,7 @@ from edrp.placement.usage import Usage
 MANY_PLACES = 500
 """Nodes, times the most replicas of an operator, from which classes are asked; a program over nodes is as quick below."""
 
-MAX_CLASSES = 100
+MAX_EXACT_CLASSES = 100
 """Classes of nodes beyond which sums over classes say little that nodes do not."""
 
 MAX_NUMBERS = 2_000
@@ -149,7 +149,7 @@ class _Classes:
     def tractable(self) -> bool:
         """Whether the program over classes is small."""
         numbers = max(most.size * self.levels(i).size for i, (_, most, _) in enumerate(self.choices))
-        small = self.count.size <= MAX_CLASSES and numbers <= MAX_NUMBERS
+        small = self.count.size <= MAX_EXACT_CLASSES and numbers <= MAX_NUMBERS
         return small and all(len(held) <= MAX_PATTERNS for _, held in self.patterns.values()) and 0 < self.most < math.inf
 
     @cached_property
