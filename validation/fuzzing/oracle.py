@@ -285,7 +285,7 @@ def _misjudged(problem: Any, solution: Solution) -> str:
         else:
             return ""
     except checker.Refused as why:
-        unknown = isinstance(why, checker.Unknown) or str(why).startswith("the checker knows")
+        unknown = isinstance(why, (checker.Unknown, checker.Unsupported))
         return "" if unknown else f"{solution.method}: the checker refuses the decision of {problem.kind}: {why}"
     slack = max(SAME_VALUE * max(1.0, abs(value)), problem.resolution)
     return "" if abs(value - stated) <= slack else f"{solution.method} says {stated!r}, the checker {value!r}: {problem.kind}"

@@ -19,6 +19,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 PLACES = {
     "s": ("edge_to_cloud.json", "network.nodes[0].spawn_time"),
+    "h": ("consolidate.json", "changes.hours"),
     "bytes": ("word_count.json", "application.operators[0].state_size"),
     "B": ("migration.json", "state_size[0]"),
     "bytes/s": ("mapping.json", "network.links[0].bandwidth"),
