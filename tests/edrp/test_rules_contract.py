@@ -331,7 +331,7 @@ KINDS = {
 }
 
 BLIND = {
-    "edrp": {"caps", "greedy-pipeline"},
+    "edrp": {"caps", "greedy-pipeline", "ordered-flow"},
     "latency-aware": set(),
     "rescale": set(),
     "migration": {"ssm"},
