@@ -312,18 +312,18 @@ class Ruled(NamedTuple):
 
 
 KINDS = {
-    "edrp": Ruled(lambda seed: with_rules(PLACEMENTS[seed % 6](seed), seed), least_objective, range(1, 9), range(9, 639)),
+    "edrp": Ruled(lambda seed: with_rules(PLACEMENTS[seed % 6](seed), seed), least_objective, range(1, 7), range(7, 639)),
     "latency-aware": Ruled(
         lambda seed: with_rules(random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4), combinations_limit=1e3), seed),
         least_objective,
-        range(8),
-        range(8, 108),
+        range(5),
+        range(5, 108),
     ),
     "rescale": Ruled(
         lambda seed: with_rules(random_rescale(seed, tasks=(3, 5)), seed),
         lambda problem: brute_force(problem)[0],
-        range(9, 18),
-        range(18, 106),
+        range(9, 14),
+        range(14, 106),
     ),
     "migration": Ruled(migration, least_moved, range(12), range(12, 400)),
     "enactment": Ruled(enactment, least_price, range(8), range(8, 110)),

@@ -146,13 +146,13 @@ def check_problem(seed: int) -> Counter:
 
 
 def test_every_method_is_right_or_refuses():
-    answers = sum((check_problem(seed) for seed in (0, 1, 6, 8, 12, 13)), Counter())
+    answers = sum((check_problem(seed) for seed in (0, 6, 12)), Counter())
     assert min(answers[status] for status in ("refused", "optimal", "feasible")) > 0
 
 
 @pytest.mark.slow
 def test_every_method_is_right_or_refuses_on_many_problems():
-    assert sum(sum(check_problem(seed).values()) for seed in range(14, 214)) > 4000
+    assert sum(sum(check_problem(seed).values()) for seed in range(1, 214)) > 4000
 
 
 def test_sequences_know_metrics_and_refuse_limits_that_differ():
