@@ -14,7 +14,7 @@ LIMITS = {"response_time": 5.0, "cost": 60.0, "downtime": 40.0}
 
 def without_tasks(problem: EdrpProblem) -> tuple[RescaleProblem, EdrpProblem]:
     """A placement as a rescaling without tasks, and the placement with the same weights and limits."""
-    described = problem.model_dump(exclude={"kind", "weights", "limits", "priorities", "reconfiguration", "current"})
+    described = problem.model_dump(exclude={"kind", "weights", "limits", "priorities", "evenness", "reconfiguration", "current"})
     current = None if problem.current is None else KeyedDeployment(dict(problem.current))
     rescale = RescaleProblem(**described, weights=WEIGHTS, limits=LIMITS, current=current)
     return rescale, problem.replace(weights=WEIGHTS, limits=LIMITS, priorities=(), reconfiguration="pause-and-resume")
