@@ -39,6 +39,8 @@ def _overload(problem: Any, operator: documents.KeyedOperator) -> str:
     replicas = f"{max_replicas} replicas at most" if max_replicas > 1 else "a single replica"
     below = f" below utilisation {problem.utilisation:g}" if problem.utilisation < 1 else ""
     below += problem.heaviest_text
+    if operator.latency is not None and (speedup := problem.fastest[operator.name]) < 1:
+        below += f" at a speed-up of {speedup:g}, the largest of its nodes"
     if operator.tasks is None or max_replicas == 1:
         return f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{below}"
     tolerated = "" if problem.tolerance is None else f" and within tolerance {problem.tolerance:g}"
@@ -237,7 +239,7 @@ class RescaleProblem(StreamPlacement):
             return []
         replicas = len(loads)
         speed = {node.name: node.speedup for node in self.network.nodes}
-        if operator.tasks is None and not self.is_stable(operator, loads[0].rate, replicas):
+        if operator.tasks is None and not self.is_stable(operator, loads[0].rate, replicas, speedup=1.0):
             return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{self.heaviest_text}"]
         unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas, speed[load.node])]
         return list(dict.fromkeys(self._overload_sentence(operator, load, replicas, speed[load.node]) for load in unstable))
@@ -253,8 +255,18 @@ class RescaleProblem(StreamPlacement):
         whose = "each replica" if operator.tasks is None else documents.range_text(load)
         return f"{operator.name} is overloaded on {load.node}: {asked} tuples/s{self.heaviest_text} for {whose}{served}"
 
-    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int, speedup: float = 1.0) -> bool:
-        """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario."""
+    @cached_property
+    def fastest(self) -> Mapping[str, float]:
+        """Speed-up of the fastest node that each operator may run on."""
+        speed = {node.name: node.speedup for node in self.network.nodes}
+        return {o.name: max(speed[name] for name in o.candidates or speed) for o in self.application.operators}
+
+    def is_stable(self, operator: documents.KeyedOperator, rate: float, replicas: int, speedup: float | None = None) -> bool:
+        """Whether each of `replicas` replicas is stable below the utilisation at that rate, times the factor of each scenario.
+
+        On a node of that speed-up; None for the fastest one.
+        """
+        speedup = self.fastest[operator.name] if speedup is None else speedup
         rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
         return all(serves(operator.latency, reached, replicas, speedup) for reached in rates)
 

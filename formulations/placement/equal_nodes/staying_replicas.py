@@ -27,8 +27,10 @@ def with_stays(quotient: Quotient, watched: Sequence[int] = ()) -> Quotient:
     if quotient.moves is None:
         return quotient
     for _ in range(MAX_TIGHTENINGS):
+        if np.unique(quotient.choices.operator).size < quotient.operators:
+            break  # an operator has no choice: nothing is feasible
         before, quotient = quotient, _looked_at(quotient)
-        if _same(before, quotient) or np.unique(quotient.choices.operator).size < quotient.operators:
+        if _same(before, quotient):
             break
     return _watching(quotient, np.array(watched, np.int64)) if watched else quotient
 

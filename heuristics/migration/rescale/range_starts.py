@@ -41,18 +41,32 @@ SHARE_HALVINGS = 60
 """Halvings of the range of the largest stable share: more than the precision of a float."""
 
 
-def largest_share(arrays: KeyedArrays, index: int, replicas: int) -> float:
-    """Largest stable share of the load of one of `replicas` replicas, within the problem's tolerance."""
+def largest_share(arrays: KeyedArrays, index: int, replicas: int, speedup: float) -> float:
+    """Largest stable share of the load of one of `replicas` replicas on a node, within the problem's tolerance."""
     problem, operator = arrays.problem, arrays.operator(index)
     load = float(arrays.compiled.load[index])
     max_share = 1.0 if problem.tolerance is None else min(1.0, (1 + problem.tolerance) / replicas)
-    if problem.is_stable(operator, load * max_share, replicas):
+    if problem.is_stable(operator, load * max_share, replicas, speedup):
         return max_share
     low, high = 0.0, max_share
     for _ in range(SHARE_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if problem.is_stable(operator, load * middle, replicas) else (low, middle)
+        low, high = (middle, high) if problem.is_stable(operator, load * middle, replicas, speedup) else (low, middle)
     return low
+
+
+def by_speed(arrays: KeyedArrays, value: Callable[[float], float]) -> Floats:
+    """Value of each node by its speed-up; those of fast nodes, that serve no more than others, are the same."""
+    speeds, number = np.unique(np.minimum(arrays.compiled.speedup, 1.0), return_inverse=True)
+    return np.array([value(speed) for speed in speeds.tolist()], float)[number]
+
+
+def fast_enough(arrays: KeyedArrays, index: int, replicas: int, first: int, end: int) -> Bools:
+    """Whether one of `replicas` replicas is stable with the tasks [first, end) on each node."""
+    operator = arrays.operator(index)
+    share = 1.0 / replicas if operator.tasks is None else operator.tasks.share(first, end)
+    rate = float(arrays.compiled.load[index]) * share
+    return by_speed(arrays, lambda speedup: arrays.problem.is_stable(operator, rate, replicas, speedup)) > 0
 
 
 def ranges_on(
@@ -71,28 +85,30 @@ def ranges_on(
     if not tasks.count:
         return [(u, 0, 0) for u in sorted(nodes)]
     if arrays.problem.ranges == "even":
-        return matched_ranges(tasks.held_before, even_boundaries(tasks.count, replicas), nodes)
+        return matched_ranges(arrays, index, even_boundaries(tasks.count, replicas), nodes)
     work = np.arange(tasks.count + 1.0) if by_number else tasks.work_before
-    limit = float(-(-tasks.count // replicas))
+    limits = np.full(len(arrays.compiled.nodes), float(-(-tasks.count // replicas)))
     if not by_number:
-        share = min(largest_share(arrays, index, replicas), (1 + tolerance) / replicas)
-        limit = share * float(work[-1]) * (1 + EQUAL_LOADS)
+        share = by_speed(arrays, lambda speedup: largest_share(arrays, index, replicas, speedup))
+        limits = np.minimum(share, (1 + tolerance) / replicas) * float(work[-1]) * (1 + EQUAL_LOADS)
     if replicas * tasks.count > MAX_ORDERING_CELLS:
         ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
-        fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
-        return matched_ranges(tasks.held_before, ends.tolist(), nodes) if fits else None
+        fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limits[nodes].max()).all()
+        return matched_ranges(arrays, index, ends.tolist(), nodes) if fits else None
     trades = replicas * (replicas if replicas <= MAX_REORDERED_REPLICAS else 2)
     spend(TRADE_UNITS * (1 + trades) * tasks.count * replicas)
     seats = _nodes_in_task_order(tasks.held_before, nodes)
     boundaries = np.zeros(replicas + 1, np.int64)
-    if not _native.order_replicas(work, tasks.held_before, seats, limit, boundaries):
+    if not _native.order_replicas(work, tasks.held_before, seats, limits, boundaries):
         return None
     return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
 
 
-def matched_ranges(held_bytes: Floats, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
-    """Match given ranges with given nodes so that the most bytes stay."""
-    kept_bytes: Any = np.diff(held_bytes[np.array(ends)], axis=0)[:, nodes]
+def matched_ranges(arrays: KeyedArrays, index: int, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
+    """Match given ranges with given nodes so that the fewest are on nodes too slow for them, and then the most bytes stay."""
+    kept_bytes: Any = np.diff(arrays.tasks[index].held_before[np.array(ends)], axis=0)[:, nodes]
+    fast = np.array([fast_enough(arrays, index, len(nodes), a, b)[nodes] for a, b in pairwise(ends)])
+    kept_bytes[~fast] = -1.0 - kept_bytes.sum()
     rows, columns = optimize.linear_sum_assignment(kept_bytes, maximize=True)
     return [(nodes[column], ends[row], ends[row + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
 
@@ -149,8 +165,8 @@ def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
         if not possible:
             return None
         number = possible[round(share * (len(possible) - 1))]
-        nodes = _nodes_with_room(arrays, index, number, free, replicas)
         ends = boundaries(arrays, index, number)
+        nodes = _nodes_with_room(arrays, index, ends, free, replicas)
         replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
     return replicas
 
@@ -174,18 +190,19 @@ def boundaries(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
     return ends
 
 
-def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int, free: Floats, placed: Replicas) -> list[int]:
-    """Place replicas one by one on the candidate with room nearest to the predecessors, then the emptiest."""
+def _nodes_with_room(arrays: KeyedArrays, index: int, ends: list[int], free: Floats, placed: Replicas) -> list[int]:
+    """Place replicas one by one on the fast candidate with room nearest to the predecessors, then the emptiest."""
     compiled = arrays.compiled
     candidates, demand = compiled.candidates(index), compiled.demand[index]
     before = [int(i) for i in compiled.stream_source[compiled.stream_target == index]]
     near: Ints = np.unique([u for i in before for u, _, _ in placed[i]]).astype(np.int64)
     delay = compiled.delay[near][:, candidates].max(axis=0) if near.size else np.zeros(candidates.size)
-    nodes = []
+    nodes, replicas = [], len(ends) - 1
     spend(PLACED_REPLICA_UNITS * replicas)
-    for _ in range(replicas):
+    for first, end in pairwise(ends):
         free_after = (free[candidates] - demand).min(axis=1, initial=np.inf)
-        order = np.lexsort((-free_after, delay, free_after < -1e-9))
+        slow = ~fast_enough(arrays, index, replicas, first, end)[candidates]
+        order = np.lexsort((-free_after, delay, free_after < -1e-9, slow))
         node = int(candidates[order[0]])
         free[node] -= demand
         nodes.append(node)
@@ -238,7 +255,8 @@ def meet_rules(arrays: KeyedArrays, replicas: Replicas) -> Replicas:
             spend(TRY_UNITS)
             changed = counts.copy()
             changed[i] = np.bincount([u for u, _, _ in ranges], minlength=len(compiled.nodes))
-            if _excess(arrays, changed) < excess - EQUAL_VIOLATIONS:
+            nearer = _excess(arrays, changed) < excess - EQUAL_VIOLATIONS
+            if nearer and _overloaded(arrays, i, ranges) <= _overloaded(arrays, i, replicas[i]):
                 replicas, counts = [*replicas[:i], ranges, *replicas[i + 1 :]], changed
                 break
             if tries >= MAX_TRIES or units_left() <= 0:
@@ -258,6 +276,11 @@ def _excess(arrays: KeyedArrays, counts: Ints) -> float:
     capacity = arrays.compiled.capacity
     overload = np.maximum(counts.T @ arrays.compiled.demand - capacity * (1 + LIMIT_SLACK), 0.0)
     return arrays.compiled.rules.breach(counts) + float((overload / np.maximum(capacity, 1e-12)).sum())
+
+
+def _overloaded(arrays: KeyedArrays, index: int, ranges: list[tuple[int, int, int]]) -> int:
+    """Number of replicas of an operator on nodes that are too slow for them."""
+    return sum(not fast_enough(arrays, index, len(ranges), a, b)[u] for u, a, b in ranges)
 
 
 def _changes(arrays: KeyedArrays, replicas: Replicas) -> Iterator[tuple[int, list[tuple[int, int, int]]]]:
@@ -441,11 +464,15 @@ def _place_ranges(arrays: KeyedArrays, pieces: list[RangePiece]) -> Replicas:
     free = compiled.capacity.copy()
     node: dict[RangePiece, list[int]] = {}
     near = _delays_to_neighbours(arrays, pieces)
+    number = np.bincount([piece.operator for piece in pieces])
     for piece in sorted(pieces, key=lambda piece: -_held_bytes(arrays, piece, piece.node)):
         demand, target = compiled.demand[piece.operator], piece.node
-        room = (free - demand >= -LIMIT_SLACK * compiled.capacity).all(axis=1) & compiled.candidate[piece.operator]
+        fast = fast_enough(arrays, piece.operator, int(number[piece.operator]), piece.first, piece.end)
+        allowed = compiled.candidate[piece.operator]
+        allowed = allowed & fast if (allowed & fast).any() else allowed
+        room = (free - demand >= -LIMIT_SLACK * compiled.capacity).all(axis=1) & allowed
         if target == ANY_NODE or not room[target]:
-            target = _best_node(arrays, piece, room, near[piece.operator], (free - demand).min(axis=1, initial=np.inf))
+            target = _best_node(arrays, piece, room, allowed, near[piece.operator], (free - demand).min(axis=1, initial=np.inf))
         free[target] -= demand
         node[piece] = [*node.get(piece, []), target]
     return [_replicas_of_operator(node, index) for index in range(len(arrays.tasks))]
@@ -481,9 +508,9 @@ def _held_bytes(arrays: KeyedArrays, piece: RangePiece, node: int) -> float:
     return float(held_before[piece.end, node] - held_before[piece.first, node]) if arrays.tasks[piece.operator].count else 0.0
 
 
-def _best_node(arrays: KeyedArrays, piece: RangePiece, room: Bools, near: Floats, free_after: Floats) -> int:
-    """Choose a node with room by state held, then nearness, then free resources; else the least overfull one."""
-    candidates = arrays.compiled.candidates(piece.operator)
+def _best_node(arrays: KeyedArrays, piece: RangePiece, room: Bools, allowed: Bools, near: Floats, free_after: Floats) -> int:
+    """Choose an allowed node with room by state held, then nearness, then free resources; else the least overfull one."""
+    candidates = np.flatnonzero(allowed)
     held_bytes = np.array([_held_bytes(arrays, piece, int(u)) for u in candidates])
     order = np.lexsort((-free_after[candidates], near[candidates], -held_bytes, ~room[candidates]))
     if not room[candidates].any():

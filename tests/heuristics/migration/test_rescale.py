@@ -228,3 +228,26 @@ def test_what_runs_and_has_room_to_spare_is_kept_by_repair():
     arrays = compile_rescale(problem)
     repaired = arrays.deployment(repaired_starts(arrays)[0])
     assert problem.evaluate(repaired).metrics["moved_state"] == 0
+
+
+@pytest.mark.parametrize("ranges", ["free", "even"])
+def test_a_slow_node_gets_what_it_serves(ranges):
+    """The first three tasks bring 12 tuples/s, the others 6; n0 holds all and serves less than 10 at half the speed."""
+    tasks = {"work": [2.0, 2.0, 2.0, 1.0, 1.0, 1.0], "state_size": [1.0] * 6}
+    queue = {"model": "mm1", "service_rate": 20.0}
+    problem = edrp.RescaleProblem(
+        application={"operators": [{"name": "k", "external_rate": 18.0, "latency": queue, "tasks": tasks, "max_replicas": 2}]},
+        network={"nodes": [{"name": "n0", "speedup": 0.5}, {"name": "n1"}]},
+        ranges=ranges,
+        weights={"moved_state": 1.0},
+        limits={"moved_state": 10.0},
+        current={"k": [{"node": "n0", "tasks": [0, 6]}]},
+    )
+    arrays = compile_rescale(problem)
+    assert sorted(ranges_on(arrays, 0, [0, 1], 1.0)) == [(0, 3, 6), (1, 0, 3)]
+    assert all(problem.evaluate(arrays.deployment(start)).feasible for start in repaired_starts(arrays))
+    slow = problem.network.replace(nodes=[{"name": name, "speedup": 0.4} for name in ("n0", "n1")])
+    (why,) = problem.replace(network=slow, ranges="even").clashes()
+    assert (
+        why == "k: with 2 replicas at most no even ranges keep all of them stable at a speed-up of 0.4, the largest of its nodes"
+    )

@@ -8,9 +8,9 @@ namespace {
 
 constexpr i64 MAX_REORDERED_REPLICAS = 12, TRADE_PASSES = 3;
 
-// Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits.
-// Arrays come by value, so that compilers know that no write changes their shapes.
-double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double limit, IntsOut ends, FloatsOut2 gain,
+// Maximum bytes that stay with seats in this order and at most `limits` of work on each node, in O(tasks × seats); sets `ends`;
+// -1 where nothing fits. Arrays come by value, so that compilers know that no write changes their shapes.
+double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, Floats limits, IntsOut ends, FloatsOut2 gain,
                        IntsOut2 choice, IntsOut queue) {
     const i64 tasks = work.size() - 1, replicas = seats.size();
     gain.row(0).slice(0, tasks + 1).fill(-1.0);
@@ -27,7 +27,7 @@ double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double li
                 while (tail > head && before[queue[tail - 1]] - held_bytes(queue[tail - 1], u) <= value) --tail;
                 queue[tail++] = a;
             }
-            while (tail > head && work[b] - work[queue[head]] > limit) ++head;
+            while (tail > head && work[b] - work[queue[head]] > limits[u]) ++head;
             after[b] = -1.0;
             if (tail > head) {
                 after[b] = most(0.0, before[queue[head]] + held_bytes(b, u) - held_bytes(queue[head], u));
@@ -41,13 +41,13 @@ double most_kept_bytes(Floats work, Floats2 held_bytes, IntsOut seats, double li
     return gain(replicas % 2, tasks);
 }
 
-// Orders `seats` (the node of each replica) and sets `ends` so that the most bytes stay; false where nothing fits.
-bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut& seats, double limit, const IntsOut& ends) {
+// Orders `seats` (the node of each replica) and sets `ends` so that the most bytes stay; false where no order that is tried fits.
+bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut& seats, const Floats& limits,
+                    const IntsOut& ends) {
     const Own<double, 2> gain(2, work.size());
     const Own<i64, 2> choice(seats.size() + 1, work.size());
     const Own<i64, 1> queue(work.size());
-    double best = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue);
-    if (best < 0) return false;
+    double best = most_kept_bytes(work, held_bytes, seats, limits, ends, gain, choice, queue);
     const auto trade = [&](i64 p, i64 q) {
         const i64 u = seats[p];
         seats[p] = seats[q];
@@ -60,9 +60,10 @@ bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut
             const i64 last = seats.size() <= MAX_REORDERED_REPLICAS ? seats.size() : least(seats.size(), p + 2);
             for (i64 q = p + 1; q < last; ++q) {
                 if (seats[p] == seats[q]) continue;
+                if (best < 0 && limits[seats[p]] == limits[seats[q]]) continue;
                 trade(p, q);
-                const double kept_bytes = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue);
-                if (kept_bytes > best * (1 + EQUAL_GAINS)) {
+                const double kept_bytes = most_kept_bytes(work, held_bytes, seats, limits, ends, gain, choice, queue);
+                if (kept_bytes > best + most(best, 0.0) * EQUAL_GAINS) {
                     best = kept_bytes;
                     better = true;
                 } else {
@@ -71,8 +72,7 @@ bool order_replicas(const Floats& work, const Floats2& held_bytes, const IntsOut
             }
         }
     }
-    most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue);
-    return true;
+    return most_kept_bytes(work, held_bytes, seats, limits, ends, gain, choice, queue) >= 0;
 }
 
 const Kernels here{
