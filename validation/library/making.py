@@ -18,8 +18,9 @@ from edrp.validation.library.plan import PlannedRow
 def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str], None], *, renew: bool = False) -> BestKnown:
     """Make all instances of a plan; those that are there stay as they are.
 
-    The folder may be empty. `tell` is called with the id of each row that is made. With `renew`, an instance that the plan makes
-    otherwise today becomes a new version, without decisions and bounds.
+    The folder may be empty. `tell` is called with the id of each row that is made. A document that leaves out what has a default
+    states the same problem, and stays. With `renew`, an instance that the plan makes otherwise today becomes a new version,
+    without decisions and bounds.
 
     Raises
     ------
@@ -31,12 +32,13 @@ def make_library(folder: Path, rows: Iterable[PlannedRow], tell: Callable[[str],
         write_json(folder / SCHEMA, dict(records_schema()))
         records = Library(folder).records if (folder / RECORDS).exists() else BestKnown()
         for planned in rows:
-            text = planned.make().model_dump_json()
+            problem = planned.make()
+            text = problem.model_dump_json()
             file, data = packed(f"{planned.name}.json.gz", text)
             made = {"file": file, "hash": read_instance(text, planned.name).hash}
             record = InstanceRecord(**made, origin=planned.origin, licence=planned.licence, generator=planned.generator)
             known = records.rows.get(planned.name)
-            if known is not None and known.instance.hash == record.hash:
+            if known is not None and (known.instance.hash == record.hash or Library(folder)[planned.name].problem == problem):
                 stated = known.instance.replace(origin=record.origin, licence=record.licence, generator=record.generator)
                 if stated != known.instance:
                     records = write_row(folder, records, planned.name, known.replace(instance=stated), {})
