@@ -44,9 +44,8 @@ STEP_GROWTH = 10.0
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
 
-WIDE, PARTS, NEAR_TOP = 1.01, (0.5, 0.75, 0.25), 0.99
-"""Ratio of both sides above which questions in between are asked, and where: at these parts of the way one after the other, at
-the last one first if what bounds operators and resources one by one may be reached."""
+WIDE = 1.01
+"""Ratio of both sides above which questions in the middle are asked where programs are hard."""
 
 ANY_GAP = 1e9
 """Gap of a program of which any feasible point will do."""
@@ -288,10 +287,10 @@ class _Search:
         self.load, self.method, self.seed = load, method, seed
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
-        self.highest = self.ceiling = math.inf
+        self.highest = math.inf
         self.solves = self.class_solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
-        self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
+        self.step, self.patience = RATE_STEP, FIRST_WORK
         self.notes: list[str] = []
 
     @property
@@ -318,7 +317,7 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
+        self.highest = max(0.0, highest_multiple(self.load))
         limit = units_left() if math.isfinite(units_left()) else None
         if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
             self.highest, self.class_solves = min(self.highest, classes.bound), classes.solves
@@ -338,11 +337,8 @@ class _Search:
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
             if before == (self.carried.multiple, self.highest, self.graded):
-                self.unanswered += 1
                 self.patience *= PATIENCE_GROWTH
                 self.step *= 1.0 if self._wide else STEP_GROWTH
-            else:
-                self.unanswered = 0
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""
@@ -362,8 +358,7 @@ class _Search:
             return 0.0, not self.solves
         multiple = self.carried.multiple or 0.0
         if self._wide:
-            part = NEAR_TOP if self.solves == 1 and self.highest == self.ceiling else PARTS[self.unanswered % len(PARTS)]
-            return multiple ** (1 - part) * self.highest**part, False
+            return math.sqrt(multiple * self.highest), False
         return multiple * (1 + self.step) or self.step, True
 
     def _ask(self, lowest: float, optimal: bool) -> ProgramResult:

@@ -8,7 +8,7 @@ over the operators. Cosmos-Xenna weighs them by the workers that are there when 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -26,8 +26,8 @@ from edrp.placement.throughput import service_rate
 STEP_WORK = 2e-5
 """Units of work for one more replica."""
 
-Units = tuple[tuple[int, ...], ...]
-"""The units of a node, each as its resource and the operators that have replicas there, in order."""
+Units = tuple[tuple[int, float], ...]
+"""The units of a node, each as its resource and how much of it is taken, in order."""
 
 
 class GreedyPipeline(PlacementRule):
@@ -74,7 +74,7 @@ class _Cluster:
         self.documents = [compiled.problem.application.by_name[name] for name in compiled.operators]
         self.need, self.plain = compiled.demand.tolist(), np.all(compiled.units < 0, axis=0)
         self.units: list[Units] = [
-            tuple((m,) for m, units in enumerate(row) for _ in range(units)) for row in compiled.units.tolist()
+            tuple((m, 0.0) for m, units in enumerate(row) for _ in range(units)) for row in compiled.units.tolist()
         ]
         self.choices, self.fragmentation = cache(self._choices), cache(self._fragmentation)
         self.options: list[list[tuple[float, Units]]] = [[]] * len(self.units)
@@ -127,16 +127,13 @@ class _Cluster:
         total = 0.0
         for i, fit in enumerate(fits):
             able = fit and self._ways(i, units)
-            total += sum(1 - self._fill(unit) for unit in units if not (able and self._usable(i, unit)))
+            total += sum(1 - unit[1] for unit in units if not (able and self._usable(i, unit)))
         return total / len(fits)
 
-    def _fill(self, unit: tuple[int, ...]) -> float:
-        return sum(min(1.0, self.need[i][unit[0]]) for i in unit[1:])
-
-    def _usable(self, operator: int, unit: tuple[int, ...]) -> bool:
+    def _usable(self, operator: int, unit: tuple[int, float]) -> bool:
         """Whether a replica may take a unit, or a fraction of it."""
         need = self.need[operator][unit[0]]
-        return need > 0 and min(1.0, need) + self._fill(unit) <= with_rounding(1.0)
+        return need > 0 and min(1.0, need) + unit[1] <= with_rounding(1.0)
 
     def _ways(self, operator: int, units: Units) -> list[Units]:
         """What units may hold with one more replica, of equal units in the first."""
@@ -150,11 +147,7 @@ class _Cluster:
         usable = [k for k, unit in enumerate(units) if unit[0] == resource and self._usable(operator, unit)]
         whole = [usable[: round(need)]] if len(usable) >= need else []
         for some in whole if need >= 1 else [[k] for k in {units[k]: k for k in reversed(usable)}.values()]:
-            yield _sorted((*unit, operator) if k in some else unit for k, unit in enumerate(units))
-
-
-def _sorted(units: Iterable[tuple[int, ...]]) -> Units:
-    return tuple(sorted((unit[0], *sorted(unit[1:])) for unit in units))
+            yield tuple(sorted((m, taken + min(1.0, need) * (k in some)) for k, (m, taken) in enumerate(units)))
 
 
 METHODS = (GreedyPipeline(),)
