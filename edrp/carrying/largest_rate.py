@@ -32,9 +32,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
 
-DEFAULT_METHOD = "highs"
-"""Backend that "auto" stands for."""
-
 BEST_WORK = 20.0
 """Units of work at most for the best deployment where no limit is given."""
 
@@ -57,9 +54,8 @@ class LargestRate:
 
     Attributes
     ----------
-    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
-        does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
-        0; "none" where nothing was found.
+    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it, else "feasible";
+        "unbounded" where nothing limits it; "infeasible" where that is proven at rate 0; "none" where nothing was found.
     stopped_because : why the search ended.
     multiple : the supremum of the multiples that `deployment` carries; infinite if unbounded, None without a deployment.
     attained : whether the deployment carries `multiple` itself; a queue only approaches its service rate.
@@ -67,9 +63,7 @@ class LargestRate:
     deployment : a deployment that carries every multiple below `multiple`.
     binding : what keeps the deployment from carrying more, in words.
     clashes, remedies : why nothing is feasible and what would help, in words.
-    method : backend that solved the programs.
-    solves : number of programs that were solved.
-    seconds : time that it took.
+    method, solves, seconds : backend, number of programs that it solved, and time that it took.
     notes : sentences for the user.
     load, margin, seed : what was asked for.
     """
@@ -122,8 +116,8 @@ class LargestRate:
     def solve_best(self, method: str = "auto", **options: Any) -> EdrpSolution:
         """Solve for the deployment that is best by the usual weights a margin below the largest multiple.
 
-        Method and options are those of `edrp.solve`; without limits, it takes at most `BEST_WORK` units of work. It raises an
-        UnsupportedProblemError where there is no finite multiple.
+        Method and options are those of `edrp.solve`, with a work limit of `BEST_WORK` if there is none. An
+        UnsupportedProblemError says that there is no finite multiple.
         """
         if not self.finite:
             raise UnsupportedProblemError(f"there is no largest rate below which a deployment could be best: {self.status}")
@@ -195,27 +189,19 @@ def largest_rate(
     """Find the largest multiple of the rates for which a deployment exists.
 
     That is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no shared
-    resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network usage
-    or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a deployment
-    that carries more than the best one so far, until there is none.
+    resource asked for more than its capacity. A program minimises its reciprocal; where that is inexact, further programs ask
+    for a deployment that carries more than the best one so far, until there is none.
 
     Parameters
     ----------
-    problem
-        The load of multiple 1.
-    scale
-        Names of the sources that grow: operators with an external rate, and "source → target" for streams with a rate of their
-        own. The others keep their rates. None for all.
-    method
-        A backend, such as "highs"; "auto" for the default one.
-    seed, time_limit, work_limit
-        As in `edrp.solve`.
-    margin
-        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
-    start
-        A deployment to start from, which has to be carried more than; None for none.
-    certificate
-        Folder for what `LargestRate.certify` writes; a note says which side has no certificate.
+    problem : the load of multiple 1.
+    scale : names of the sources that grow, operators with an external rate, and "source → target" for streams with a rate of
+        their own; the others keep their rates. None for all.
+    method : a backend, such as "highs"; "auto" for the default one.
+    seed, time_limit, work_limit : as in `edrp.solve`.
+    margin : share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    start : a deployment to start from, if any.
+    certificate : folder for what `LargestRate.certify` writes; a note says which side has no certificate.
 
     Raises
     ------
@@ -272,7 +258,7 @@ def largest_rate(
 
 def _backend(method: str, problem: EdrpProblem) -> str:
     """Name of the backend of a method, which takes the problem."""
-    chosen = get_method(DEFAULT_METHOD if method == "auto" else method, problem.kind)
+    chosen = get_method("highs" if method == "auto" else method, problem.kind)
     if not isinstance(chosen, ProgramMethod):
         why = f"the largest rate is the optimum of a program, and method {method!r} solves none"
         raise UnsupportedProblemError(why, 'use a backend such as "highs", or "auto"')

@@ -25,7 +25,7 @@ def refuse_falling(load: GrowingLoad) -> None:
     """
     for operator in load.problem.application.operators if "response_time" in load.graded else ():
         if falls(operator.latency):
-            why = f"the latency of operator '{operator.name}' falls with the rate, limits.response_time may hold above and not below"
+            why = f"the latency of operator '{operator.name}' falls with the rate, limits.response_time may hold above, not below"
             raise UnsupportedProblemError(why, "fit a latency that does not fall, or leave the limit out")
     for name, (before, after) in _written(load.start, load.problem):
         if not all(map(np.array_equal, before, after)):
