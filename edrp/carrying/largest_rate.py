@@ -194,14 +194,20 @@ def largest_rate(
 
     Parameters
     ----------
-    problem : the load of multiple 1.
-    scale : names of the sources that grow, operators with an external rate, and "source → target" for streams with a rate of
-        their own; the others keep their rates. None for all.
-    method : a backend, such as "highs"; "auto" for the default one.
-    seed, time_limit, work_limit : as in `edrp.solve`.
-    margin : share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
-    start : a deployment to start from, if any.
-    certificate : folder for what `LargestRate.certify` writes; a note says which side has no certificate.
+    problem
+        The load of multiple 1.
+    scale
+        Names of the sources that grow, "source → target" for streams with a rate of their own; None for all.
+    method
+        A backend, such as "highs"; "auto" for the default one.
+    seed, time_limit, work_limit
+        As in `edrp.solve`.
+    margin
+        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+    start
+        A deployment to start from, if any.
+    certificate
+        Folder for what `LargestRate.certify` writes; a note says which side has no certificate.
 
     Raises
     ------

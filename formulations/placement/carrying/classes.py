@@ -102,7 +102,7 @@ def carry_by_classes(load: GrowingLoad, **options: Any) -> ClassBound | None:
 def _only_classes(problem: EdrpProblem) -> bool:
     """Whether nothing counts but how many replicas run on nodes with equal resources."""
     operators, streams = problem.application.operators, problem.application.streams
-    shared = any(part.usage for part in (*operators, *streams))
+    shared = any(operator.usage for operator in operators) or any(stream.usage for stream in streams)
     curved = any(isinstance(operator.latency, CapacityCurveLatency) for operator in operators)
     slow = any(node.speedup < 1 for node in problem.network.nodes)
     return not (problem.rules or problem.metric_rows or shared or curved or slow)
