@@ -127,7 +127,7 @@ class LargestRate:
 
     @cached_property
     def best(self) -> EdrpSolution:
-        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use."""
+        """What `solve_best` finds, solved for at first use."""
         return self.solve_best()
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:

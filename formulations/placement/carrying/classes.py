@@ -40,14 +40,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class ClassBound:
-    """What classes of nodes tell of the largest multiple.
-
-    Attributes
-    ----------
-    bound : no deployment carries more.
-    deployment : one that carries much, as packed; None where packing found none.
-    solves : number of programs that were solved.
-    """
+    """No deployment carries more than `bound`; one that carries much, None where packing found none; programs that were solved."""
 
     bound: float
     deployment: Deployment | None

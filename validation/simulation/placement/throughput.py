@@ -91,25 +91,8 @@ def end_to_end_latencies(
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
     served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
     need over its load; tuples that come from or go to another supervisor cost more (`shared_cpu`) and are on their way for
-    the delay of the link.
-
-    Parameters
-    ----------
-    problem
-        Operators with the resource `cpu` in cores, and rates in tuples/s.
-    tuples
-        Number of tuples that enter; the simulation ends when all have left.
-    rate_share
-        Factor on the rates of the sources.
-    transfer
-        Cost h of sending or receiving a tuple, relative to processing a mean one.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When SimPy is not installed.
-    InvalidInstanceError
-        As `shared_cpu`.
+    the delay of the link. So many `tuples` enter; the simulation ends when all have left. Problem, `transfer` and errors are
+    those of `shared_cpu`; a BackendUnavailableError says that SimPy is not installed.
     """
     try:
         import simpy
