@@ -40,7 +40,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class ClassBound:
-    """No deployment carries more than `bound`; one that carries much, None where packing found none; programs that were solved."""
+    """No deployment carries more than `bound`; one that carries much, None where packing found none; programs solved for it."""
 
     bound: float
     deployment: Deployment | None
