@@ -334,7 +334,7 @@ class _Search:
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""
-        multiple = min(self.carried.multiple or 0.0, self.load.largest) * (1 - RATE_STEP)
+        multiple = min(self.carried.multiple or 0.0, self.load.extremes[1]) * (1 - RATE_STEP)
         if self.deployment is not None and (broken := self.load.at(multiple).evaluate(self.deployment).broken):
             message = f"method {self.method}: {self.carried.multiple!r} is not carried, {'; '.join(broken)} at {multiple!r}"
             raise VerificationError(message, self.carried, self.deployment)

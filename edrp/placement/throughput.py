@@ -232,15 +232,11 @@ class GrowingLoad:
         return grown.replace(operators=tuple(o.replace(usage=use) for o, use in zip(grown.operators, usage, strict=True)))
 
     @cached_property
-    def largest(self) -> float:
-        """The largest multiple for which documents take all rates."""
-        rates = [self.growth.load(operator.name) for operator in self.growth.operators]
-        return 0.5 * RANGES["tuples/s"].largest / max(*rates, *self.sources.values())
-
-    @cached_property
-    def smallest(self) -> float:
-        """The smallest multiple above 0 for which documents take all rates."""
-        return RANGES["tuples/s"].smallest / min(self.sources[name] for name in self.growing)
+    def extremes(self) -> tuple[float, float]:
+        """The smallest multiple above 0 and the largest one for which documents take all rates."""
+        rates, allowed = [self.growth.load(operator.name) for operator in self.growth.operators], RANGES["tuples/s"]
+        smallest = allowed.smallest / min(self.sources[name] for name in self.growing)
+        return smallest, 0.5 * allowed.largest / max(*rates, *self.sources.values())
 
     @cached_property
     def graded(self) -> tuple[str, ...]:
@@ -298,11 +294,12 @@ class GrowingLoad:
         """The same within limits on metrics that grow with the rate: where the plain evaluation meets the last of them."""
         if not self.graded:
             return end
-        low, high = 0.0, min(_multiple(end), self.largest)
+        smallest, largest = self.extremes
+        low, high = 0.0, min(_multiple(end), largest)
         high *= 1.0 if end.attained else 1 - RATE_STEP
         if not self._missed(deployment, high):
             return end
-        while max(low, self.smallest) < (middle := (low + high) / 2) < high:
+        while max(low, smallest) < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if self._missed(deployment, middle) else (middle, high)
         return Carried(low, True, self._missed(deployment, high))
 
