@@ -32,9 +32,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
 
-DEFAULT_METHOD = "highs"
-"""Backend that "auto" stands for."""
-
 BEST_WORK = 20.0
 """Units of work at most for the best deployment where no limit is given."""
 
@@ -44,9 +41,8 @@ STEP_GROWTH = 10.0
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
 
-WIDE, PARTS, NEAR_TOP = 1.01, (0.5, 0.75, 0.25), 0.99
-"""Ratio of both sides above which questions in between are asked, and where: at these parts of the way one after the other, at
-the last one first if what bounds operators and resources one by one may be reached."""
+WIDE = 1.01
+"""Ratio of both sides above which questions in the middle are asked where programs are hard."""
 
 ANY_GAP = 1e9
 """Gap of a program of which any feasible point will do."""
@@ -58,9 +54,8 @@ class LargestRate:
 
     Attributes
     ----------
-    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it; "feasible" where it
-        does not; "unbounded" where nothing limits the multiple; "infeasible" where it is proven that nothing is feasible at rate
-        0; "none" where nothing was found.
+    status : "optimal" where `bound` proves that nothing carries more than `multiple`, but for 1e-5 of it, else "feasible";
+        "unbounded" where nothing limits it; "infeasible" where that is proven at rate 0; "none" where nothing was found.
     stopped_because : why the search ended.
     multiple : the supremum of the multiples that `deployment` carries; infinite if unbounded, None without a deployment.
     attained : whether the deployment carries `multiple` itself; a queue only approaches its service rate.
@@ -68,9 +63,7 @@ class LargestRate:
     deployment : a deployment that carries every multiple below `multiple`.
     binding : what keeps the deployment from carrying more, in words.
     clashes, remedies : why nothing is feasible and what would help, in words.
-    method : backend that solved the programs.
-    solves : number of programs that were solved.
-    seconds : time that it took.
+    method, solves, seconds : backend, number of programs that it solved, and time that it took.
     notes : sentences for the user.
     load, margin, seed : what was asked for.
     """
@@ -123,8 +116,8 @@ class LargestRate:
     def solve_best(self, method: str = "auto", **options: Any) -> EdrpSolution:
         """Solve for the deployment that is best by the usual weights a margin below the largest multiple.
 
-        Method and options are those of `edrp.solve`; without limits, it takes at most `BEST_WORK` units of work. It raises an
-        UnsupportedProblemError where there is no finite multiple.
+        Method and options are those of `edrp.solve`, with a work limit of `BEST_WORK` if there is none. An
+        UnsupportedProblemError says that there is no finite multiple.
         """
         if not self.finite:
             raise UnsupportedProblemError(f"there is no largest rate below which a deployment could be best: {self.status}")
@@ -134,7 +127,7 @@ class LargestRate:
 
     @cached_property
     def best(self) -> EdrpSolution:
-        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use."""
+        """What `solve_best` finds, solved for at first use."""
         return self.solve_best()
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
@@ -196,17 +189,15 @@ def largest_rate(
     """Find the largest multiple of the rates for which a deployment exists.
 
     That is the supremum over all deployments that meet rules, resources and limits, with no replica overloaded and no shared
-    resource asked for more than its capacity. A program minimises its reciprocal; where limits on response time, network usage
-    or cost of traffic, or use of shared resources that does not grow, make that inexact, further programs ask for a deployment
-    that carries more than the best one so far, until there is none.
+    resource asked for more than its capacity. A program minimises its reciprocal; where that is inexact, further programs ask
+    for a deployment that carries more than the best one so far, until there is none.
 
     Parameters
     ----------
     problem
         The load of multiple 1.
     scale
-        Names of the sources that grow: operators with an external rate, and "source → target" for streams with a rate of their
-        own. The others keep their rates. None for all.
+        Names of the sources that grow, "source → target" for streams with a rate of their own; None for all.
     method
         A backend, such as "highs"; "auto" for the default one.
     seed, time_limit, work_limit
@@ -214,7 +205,7 @@ def largest_rate(
     margin
         Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
     start
-        A deployment to start from, which has to be carried more than; None for none.
+        A deployment to start from, if any.
     certificate
         Folder for what `LargestRate.certify` writes; a note says which side has no certificate.
 
@@ -273,7 +264,7 @@ def largest_rate(
 
 def _backend(method: str, problem: EdrpProblem) -> str:
     """Name of the backend of a method, which takes the problem."""
-    chosen = get_method(DEFAULT_METHOD if method == "auto" else method, problem.kind)
+    chosen = get_method("highs" if method == "auto" else method, problem.kind)
     if not isinstance(chosen, ProgramMethod):
         why = f"the largest rate is the optimum of a program, and method {method!r} solves none"
         raise UnsupportedProblemError(why, 'use a backend such as "highs", or "auto"')
@@ -288,10 +279,10 @@ class _Search:
         self.load, self.method, self.seed = load, method, seed
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
-        self.highest = self.ceiling = math.inf
+        self.highest = math.inf
         self.solves = self.class_solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
-        self.step, self.patience, self.unanswered = RATE_STEP, FIRST_WORK, 0
+        self.step, self.patience = RATE_STEP, FIRST_WORK
         self.notes: list[str] = []
 
     @property
@@ -318,7 +309,7 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = self.ceiling = max(0.0, highest_multiple(self.load))
+        self.highest = max(0.0, highest_multiple(self.load))
         limit = units_left() if math.isfinite(units_left()) else None
         if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
             self.highest, self.class_solves = min(self.highest, classes.bound), classes.solves
@@ -338,15 +329,12 @@ class _Search:
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
             if before == (self.carried.multiple, self.highest, self.graded):
-                self.unanswered += 1
                 self.patience *= PATIENCE_GROWTH
                 self.step *= 1.0 if self._wide else STEP_GROWTH
-            else:
-                self.unanswered = 0
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""
-        multiple = min(self.carried.multiple or 0.0, self.load.largest) * (1 - RATE_STEP)
+        multiple = min(self.carried.multiple or 0.0, self.load.extremes[1]) * (1 - RATE_STEP)
         if self.deployment is not None and (broken := self.load.at(multiple).evaluate(self.deployment).broken):
             message = f"method {self.method}: {self.carried.multiple!r} is not carried, {'; '.join(broken)} at {multiple!r}"
             raise VerificationError(message, self.carried, self.deployment)
@@ -362,8 +350,7 @@ class _Search:
             return 0.0, not self.solves
         multiple = self.carried.multiple or 0.0
         if self._wide:
-            part = NEAR_TOP if self.solves == 1 and self.highest == self.ceiling else PARTS[self.unanswered % len(PARTS)]
-            return multiple ** (1 - part) * self.highest**part, False
+            return math.sqrt(multiple * self.highest), False
         return multiple * (1 + self.step) or self.step, True
 
     def _ask(self, lowest: float, optimal: bool) -> ProgramResult:

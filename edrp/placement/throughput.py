@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from edrp.core.arguments import check_arguments, refuse_other_kinds
@@ -19,7 +20,7 @@ from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import PolynomialLatency, TableLatency, served_share
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, node_demands
-from edrp.placement.network import Network, Node
+from edrp.placement.network import Node
 from edrp.placement.usage import leaving_share
 
 
@@ -177,14 +178,6 @@ class Carried:
     within: float = math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A network under one load, as metrics read it."""
-
-    application: Application
-    network: Network
-
-
 class GrowingLoad:
     """A problem whose sources grow by one multiple; everything that follows from rates is affine in it.
 
@@ -201,13 +194,10 @@ class GrowingLoad:
             why = "has no source, so that no rate can grow; give an operator an `external_rate` or a stream a `rate`"
             raise InvalidInstanceError([Fault("application", "", why)])
         names = [ARROW.join(part.strip() for part in name.replace("->", "→").split("→")) for name in scale]
-        faults = [
-            Fault(f"scale[{index}]", shown(scale[index]), f"is no source with a rate of its own{suggestion(name, self.sources)}")
-            for index, name in enumerate(names)
-            if name not in self.sources
-        ]
-        if faults:
-            raise InvalidArgumentError(faults, "edrp.largest_rate")
+        for index, name in enumerate(names):
+            if name not in self.sources:
+                why = f"is no source with a rate of its own{suggestion(name, self.sources)}"
+                raise InvalidArgumentError([Fault(f"scale[{index}]", shown(scale[index]), why)], "edrp.largest_rate")
         self.growing = frozenset(names or self.sources)
 
     def application(self, multiple: float, others: float = 1.0) -> Application:
@@ -238,22 +228,15 @@ class GrowingLoad:
     def growth(self) -> Application:
         """The application with the growing sources alone, and without what replicas use whatever their load."""
         grown = self.application(1.0, others=0.0)
-
-        def without_fixed_use(operator: Operator) -> Operator:
-            return operator.replace(usage={name: used.replace(per_replica=0.0) for name, used in operator.usage.items()})
-
-        return grown.replace(operators=tuple(map(without_fixed_use, grown.operators)))
+        usage = [{name: used.replace(per_replica=0.0) for name, used in o.usage.items()} for o in grown.operators]
+        return grown.replace(operators=tuple(o.replace(usage=use) for o, use in zip(grown.operators, usage, strict=True)))
 
     @cached_property
-    def largest(self) -> float:
-        """The largest multiple for which documents take all rates."""
-        rates = [self.growth.load(operator.name) for operator in self.growth.operators]
-        return 0.5 * RANGES["tuples/s"].largest / max(*rates, *self.sources.values())
-
-    @cached_property
-    def smallest(self) -> float:
-        """The smallest multiple above 0 for which documents take all rates."""
-        return RANGES["tuples/s"].smallest / min(self.sources[name] for name in self.growing)
+    def extremes(self) -> tuple[float, float]:
+        """The smallest multiple above 0 and the largest one for which documents take all rates."""
+        rates, allowed = [self.growth.load(operator.name) for operator in self.growth.operators], RANGES["tuples/s"]
+        smallest = allowed.smallest / min(self.sources[name] for name in self.growing)
+        return smallest, 0.5 * allowed.largest / max(*rates, *self.sources.values())
 
     @cached_property
     def graded(self) -> tuple[str, ...]:
@@ -299,7 +282,7 @@ class GrowingLoad:
     def _shared(self, deployment: Deployment) -> Iterator[Carried]:
         """Where each shared resource of each node in use is asked for all that there is."""
         fixed = node_demands(self.start, deployment)
-        growth = node_demands(_Loaded(self.growth, self.problem.network), deployment)
+        growth = node_demands(self._under(self.growth), deployment)
         for node, demands in growth.items():
             for resource, demand in demands.items():
                 if demand > 0:
@@ -311,17 +294,22 @@ class GrowingLoad:
         """The same within limits on metrics that grow with the rate: where the plain evaluation meets the last of them."""
         if not self.graded:
             return end
-        low, high = 0.0, min(_multiple(end), self.largest)
+        smallest, largest = self.extremes
+        low, high = 0.0, min(_multiple(end), largest)
         high *= 1.0 if end.attained else 1 - RATE_STEP
         if not self._missed(deployment, high):
             return end
-        while max(low, self.smallest) < (middle := (low + high) / 2) < high:
+        while max(low, smallest) < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if self._missed(deployment, middle) else (middle, high)
         return Carried(low, True, self._missed(deployment, high))
 
+    def _under(self, application: Application) -> Any:
+        """The network under one load, as metrics read it, which is not checked again."""
+        return SimpleNamespace(application=application, network=self.problem.network)
+
     def _missed(self, deployment: Deployment, multiple: float) -> str:
         """The first limit on a metric that grows with the rate which a deployment misses at a multiple, in words; or ""."""
-        at = _Loaded(self.application(multiple), self.problem.network)
+        at = self._under(self.application(multiple))
         for term in self.problem.terms:
             if term.metric in self.graded:
                 metric = self.problem.metrics[term.metric]
@@ -342,9 +330,9 @@ def _name(stream: Stream) -> str:
 def largest_multiple(problem: EdrpProblem, deployment: DeploymentLike, scale: Sequence[str] = ()) -> Carried:
     """Find the largest multiple of its load that a deployment carries, in closed form.
 
-    No replica and no shared resource may be overloaded, and the problem's limits and rules are met. Limits on response time,
-    network usage and cost of traffic have no closed form; the plain evaluation is bisected to the last digit. The sources that
-    `scale` names grow, as in `largest_rate`; an InvalidInstanceError says that there are none, or that this is no deployment.
+    No replica and no shared resource may be overloaded, and limits and rules are met; for those on response time, network usage
+    and cost of traffic, the plain evaluation is bisected to the last digit. The sources that `scale` names grow, as in
+    `largest_rate`; an InvalidInstanceError says that there are none, or that this is no deployment.
 
     Examples
     --------

@@ -8,9 +8,9 @@ over the operators. Cosmos-Xenna weighs them by the workers that are there when 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -26,31 +26,23 @@ from edrp.placement.throughput import service_rate
 STEP_WORK = 2e-5
 """Units of work for one more replica."""
 
-Units = tuple[tuple[int, ...], ...]
-"""The units of a node, each as its resource and the operators that have replicas there, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class GreedyPipelineParameters:
-    """`fill`: whether to go on when no operator is overloaded, until the slowest finds no room."""
-
-    fill: bool = False
+Units = tuple[tuple[int, float], ...]
+"""The units of a node, each as its resource and how much of it is taken, in order."""
 
 
 class GreedyPipeline(PlacementRule):
     """Fewest replicas of each operator, then one more of the slowest again and again.
 
     The slowest serves the smallest multiple of its load. Each replica goes where fragmentation grows least, of equal nodes where
-    most is free. Where the slowest finds no room, an operator that stays faster gives up a replica whose place it can take.
+    most is free, until no operator is overloaded or the slowest finds no room.
     """
 
     name = "greedy-pipeline"
     summary = "one more replica of the slowest operator while it fits, where devices are fragmented least"
     kinds = ("edrp",)
     takes = PACKAGE_METRICS | {OWN, DEVICES}
-    parameters = GreedyPipelineParameters
 
-    def fill(self, compiled: Compiled, parameters: GreedyPipelineParameters) -> Filling:
+    def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Scale until no operator is overloaded, or nothing fits."""
         cluster = _Cluster(compiled)
         filling, most = cluster.filling, compiled.max_replicas
@@ -59,16 +51,13 @@ class GreedyPipeline(PlacementRule):
                 filling.notes.append(f"{compiled.min_replicas[i]} replicas of {compiled.operators[i]} found no node left")
                 return filling
         speeds = np.array([cluster.carried(i) for i in range(len(most))])
-        while True:
-            slowest, replicas = int(speeds.argmin()), filling.counts.sum(axis=1)
-            stable = speeds[slowest] > 1
-            if (stable and not parameters.fill) or math.isinf(speeds[slowest]):
-                return filling
-            if replicas[slowest] == most[slowest] or not (cluster.add(slowest) or cluster.exchange(slowest, speeds)):
-                if not stable:
-                    filling.notes.append(f"no room for replica {replicas[slowest] + 1} of {compiled.operators[slowest]}")
+        while speeds[slowest := int(speeds.argmin())] <= 1:
+            replicas = int(filling.counts[slowest].sum())
+            if replicas == most[slowest] or not cluster.add(slowest):
+                filling.notes.append(f"no room for replica {replicas + 1} of {compiled.operators[slowest]}")
                 return filling
             speeds[slowest] = cluster.carried(slowest)
+        return filling
 
 
 class _Cluster:
@@ -85,13 +74,13 @@ class _Cluster:
         self.documents = [compiled.problem.application.by_name[name] for name in compiled.operators]
         self.need, self.plain = compiled.demand.tolist(), np.all(compiled.units < 0, axis=0)
         self.units: list[Units] = [
-            tuple((m,) for m, units in enumerate(row) for _ in range(units)) for row in compiled.units.tolist()
+            tuple((m, 0.0) for m, units in enumerate(row) for _ in range(units)) for row in compiled.units.tolist()
         ]
         self.choices, self.fragmentation = cache(self._choices), cache(self._fragmentation)
         self.options: list[list[tuple[float, Units]]] = [[]] * len(self.units)
         self.increase, self.room = np.full(compiled.candidate.shape, math.inf), np.zeros(len(self.units))
         for u in range(len(self.units)):
-            self._change(u, 0, 0, self.units[u])
+            self._update(u, self.units[u])
 
     def carried(self, operator: int) -> float:
         """The multiple of its load that an operator serves."""
@@ -107,30 +96,14 @@ class _Cluster:
         if math.isinf(increase.min()):
             return False
         u = int(np.where(increase <= increase.min() + SAME_VALUE, self.room, -math.inf).argmax())
-        self._change(u, operator, 1, self.options[u][operator][1])
+        self.filling.counts[operator, u] += 1
+        self.filling.free[u] -= self.compiled.demand[operator]
+        self._update(u, self.options[u][operator][1])
         return True
 
-    def exchange(self, operator: int, speeds: Floats) -> bool:
-        """Put a replica in the place of one of an operator that stays faster, the fastest first; return whether it fits."""
-        counts = self.filling.counts
-        for i in np.argsort(-speeds, kind="stable").tolist():
-            replicas = int(counts[i].sum())
-            if replicas == self.compiled.min_replicas[i] or speeds[i] * (replicas - 1) / replicas <= speeds[operator]:
-                continue
-            for u in np.flatnonzero(counts[i] * self.compiled.candidate[operator]).tolist():
-                without = self._without(i, self.units[u])
-                free = self.filling.free[u] + self.compiled.demand[i]
-                if math.isfinite(self.choices(self._fits(free), without)[operator][0]):
-                    self._change(u, i, -1, without)
-                    speeds[i] = self.carried(i)
-                    return self.add(operator)
-        return False
-
-    def _change(self, node: int, operator: int, replicas: int, units: Units) -> None:
-        """Change the replicas of an operator on a node, and what its units hold; work out what one more would do to it."""
-        self.filling.counts[operator, node] += replicas
+    def _update(self, node: int, units: Units) -> None:
+        """Note what the units of a node hold, and work out what one more replica would do to it."""
         free = self.filling.free[node]
-        free -= replicas * self.compiled.demand[operator]
         self.units[node], self.room[node] = units, free[np.isfinite(free)].sum()
         self.options[node] = self.choices(self._fits(free), units)
         self.increase[:, node] = [choice[0] for choice in self.options[node]]
@@ -154,16 +127,13 @@ class _Cluster:
         total = 0.0
         for i, fit in enumerate(fits):
             able = fit and self._ways(i, units)
-            total += sum(1 - self._fill(unit) for unit in units if not (able and self._usable(i, unit)))
+            total += sum(1 - unit[1] for unit in units if not (able and self._usable(i, unit)))
         return total / len(fits)
 
-    def _fill(self, unit: tuple[int, ...]) -> float:
-        return sum(min(1.0, self.need[i][unit[0]]) for i in unit[1:])
-
-    def _usable(self, operator: int, unit: tuple[int, ...]) -> bool:
+    def _usable(self, operator: int, unit: tuple[int, float]) -> bool:
         """Whether a replica may take a unit, or a fraction of it."""
         need = self.need[operator][unit[0]]
-        return need > 0 and min(1.0, need) + self._fill(unit) <= with_rounding(1.0)
+        return need > 0 and min(1.0, need) + unit[1] <= with_rounding(1.0)
 
     def _ways(self, operator: int, units: Units) -> list[Units]:
         """What units may hold with one more replica, of equal units in the first."""
@@ -177,20 +147,7 @@ class _Cluster:
         usable = [k for k, unit in enumerate(units) if unit[0] == resource and self._usable(operator, unit)]
         whole = [usable[: round(need)]] if len(usable) >= need else []
         for some in whole if need >= 1 else [[k] for k in {units[k]: k for k in reversed(usable)}.values()]:
-            yield _sorted((*unit, operator) if k in some else unit for k, unit in enumerate(units))
-
-    def _without(self, operator: int, units: Units) -> Units:
-        """What units hold without a replica, of those that it shares the one with the fewest others."""
-        for m, need in enumerate(self.need[operator]):
-            mine = [k for k, unit in enumerate(units) if unit[0] == m and operator in unit[1:]]
-            for k in sorted(mine, key=lambda k: len(units[k]))[: max(1, round(need)) if need else 0]:
-                at = units[k].index(operator, 1)
-                units = (*units[:k], units[k][:at] + units[k][at + 1 :], *units[k + 1 :])
-        return _sorted(units)
-
-
-def _sorted(units: Iterable[tuple[int, ...]]) -> Units:
-    return tuple(sorted((unit[0], *sorted(unit[1:])) for unit in units))
+            yield tuple(sorted((m, taken + min(1.0, need) * (k in some)) for k, (m, taken) in enumerate(units)))
 
 
 METHODS = (GreedyPipeline(),)

@@ -6,11 +6,9 @@ replicas of r use of a shared resource is linear in n[u,r]. An operator that use
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits, exceeds_capacity
 from edrp.formulations.placement.compact import CompactExpressions
@@ -71,13 +69,3 @@ class CountExpressions(CompactExpressions):
         """Nothing: no stream has a weight in the problems that this program can state."""
         assert not weights.any()
         return Linear.zero()
-
-    def start(self, counts: Ints) -> Floats | None:
-        """Nothing: the search starts from no deployment."""
-        return None
-
-    def _beyond(self) -> Any:
-        """Refuse what the program cannot state, and for which `only_counts` is false."""
-        raise NotImplementedError("the program over numbers of replicas knows nothing of paths, changes and failures")
-
-    response_time = downtime = node_in_use = link_in_use = _beyond

@@ -1,9 +1,8 @@
 """Sustainable throughput of a placement, the rate at which the first supervisor is full, and its latency by simulation.
 
 A tuple that goes from one supervisor to another is serialised on one side and read on the other. That costs both `h`
-times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. All of it is said in kind
-`edrp`, with the cores of a supervisor as a resource that its instances share, so that `edrp.placement.throughput`
-computes the throughput, as for any problem. In simulation, tuples wait for cores, take them, and travel between supervisors.
+times what it costs to process a mean tuple; co-located operators hand tuples over for nothing. Kind `edrp` says all of it, with
+the cores of a supervisor as a shared resource. In simulation, tuples wait for cores, take them, and travel between supervisors.
 """
 
 from __future__ import annotations
@@ -39,17 +38,8 @@ def shared_cpu(problem: LatencyAwareProblem, *, transfer: float = TRANSFER) -> E
     each operator gets a second one without needs, and the streams between these run back, so that what leaves there is what
     arrives here. Operators and their readers are placed alike.
 
-    Parameters
-    ----------
-    problem
-        Operators with the resource `cpu` in cores, rates in tuples/s, no cycles; supervisors that state their cores.
-    transfer
-        h, relative to the cores that a mean tuple takes.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Where streams form a cycle, or a supervisor states no cores.
+    Operators state the resource `cpu` in cores and rates in tuples/s; `transfer` is h, relative to the cores of a mean tuple. An
+    InvalidInstanceError says that streams form a cycle, or that a supervisor states no cores.
     """
     application = problem.application
     cores = {o.name: o.instances * named_resources(o.resources).get(CPU, 0.0) for o in application.operators}
@@ -79,13 +69,7 @@ def sustainable_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> 
     """Tuples/s of all sources together that a placement sustains, at which the first supervisor is full; infinite without needs.
 
     Whether the placement keeps the limits on utilisation plays no part: a supervisor is full when all its cores are.
-
-    Parameters
-    ----------
-    problem
-        Of `shared_cpu`.
-    deployment
-        Any placement of the operators whose cores that problem shares, without readers.
+    The problem is one of `shared_cpu`, the placement one of its operators, without readers.
     """
     readers = {READER.format(name): nodes for name, nodes in deployment.items()}
     multiple = largest_multiple(problem, {**deployment, **readers}).multiple
@@ -107,25 +91,8 @@ def end_to_end_latencies(
     each operator that follows, and leaves as many tuples as the rates say. A supervisor serves tuples first come, first
     served, with as many threads as it has cores (rounded up), which share its cores. Work per tuple is an operator's
     need over its load; tuples that come from or go to another supervisor cost more (`shared_cpu`) and are on their way for
-    the delay of the link.
-
-    Parameters
-    ----------
-    problem
-        Operators with the resource `cpu` in cores, and rates in tuples/s.
-    tuples
-        Number of tuples that enter; the simulation ends when all have left.
-    rate_share
-        Factor on the rates of the sources.
-    transfer
-        Cost h of sending or receiving a tuple, relative to processing a mean one.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When SimPy is not installed.
-    InvalidInstanceError
-        As `shared_cpu`.
+    the delay of the link. So many `tuples` enter; the simulation ends when all have left. Problem, `transfer` and errors are
+    those of `shared_cpu`; a BackendUnavailableError says that SimPy is not installed.
     """
     try:
         import simpy
