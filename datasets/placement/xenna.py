@@ -54,20 +54,14 @@ PIPELINES = {
 }
 
 
-def xenna_pipeline(name: str, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return one of `PIPELINES` at one task per second as a problem of kind `edrp`.
+def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
+    """Return a pipeline at one task per second as a problem of kind `edrp`.
 
     Stages with a fixed number of workers serve their rates only if `fixed_stages_limit`, otherwise any rate.
 
-    >>> pipeline = xenna_pipeline("why_not_scaling_down")
-    >>> len(pipeline.application.operators), pipeline.application.operators[6].resources
-    (9, {'cpu': 1.0, 'gpu': 4.0})
+    >>> pipeline_problem(PIPELINES["why_not_scaling_down"]).application.operators[6].resources
+    {'cpu': 1.0, 'gpu': 4.0}
     """
-    return pipeline_problem(PIPELINES[name], fixed_stages_limit=fixed_stages_limit)
-
-
-def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return a pipeline at one task per second as a problem of kind `edrp`; `fixed_stages_limit` as in `xenna_pipeline`."""
     (hosts, host_cpus, host_gpus), operators = pipeline.hosts, list[dict[str, Any]]()
     last = len(pipeline.rates) - 1
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):

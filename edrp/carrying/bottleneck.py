@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import perf_counter
+from itertools import groupby
 from typing import Any
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
@@ -16,27 +16,20 @@ from edrp.core.claims import SETTLED
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.solution import Status
-from edrp.core.tolerances import RATE_GAP, RATE_STEP, SAME_VALUE
+from edrp.core.tolerances import RATE_GAP, SAME_VALUE
 from edrp.core.wording import format_place, shown
-from edrp.explanations.placement import node_margins
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
-from edrp.placement.network import Network
 from edrp.placement.node_classes import node_classes
-from edrp.placement.throughput import node_loads
-from edrp.report.tables import Table, cut_table
 
 WHAT_IF_WORK = 30.0
 """Units of work at most for all changes together where no limit is given."""
 
 LARGE_AMOUNT = 1_000.0
 """Amount of a resource from which on a tenth of it is added, since one unit, such as a byte, would say nothing."""
-
-MAX_GAINS = 20
-"""Changes that help that tables and pages show."""
 
 TENTH = 0.1
 """Part by which limits are relaxed, and large amounts grow."""
@@ -48,18 +41,16 @@ class Change:
 
     Attributes
     ----------
-    kind : "resource", "capacity", "max_replicas", "limit", "rule" or "node".
+    kind : "resource", "capacity", "max_replicas", "limit" or "rule".
     place : path of what is changed in the document.
     words : the change in words.
-    value : the new value; None where something is dropped, or a node added.
-    used : share of what is changed that is in use at the largest rate; 1 where that is not known.
+    value : the new value; None where a rule is dropped.
     """
 
     kind: str
     place: tuple[str | int, ...]
     words: str
     value: Any = None
-    used: float = 1.0
 
     @property
     def name(self) -> str:
@@ -76,8 +67,6 @@ class RateGain:
     change : what is changed.
     status, multiple, attained, bound, deployment : as those of `LargestRate` after the change.
     gain : `multiple` over that without the change, −1; 0 where both are the same, None where either is missing.
-    solved : whether the change was solved for by itself. If it was not and the status is "optimal", it cannot help: it is proven
-        that several changes together do not.
     """
 
     change: Change
@@ -87,7 +76,6 @@ class RateGain:
     bound: float | None
     gain: float | None
     deployment: Deployment | None
-    solved: bool
 
     @property
     def helps(self) -> bool:
@@ -99,18 +87,6 @@ class RateGain:
         """Whether nothing carries more after the change."""
         return self.status in SETTLED
 
-    @property
-    def percent(self) -> str:
-        """The gain in per cent, where there is a number."""
-        return "" if self.gain is None or math.isinf(self.gain) else f"{100 * self.gain:+.3g} %"
-
-    @property
-    def proof(self) -> str:
-        """What is proven of the multiple, in words."""
-        if self.proven or self.bound is None or not self.multiple:
-            return "proven" if self.proven else "no bound is proven"
-        return f"at most {self.bound / self.multiple - 1:.2%} more"
-
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
@@ -120,14 +96,10 @@ class Bottlenecks:
     ----------
     largest : the largest multiple without a change.
     gains : of every change, largest gain first.
-    solves : number of largest rates that were computed.
-    seconds : time that it took.
     """
 
     largest: LargestRate
     gains: tuple[RateGain, ...]
-    solves: int
-    seconds: float
 
     @property
     def helpful(self) -> tuple[RateGain, ...]:
@@ -150,35 +122,30 @@ class Bottlenecks:
             return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
             return f"{gain.change.words} does not help{known}"
-        more, proof = gain.percent and f", {gain.percent}", "" if gain.proven else f" ({gain.proof})"
-        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{proof}"
+        more = "" if gain.gain is None or math.isinf(gain.gain) else f", {100 * gain.gain:+.3g} %"
+        if not gain.proven:
+            possible = "no bound is proven" if not gain.bound else f"at most {gain.bound / gain.multiple - 1:.2%} more"
+            more += f" ({possible})"
+        return f"{gain.change.words} carries {self.rate_text(gain)}{more}"
 
     def summary(self) -> Iterator[str]:
-        """How many changes do not help, how many of them needed no solve of their own, and how many were not looked at."""
+        """How many changes do not help, and of how many that is not known."""
         left = [gain for gain in self.gains if not gain.helps]
-        if proven := [gain for gain in left if gain.proven]:
-            together = sum(not gain.solved for gain in proven)
-            joint = f", {together} of them since several together do not" if together else ""
-            yield f"{len(proven)} other changes do not help, each by itself{joint} (proven)"
-        if open_changes := len(left) - len(proven):
-            yield f"Of {open_changes} changes it is not known within the work limit whether they help"
+        if proven := sum(gain.proven for gain in left):
+            yield f"{proven} other changes do not help, each by itself (proven)"
+        if proven < len(left):
+            yield f"Of {len(left) - proven} changes it is not known within the work limit whether they help"
         if self.largest.status == "feasible":
             yield "The largest rate without a change is not proven, so that a gain may not be due to the change"
 
     def to_document(self) -> list[dict[str, Any]]:
         """The gains as JSON; infinite multiples are null, as the status says."""
-        names = ("status", "multiple", "attained", "bound", "gain", "solved")
+        names = ("status", "multiple", "attained", "bound", "gain")
         return [
             {"change": gain.change.words, "kind": gain.change.kind, "place": gain.change.name}
             | {name: None if (value := getattr(gain, name)) == math.inf else value for name in names}
             for gain in self.gains
         ]
-
-
-def gain_table(bottlenecks: Bottlenecks) -> Table:
-    """The changes that help, largest gain first: what is carried, how much more that is, and what is proven."""
-    rows = [(gain.change.words, bottlenecks.rate_text(gain), gain.percent, gain.proof) for gain in bottlenecks.helpful]
-    return cut_table("What one unit more carries", ("change", "carries", "gain", "proof"), rows, ("carries", "gain"), MAX_GAINS)
 
 
 def find_bottlenecks(
@@ -188,13 +155,10 @@ def find_bottlenecks(
 
     Changed are, one at a time: every resource and every capacity of a shared resource of every node, by one unit (one device; a
     tenth of an amount of 1,000 or more, such as bytes); `max_replicas` of every operator, by one; every limit, which is relaxed
-    by a tenth on the scale of its metric; every hard rule, which is dropped; and a second node like each. That has the zone, the
-    labels and the links of the first, may run the same operators, is named by no rule, and is joined to the first by its fastest
-    link, or where it has none by one without delay. Of nodes that may be exchanged for one another, one is changed.
+    by a tenth on the scale of its metric; and every hard rule, which is dropped. Of nodes that may be exchanged for one another,
+    one is changed. Changes can only help: where several together carry no more, none of them does.
 
-    Changes of which most is in use are solved for first, starting from the deployment of `largest`. All but a new node under
-    rules can only help; so that where several together carry no more, none does, and they are not solved for one by one. Both
-    limits are for all changes together, shared among those that are left; without either, there are `WHAT_IF_WORK` units.
+    Both limits are for all changes together; without either, there are `WHAT_IF_WORK` units.
 
     Raises
     ------
@@ -212,7 +176,7 @@ def find_bottlenecks(
     ... )
     >>> bottlenecks = find_bottlenecks(largest_rate(problem))
     >>> [bottlenecks.sentence(gain) for gain in bottlenecks.helpful]
-    ['one more cpu on node a carries 180 tuples/s, +50 %', 'one more node like a carries 180 tuples/s, +50 %']
+    ['one more cpu on node a carries 180 tuples/s, +50 %']
     >>> list(bottlenecks.summary())
     ['2 other changes do not help, each by itself (proven)']
     """
@@ -223,81 +187,69 @@ def find_bottlenecks(
         raise InvalidArgumentError([fault], "edrp.find_bottlenecks")
     if time_limit is None and work_limit is None:
         limits["work_limit"] = WHAT_IF_WORK
-    started = perf_counter()
-    search = _WhatIf(largest, method)
+    changes = [] if largest.status == "unbounded" else sorted(find_changes(largest.load.problem), key=lambda c: c.kind)
+    search = _WhatIf(largest, method, len(changes))
     with running(**limits) as run, interruptible(run):
-        search.run()
-    gains = sorted(search.gains, key=lambda gain: (math.inf if gain.multiple is None else -gain.multiple, not gain.solved))
-    return Bottlenecks(largest, tuple(gains), search.solves, perf_counter() - started)
+        for _, alike in groupby(changes, key=lambda change: change.kind):
+            search.settle(list(alike), None)
+    gains = sorted(search.gains, key=lambda gain: math.inf if gain.multiple is None else -gain.multiple)
+    return Bottlenecks(largest, tuple(gains))
 
 
 class _WhatIf:
-    """Largest rates of a problem with changes."""
+    """Largest rates of a problem with changes, of which a number is left to look at."""
 
-    def __init__(self, largest: LargestRate, method: str) -> None:
-        self.largest, self.method, self.problem = largest, method, largest.load.problem
+    def __init__(self, largest: LargestRate, method: str, left: int) -> None:
+        self.largest, self.method, self.left = largest, method, left
         self.gains: list[RateGain] = []
-        found = [] if largest.status == "unbounded" else list(find_changes(largest))
-        self.changes = sorted(found, key=lambda change: -change.used)
-        self.solves, self.left = 0, len(found)
 
-    def run(self) -> None:
-        """Solve for changes kind by kind, those of which most is in use first."""
-        for kind in dict.fromkeys(change.kind for change in self.changes):
-            members = [change for change in self.changes if change.kind == kind]
-            self._solve_kind(members, joint=kind != "node" or not self.problem.rules)
+    def settle(self, changes: Sequence[Change], bound: float | None) -> None:
+        """Solve with all of some changes; if that carries more than without any, with each half of them, down to single ones.
 
-    def _solve_kind(self, changes: list[Change], *, joint: bool) -> None:
-        """Solve for changes one by one; at first, and after each that does not help, find out whether all others together do."""
-        helped, cap = False, None
-        while changes:
-            if joint and not helped and len(changes) > 1 and units_left() > 0:
-                together = self._solve(changes)
-                cap = together.bound
-                if together.status == "infeasible" or self._same(together.bound):
-                    self._add(changes, together, solved=False)
-                    return
-            if units_left() <= 0:
-                self._add(changes, self._unsolved(cap), solved=False)
-                return
-            change = changes.pop(0)
-            self._add([change], self._solve([change]), solved=True)
-            helped = self.gains[-1].helps
+        `bound` is one on what all of them carry. Without work left it is all that is known of each.
+        """
+        together = self._solve(changes) if units_left() > 0 else None
+        if together is None:
+            status: Status = "none" if self.largest.multiple is None else "feasible"
+            self._add(changes, replace(self.largest, status=status, bound=bound))
+        elif len(changes) == 1:
+            self._add(changes, together)
+        elif together.status == "infeasible":
+            self._add(changes, replace(self.largest, status="infeasible"))
+        elif self._same(together.bound):
+            self._add(changes, replace(self.largest, status="optimal", bound=together.bound))
+        else:
+            middle = len(changes) // 2
+            self.settle(changes[:middle], together.bound)
+            self.settle(changes[middle:], together.bound)
 
-    def _solve(self, changes: Sequence[Change]) -> LargestRate:
-        """The largest rate with all of some changes, within their part of the work that is left."""
-        self.solves += 1
-        share = units_left() / max(1, self.left)
-        try:
+    def _solve(self, changes: Sequence[Change]) -> LargestRate | None:
+        """The largest rate with all of some changes, within their part of the work that is left; None where time is up."""
+        share = units_left() / self.left
+        with suppress(OutOfTimeError):
             return largest_rate(
-                changed(self.problem, changes),
+                changed(self.largest.load.problem, changes),
                 scale=sorted(self.largest.load.growing),
                 method=self.method,
                 seed=self.largest.seed,
                 start=self.largest.deployment,
                 work_limit=share if math.isfinite(share) else None,
             )
-        except OutOfTimeError:
-            return self._unsolved(None)
-
-    def _unsolved(self, bound: float | None) -> LargestRate:
-        """What is known of a change without a solve: the deployment is there, if there is one."""
-        return replace(self.largest, status="none" if self.largest.multiple is None else "feasible", bound=bound)
+        return None
 
     def _same(self, multiple: float | None) -> bool:
         """Whether a multiple is no more than that without changes, but for what the search cannot tell apart."""
         base = self.largest.multiple
         return base is not None and multiple is not None and multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
 
-    def _add(self, changes: Iterable[Change], found: LargestRate, *, solved: bool) -> None:
-        """Keep what is known of changes; what was not solved for by itself carries what is carried without a change."""
-        base, multiple, gain = self.largest.multiple, found.multiple if solved else self.largest.multiple, None
+    def _add(self, changes: Sequence[Change], found: LargestRate) -> None:
+        """Keep what is known of each of some changes."""
+        base, multiple, gain = self.largest.multiple, found.multiple, None
         if base is not None and multiple is not None:
-            gain = 0.0 if self._same(multiple) and multiple >= base else multiple / base - 1 if base else math.inf
-        deployment = found.deployment if solved else None
+            gain = 0.0 if self._same(multiple) else multiple / base - 1 if base else math.inf
         for change in changes:
-            self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, deployment, solved))
-            self.left -= 1
+            self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, found.deployment))
+        self.left -= len(changes)
 
 
 def changed(problem: EdrpProblem, changes: Sequence[Change]) -> EdrpProblem:
@@ -311,42 +263,16 @@ def changed(problem: EdrpProblem, changes: Sequence[Change]) -> EdrpProblem:
             for step in change.place[:-1]:
                 part = part[step]
             part[change.place[-1]] = change.value
-    for change in changes:
-        if change.kind == "node":
-            _add_node(document, problem.network, int(change.place[-1]))
     return EdrpProblem.model_validate(document)
 
 
-def _add_node(document: Any, network: Network, index: int) -> None:
-    """Add a second node like one of the network to the document of a problem."""
-    original = network.nodes[index].name
-    taken = {node["name"] for node in document["network"]["nodes"]}
-    name = next(name for k in range(2, len(taken) + 3) if (name := f"{original}-{k}") not in taken)
-    links = list(document["network"]["links"])
-    own = [link for link in links if original in (link["source"], link["target"])]
-    for link in own:
-        ends = {end: name if link[end] == original else link[end] for end in ("source", "target")}
-        links.append({**link, **ends})
-    if not network.classes and not (network.routed and own):
-        fastest = min(own, key=lambda link: float(link["delay"]), default={"delay": 0.0})
-        pairs = [(original, name)] if network.symmetric else [(original, name), (name, original)]
-        links += [{**fastest, "source": source, "target": target} for source, target in pairs]
-    document["network"]["nodes"] = [*document["network"]["nodes"], {**document["network"]["nodes"][index], "name": name}]
-    document["network"]["links"] = links
-    for operator in document["application"]["operators"]:
-        if operator["candidates"] is not None and original in operator["candidates"]:
-            operator["candidates"] = (*operator["candidates"], name)
-
-
-def find_changes(largest: LargestRate) -> Iterator[Change]:
-    """Yield every change of a problem by one unit, with how much is in use of what it changes."""
-    problem, used = largest.load.problem, _in_use(largest)
-    yield from _node_changes(problem, used)
+def find_changes(problem: EdrpProblem) -> Iterator[Change]:
+    """Yield every change of a problem by one unit."""
+    yield from _node_changes(problem)
     for i, operator in enumerate(problem.application.operators):
         if operator.max_replicas < MAX_REPLICAS:
             place, most = ("application", "operators", i, "max_replicas"), operator.max_replicas + 1
-            words = f"one more replica of {operator.name} (up to {most})"
-            yield Change("max_replicas", place, words, most, used.get(f"replicas of {operator.name}", 1.0))
+            yield Change("max_replicas", place, f"one more replica of {operator.name} (up to {most})", most)
     for term in problem.terms:
         if term.limit is None or (term.metric.startswith(PEAK_LOAD) and term.limit >= 1):
             continue  # a peak load above 1 is never reached
@@ -354,31 +280,26 @@ def find_changes(largest: LargestRate) -> Iterator[Change]:
         relaxed = metric.unscaled(metric.scaled(term.limit) * (1 + TENTH))
         relaxed = min(1.0, relaxed) if term.metric.startswith(PEAK_LOAD) else relaxed
         words = f"relaxing limits.{term.metric} to {relaxed:.6g} {metric.unit}".removesuffix(" 1")
-        yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed, used.get(f"limits.{term.metric}", 1.0))
+        yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed)
     for i, rule in enumerate(problem.rules):
         if rule.hard:
             yield Change("rule", ("rules", i), f"dropping rule '{rule.name}'")
 
 
-def _node_changes(problem: EdrpProblem, used: dict[str, float]) -> Iterator[Change]:
-    """Changes of the first node of each class: resources that any operator needs, capacities that are used, a second node."""
+def _node_changes(problem: EdrpProblem) -> Iterator[Change]:
+    """Changes of the first node of each class: resources that any operator needs, and capacities that are used."""
     needed = {name for operator in problem.application.operators for name in named_resources(operator.resources)}
     asked = set(shared_resources(problem.application))
-    unknown = 0.0 if used else 1.0
     for i, alike in _classes(problem):
         node, place = problem.network.nodes[i], ("network", "nodes", i)
         where = f"on node {node.name}" + (f", or any of {alike} alike" if alike else "")
         for name, amount in ({} if node.resources is None else named_resources(node.resources)).items():
             if name in needed:
-                words, more = _more(name, amount, where)
                 field = (*place, "resources", name) if isinstance(node.resources, dict) else (*place, "resources")
-                yield Change("resource", field, words, more, used.get(f"{name} of node {node.name}", unknown))
+                yield Change("resource", field, *_more(name, amount, where))
         for name, amount in node.capacity.items():
             if name in asked:
-                words, more = _more(name, amount, f"of capacity {where}")
-                share = used.get(f"capacity {name} of node {node.name}", unknown)
-                yield Change("capacity", (*place, "capacity", name), words, more, share)
-        yield Change("node", place, f"one more node like {node.name}")
+                yield Change("capacity", (*place, "capacity", name), *_more(name, amount, f"of capacity {where}"))
 
 
 def _more(name: str, amount: float, where: str) -> tuple[str, float]:
@@ -398,15 +319,3 @@ def _classes(problem: EdrpProblem) -> list[tuple[int, int]]:
     for i, node in enumerate(problem.network.nodes):
         members.setdefault(number.get(node.name, -1 - i), []).append(i)
     return [(alike[0], len(alike) - 1) for alike in members.values()]
-
-
-def _in_use(largest: LargestRate) -> dict[str, float]:
-    """Shares in use just below the largest rate, by what they are of; empty where nothing runs."""
-    if largest.deployment is None or largest.multiple is None or not largest.finite:
-        return {}
-    at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
-    margins = (*at.limit_margins(at.evaluate(largest.deployment).metrics), *node_margins(at, largest.deployment))
-    used = {margin.name: margin.used for margin in margins}
-    used |= {f"capacity {load.resource} of node {load.node}": load.share for load in node_loads(at, largest.deployment)}
-    used |= {f"replicas of {o.name}": largest.deployment.degree(o.name) / o.max_replicas for o in at.application.operators}
-    return used

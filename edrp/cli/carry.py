@@ -18,7 +18,7 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.solution import write_json
-from edrp.explorer.carrying import gain_panels
+from edrp.explorer.carrying import gain_panel
 from edrp.explorer.page import explore
 from edrp.placement.edrp import EdrpProblem
 
@@ -36,8 +36,8 @@ def carry_file(
     what_if: Annotated[
         bool,
         options.option(
-            "Also find what is carried with one unit more of each resource or capacity of a node, one replica or node more, each "
-            "limit relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
+            "Also find what is carried with one unit more of each resource or capacity of a node, one replica more, each limit "
+            "relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
         ),
     ] = False,
     margin: Annotated[
@@ -78,7 +78,7 @@ def carry_file(
         gains = {} if bottlenecks is None else {"gains": bottlenecks.to_document()}
         write_json(out, {**largest.to_document(solution), **gains}, replace=force)
     if page is not None and solution is not None:
-        panels = () if bottlenecks is None else gain_panels(bottlenecks)
+        panels = () if bottlenecks is None else (gain_panel(bottlenecks),)
         explore(largest.problem_at(largest.just_below), solution, page, title=file.name, panels=panels)
     say(output(), str(file), "bold")
     say(output(), carry_verdict(largest), "green" if largest.status == "unbounded" else STYLES[largest.status])

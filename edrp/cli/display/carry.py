@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from edrp.carrying.bottleneck import Bottlenecks, gain_table
+from edrp.carrying.bottleneck import Bottlenecks
 from edrp.carrying.largest_rate import LargestRate
 from edrp.cli.display.placement import deployment_parts, placement_table
 from edrp.cli.display.solution import STOPS, clash_parts, verdict
@@ -48,18 +47,14 @@ def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Tab
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
 
 
-BAR_WIDTH = 30
-"""Characters of the longest bar."""
+MAX_GAINS = 20
+"""Changes that help that a terminal shows."""
 
 
-def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
-    """What one unit more carries, as a table with bars, and how many changes do not help; nothing where it was not asked for."""
-    if bottlenecks is None:
-        return
-    shown = gain_table(bottlenecks)
-    gains = [1.0 if gain.gain is None else gain.gain for gain in bottlenecks.helpful]
-    longest = max(filter(math.isfinite, gains), default=1.0)
-    bars = ("█" * round(BAR_WIDTH * min(1.0, gain / longest)) or "▏" for gain in gains)
-    if rows := [(*row[:3], bar, *row[3:]) for row, bar in zip(shown.rows, bars, strict=False)]:
-        yield table((*shown.columns[:3], "", *shown.columns[3:]), rows, shown.caption, right=shown.right)
-    yield from filter(None, (shown.note, *bottlenecks.summary()))
+def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[str]:
+    """What one unit more carries, in sentences, and how many changes do not help; nothing where it was not asked for."""
+    if bottlenecks is not None:
+        yield from map(bottlenecks.sentence, bottlenecks.helpful[:MAX_GAINS])
+        if further := len(bottlenecks.helpful[MAX_GAINS:]):
+            yield f"{further} further changes help; --out has all"
+        yield from bottlenecks.summary()

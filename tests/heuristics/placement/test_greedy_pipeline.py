@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.datasets.placement.xenna import Pipeline, pipeline_problem, xenna_pipeline
+from edrp.datasets.placement.xenna import PIPELINES, Pipeline, pipeline_problem
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
@@ -17,13 +17,13 @@ def filled(problem):
 
 
 def test_it_loses_a_worker_where_the_proof_keeps_it():
-    problem = xenna_pipeline("why_not_scaling_down")
+    problem = pipeline_problem(PIPELINES["why_not_scaling_down"])
     assert carry_by_classes(GrowingLoad(problem)).bound == pytest.approx(0.627)
     assert filled(problem) == pytest.approx(18 * 0.033)
 
 
 def test_it_reaches_the_optimum_where_models_take_whole_hosts():
-    assert filled(xenna_pipeline("fragmentation_with_large_models")) == pytest.approx(0.066)
+    assert filled(pipeline_problem(PIPELINES["fragmentation_with_large_models"])) == pytest.approx(0.066)
 
 
 def small(seed):

@@ -5,7 +5,7 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments
-from edrp.datasets.placement.xenna import Pipeline, pipeline_problem, xenna_pipeline
+from edrp.datasets.placement.xenna import PIPELINES, Pipeline, pipeline_problem
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
 
@@ -71,7 +71,7 @@ KNOWN = [
 
 @pytest.mark.parametrize(("name", "limiting", "multiple"), KNOWN)
 def test_pipelines_on_hosts_with_devices(name, limiting, multiple):
-    problem = xenna_pipeline(name, fixed_stages_limit=limiting)
+    problem = pipeline_problem(PIPELINES[name], fixed_stages_limit=limiting)
     found = carry_by_classes(GrowingLoad(problem))
     assert found.bound == pytest.approx(multiple, rel=1e-6)
     assert largest_multiple(problem, found.deployment).multiple == pytest.approx(multiple, rel=1e-6)
@@ -88,13 +88,13 @@ def test_a_thousand_nodes_with_fractions_and_pairs_of_devices():
 
 
 def test_where_places_matter_classes_say_nothing():
-    problem = xenna_pipeline("fragmentation_with_large_models")
+    problem = pipeline_problem(PIPELINES["fragmentation_with_large_models"])
     ruled = problem.replace(rules=({"rule": "apart", "name": "apart", "operators": ["stage6"]},))
     assert carry_by_classes(GrowingLoad(ruled)) is None
 
 
 @pytest.mark.parametrize("method", ["auto", "scip"])
 def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes(method):
-    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"), method=method)
+    largest = edrp.largest_rate(pipeline_problem(PIPELINES["why_not_scaling_down"]), method=method)
     assert (largest.status, largest.solves) == ("optimal", 2)
     assert largest.multiple == pytest.approx(0.627)
