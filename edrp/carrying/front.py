@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
+from edrp.core.solution import Status
 from edrp.core.solve import solve
 from edrp.core.tolerances import FRONT_STEP, RATE_STEP, ZERO_METRIC
-from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.metric_values import Weights
 from edrp.placement.throughput import GrowingLoad
-
-
-@dataclass(frozen=True, slots=True)
-class RatePoint:
-    """A deployment that carries more than all that cost no more.
-
-    Attributes
-    ----------
-    multiple : the supremum of the multiples that it carries.
-    attained : whether it carries `multiple` itself.
-    cost : what it costs there, in money per hour.
-    proven : whether nothing carries more within the limit that led to it, and nothing that carries as much costs less.
-    deployment : the deployment.
-    largest : the largest rate under that limit, with its bound.
-    """
-
-    multiple: float
-    attained: bool
-    cost: float
-    proven: bool
-    deployment: Deployment
-    largest: LargestRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +23,24 @@ class RateFront:
 
     Attributes
     ----------
-    points : from the largest multiple to the lowest cost.
+    points : from the largest multiple to the lowest cost: the largest rate within a limit on the cost, with the cheapest
+        deployment that carries it; "optimal" where both are proven.
+    costs : the cost of each at its multiple, in money per hour.
     complete : whether every point is proven and there are no others, up to `FRONT_STEP` and `RATE_STEP`.
     infeasible : whether it is proven that there are no points.
     """
 
-    metrics: ClassVar = ("rate", "cost")
+    metrics: ClassVar[tuple[str, str]] = ("rate", "cost")
 
-    points: tuple[RatePoint, ...]
+    points: tuple[LargestRate, ...]
+    costs: tuple[float, ...]
     complete: bool
     infeasible: bool
 
     @property
     def values(self) -> list[tuple[float, float]]:
         """Multiple and cost of every point."""
-        return [(point.multiple, point.cost) for point in self.points]
+        return [(point.multiple or 0.0, cost) for point, cost in zip(self.points, self.costs, strict=True)]
 
 
 def rate_front(
@@ -111,7 +92,7 @@ def rate_front(
     if points is None and any(link.cost > 0 for link in (*problem.network.links, *problem.network.classes)):
         why = "must be given: traffic has a price, so that cost grows with the rate, and the front has infinitely many points"
         raise InvalidArgumentError([Fault("points", "None", why)], "edrp.rate_front")
-    scale, found = tuple(scale or ()), list[RatePoint]()
+    scale, found = tuple(scale or ()), list[tuple[LargestRate, float]]()
     limited, gap, lowest = problem, 0.0, 0.0
     if points is not None:
         cheapest = _cheapest(GrowingLoad(problem, scale).start, **options)
@@ -120,21 +101,21 @@ def rate_front(
         largest = largest_rate(limited, scale=scale, **options)
         if largest.status == "unbounded":
             raise UnsupportedProblemError("nothing limits the rates but, if at all, the cost: there is no largest one to trade")
-        if largest.deployment is None:
+        if largest.deployment is None or largest.multiple is None:
             proven = largest.status == "infeasible"
             break
-        point = _point(largest, options)
-        if found and point.multiple >= found[-1].multiple * (1 - 2 * RATE_STEP):
+        point, cost = _with_lowest_cost(largest, largest.multiple, options)
+        if found and (point.multiple or 0.0) >= (found[-1][0].multiple or 0.0) * (1 - 2 * RATE_STEP):
             found.pop()  # its lowest cost was not proven
-        found.append(point)
+        found.append((point, cost))
         if points is not None and limited is problem:
-            gap = max(0.0, point.cost - lowest) / max(1, points - 1)
-        if proven := point.cost <= max(ZERO_METRIC, lowest * (1 + FRONT_STEP)):
+            gap = max(0.0, cost - lowest) / max(1, points - 1)
+        if proven := cost <= max(ZERO_METRIC, lowest * (1 + FRONT_STEP)):
             break
-        limit = max(lowest, min(point.cost * (1 - FRONT_STEP), point.cost - gap))
+        limit = max(lowest, min(cost * (1 - FRONT_STEP), cost - gap))
         limited = problem.replace(limits=problem.limits.with_limit("cost", limit))
-    complete = proven and points is None and all(point.proven for point in found)
-    return RateFront(tuple(found), complete, proven and not found)
+    complete = proven and points is None and all(point.status == "optimal" for point, _ in found)
+    return RateFront(tuple(point for point, _ in found), tuple(cost for _, cost in found), complete, proven and not found)
 
 
 def _cheapest(problem: EdrpProblem, **options: Any) -> EdrpSolution:
@@ -142,15 +123,16 @@ def _cheapest(problem: EdrpProblem, **options: Any) -> EdrpSolution:
     return solve(problem.replace(priorities=[{"metric": "cost"}], weights=Weights.of_metrics({"cost": 1.0})), **options)
 
 
-def _point(largest: LargestRate, options: dict[str, Any]) -> RatePoint:
-    """The lowest cost at which as much is carried."""
-    assert largest.multiple is not None
-    at = largest.problem_at(largest.multiple * (1 - RATE_STEP))
+def _with_lowest_cost(largest: LargestRate, multiple: float, options: dict[str, Any]) -> tuple[LargestRate, float]:
+    """The largest rate with the cheapest deployment that carries as much, and its cost."""
+    at = largest.problem_at(multiple * (1 - RATE_STEP))
     solution = _cheapest(at, **options, start=largest.deployment)
     for deployment in filter(None, (solution.deployment, largest.deployment)):
         carried = largest.load.carried(deployment)
-        if carried.multiple is not None and carried.multiple >= largest.multiple * (1 - 2 * RATE_STEP):
+        if carried.multiple is not None and carried.multiple >= multiple * (1 - 2 * RATE_STEP):
             break
     proven = deployment == solution.deployment and largest.status == solution.status == "optimal"
-    cost = at.metrics["cost"].evaluate(at, deployment)
-    return RatePoint(carried.multiple or 0.0, carried.attained, cost, proven, deployment, largest)
+    status: Status = "optimal" if proven else "feasible"
+    rate, attained, binding = carried.multiple, carried.attained, carried.binding
+    point = replace(largest, status=status, deployment=deployment, multiple=rate, attained=attained, binding=binding)
+    return point, at.metrics["cost"].evaluate(at, deployment)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.carrying.front import RateFront, RatePoint, rate_front
+from edrp.carrying.front import RateFront, rate_front
+from edrp.carrying.largest_rate import LargestRate
 from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
@@ -16,7 +17,7 @@ from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.kinds import get_kind
-from edrp.explorer.carrying import front_page
+from edrp.explorer.carrying import chart_page, front_chart
 from edrp.explorer.page import explore
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.pareto import ParetoFront, pareto_front
@@ -100,8 +101,8 @@ def print_front(
     said = f"Complete: {left}." if front.complete else "There may be further points between these."
     say(output(), said)
     if page is not None:
-        html = front_page(file.name, problem.kind, front.values, shown, said, proven=front.complete)
-        write_whole(page, html, replace=force)
+        chart = front_chart(front.values, shown)
+        write_whole(page, chart_page(file.name, said, chart, shown, proven=front.complete), replace=force)
         say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED)
 
@@ -109,14 +110,12 @@ def print_front(
 def _front_table(problem: EdrpProblem, front: ParetoFront | RateFront) -> Table:
     """A row per point: both metrics, whether they are proven, and the number of replicas of each operator."""
     columns = [f"{name} ({'times' if name == 'rate' else problem.metrics[name].unit})" for name in front.metrics]
-    points: tuple[EdrpSolution | RatePoint, ...] = front.points
+    points: tuple[EdrpSolution | LargestRate, ...] = front.points
     rows = []
     for point, values in zip(points, front.values, strict=True):
         assert point.deployment is not None
         replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        if isinstance(point, RatePoint):
-            proof = "proven" if point.proven else "not proven"
-        else:
-            proof = point.proof or "optimal" if point.status == "optimal" else "not proven"
+        proven = "proven" if isinstance(point, LargestRate) else point.proof or "optimal"
+        proof = proven if point.status == "optimal" else "not proven"
         rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
     return table((*columns, "proof", "replicas"), rows, right=columns)
