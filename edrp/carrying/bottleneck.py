@@ -19,7 +19,6 @@ from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, SAME_VALUE
 from edrp.core.wording import format_place, shown
 from edrp.placement.compilation import compile_problem
-from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
@@ -52,11 +51,6 @@ class Change:
     words: str
     value: Any = None
 
-    @property
-    def name(self) -> str:
-        """The place in words, such as "network.nodes[2].resources.cpu"."""
-        return format_place(self.place)
-
 
 @dataclass(frozen=True, slots=True)
 class RateGain:
@@ -65,27 +59,23 @@ class RateGain:
     Attributes
     ----------
     change : what is changed.
-    status, multiple, attained, bound, deployment : as those of `LargestRate` after the change.
-    gain : `multiple` over that without the change, −1; 0 where both are the same, None where either is missing.
+    after : the largest rate after it.
+    gain : its multiple over that without the change, −1; 0 where both are the same, None where either is missing.
     """
 
     change: Change
-    status: Status
-    multiple: float | None
-    attained: bool
-    bound: float | None
+    after: LargestRate
     gain: float | None
-    deployment: Deployment | None
 
     @property
     def helps(self) -> bool:
         """Whether more is carried, or anything at all."""
-        return self.multiple is not None and (self.gain is None or self.gain > 0)
+        return self.after.multiple is not None and (self.gain is None or self.gain > 0)
 
     @property
     def proven(self) -> bool:
         """Whether nothing carries more after the change."""
-        return self.status in SETTLED
+        return self.after.status in SETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +98,7 @@ class Bottlenecks:
 
     def rate_text(self, gain: RateGain) -> str:
         """What is carried: the rate of the source that grows, or of several the multiple of their rates."""
-        multiple, growing = gain.multiple, self.largest.load.growing
+        multiple, growing = gain.after.multiple, self.largest.load.growing
         if multiple is None or math.isinf(multiple):
             return "nothing" if multiple is None else "any rate"
         if len(growing) == 1:
@@ -118,15 +108,12 @@ class Bottlenecks:
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
         known = "" if gain.proven else ", as far as known"
-        if gain.multiple is None:
+        if gain.after.multiple is None:
             return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
             return f"{gain.change.words} does not help{known}"
         more = "" if gain.gain is None or math.isinf(gain.gain) else f", {100 * gain.gain:+.3g} %"
-        if not gain.proven:
-            possible = "no bound is proven" if not gain.bound else f"at most {gain.bound / gain.multiple - 1:.2%} more"
-            more += f" ({possible})"
-        return f"{gain.change.words} carries {self.rate_text(gain)}{more}"
+        return f"{gain.change.words} carries {self.rate_text(gain)}{more}{known}"
 
     def summary(self) -> Iterator[str]:
         """How many changes do not help, and of how many that is not known."""
@@ -139,13 +126,9 @@ class Bottlenecks:
             yield "The largest rate without a change is not proven, so that a gain may not be due to the change"
 
     def to_document(self) -> list[dict[str, Any]]:
-        """The gains as JSON; infinite multiples are null, as the status says."""
-        names = ("status", "multiple", "attained", "bound", "gain")
-        return [
-            {"change": gain.change.words, "kind": gain.change.kind, "place": gain.change.name}
-            | {name: None if (value := getattr(gain, name)) == math.inf else value for name in names}
-            for gain in self.gains
-        ]
+        """Every change with the largest rate after it, as JSON."""
+        changes = ({"change": gain.change.words, "place": format_place(gain.change.place)} for gain in self.gains)
+        return [change | gain.after.to_document() for change, gain in zip(changes, self.gains, strict=True)]
 
 
 def find_bottlenecks(
@@ -192,7 +175,7 @@ def find_bottlenecks(
     with running(**limits) as run, interruptible(run):
         for _, alike in groupby(changes, key=lambda change: change.kind):
             search.settle(list(alike), None)
-    gains = sorted(search.gains, key=lambda gain: math.inf if gain.multiple is None else -gain.multiple)
+    gains = sorted(search.gains, key=lambda gain: math.inf if gain.after.multiple is None else -gain.after.multiple)
     return Bottlenecks(largest, tuple(gains))
 
 
@@ -247,8 +230,7 @@ class _WhatIf:
         base, multiple, gain = self.largest.multiple, found.multiple, None
         if base is not None and multiple is not None:
             gain = 0.0 if self._same(multiple) else multiple / base - 1 if base else math.inf
-        for change in changes:
-            self.gains.append(RateGain(change, found.status, multiple, found.attained, found.bound, gain, found.deployment))
+        self.gains += [RateGain(change, found, gain) for change in changes]
         self.left -= len(changes)
 
 

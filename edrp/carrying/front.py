@@ -58,15 +58,9 @@ def rate_front(
     Each point is the largest rate within a limit on the cost, and then the lowest cost at which that rate is carried. The limit
     of the next point lies just below that cost. Weights and priorities of the problem play no part.
 
-    Parameters
-    ----------
-    problem
-        The load of multiple 1.
-    points
-        About how many, at even distances of the cost; None for all. Where traffic has a price, the cost of a deployment grows
-        with the rate, there are infinitely many, and this must be given.
-    scale, method, seed, time_limit, work_limit
-        As in `edrp.largest_rate`; limits are for each of both steps of each point.
+    About `points` are found, at even distances of the cost, or all. Where traffic has a price, cost grows with the rate, there
+    are infinitely many, and `points` must be given. Other options are those of `edrp.largest_rate`; limits are for each of both
+    steps of each point.
 
     Raises
     ------

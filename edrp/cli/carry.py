@@ -32,7 +32,6 @@ def carry_file(
             "rate; default: all."
         ),
     ] = None,
-    best: Annotated[bool, options.option("Also find the best deployment by the usual weights, below the largest rate.")] = False,
     what_if: Annotated[
         bool,
         options.option(
@@ -40,9 +39,6 @@ def carry_file(
             "relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
         ),
     ] = False,
-    margin: Annotated[
-        float, options.finite_option("Share of the largest rate that --best and --certificate stay below it.")
-    ] = 1e-3,
     method: Annotated[str, options.option("Solver backend of the programs.", "--method", "-m")] = "auto",
     time_limit: options.TimeLimit = None,
     work_limit: options.WorkLimit = None,
@@ -69,20 +65,19 @@ def carry_file(
         refuse_folder(certificate, force=force)
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with progress(f"looking for the largest rate of {file}"):
-        largest = largest_rate(problem, scale=scale, method=method, seed=seed, margin=margin, **limits)
+        largest = largest_rate(problem, scale=scale, method=method, seed=seed, **limits)
         notes = largest.certify(certificate, force=force) if certificate is not None else ()
-        solution = largest.solve_best(**limits) if best and largest.rates else None
         bottlenecks = find_bottlenecks(largest, method=method, **limits) if what_if else None
     if out is not None:  # before a pipe that nobody reads ends the command
         gains = {} if bottlenecks is None else {"gains": bottlenecks.to_document()}
-        write_json(out, {**largest.to_document(solution), **gains}, replace=force)
+        write_json(out, {**largest.to_document(), **gains}, replace=force)
     verdict = carry_verdict(largest)
     if page is not None and bottlenecks is not None:
         html = chart_page(file.name, verdict, gain_chart(bottlenecks), proven=largest.status in SETTLED)
         write_whole(page, html, replace=force)
     say(output(), str(file), "bold")
     say(output(), verdict, "green" if largest.status == "unbounded" else STYLES[largest.status])
-    show(output(), [*carry_parts(largest, solution), *notes, *what_if_parts(bottlenecks)])
+    show(output(), [*carry_parts(largest), *notes, *what_if_parts(bottlenecks)])
     if page is not None:
         say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED if largest.status == "unbounded" else outcome_code(largest))

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from edrp.carrying.bottleneck import Bottlenecks
 from edrp.carrying.largest_rate import LargestRate
-from edrp.cli.display.placement import deployment_parts, placement_table
-from edrp.cli.display.solution import STOPS, clash_parts, verdict
+from edrp.cli.display.placement import placement_table
+from edrp.cli.display.solution import STOPS, clash_parts
 from edrp.cli.terminal import table
-from edrp.placement.edrp import EdrpSolution
 from edrp.report.tables import Table
 
 
@@ -27,8 +26,8 @@ def carry_verdict(largest: LargestRate) -> str:
     return f"{largest.status}: {largest.multiple:.9g} times the rates, {how}; {proof}"
 
 
-def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Table | str]:
-    """Bound and bottleneck, rates of the sources, the deployment, the best one if it was asked for, what clashes, and notes."""
+def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
+    """Bound and bottleneck, rates of the sources, the deployment, what clashes, and notes."""
     if largest.bound is not None:
         gap = "" if largest.gap is None else f" (gap {100 * largest.gap:.3g} %)"
         yield f"Nothing carries more than {largest.bound:.9g} times the rates{gap}"
@@ -39,9 +38,6 @@ def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Tab
         yield table(("source", "rate (tuples/s)", "at most (tuples/s)"), rows, right=("rate (tuples/s)", "at most (tuples/s)"))
     if largest.deployment is not None:
         yield placement_table(largest.load.problem, largest.deployment, None)
-    if best is not None:
-        yield f"Best by the usual weights {100 * largest.margin:g} % below: {verdict(best)}"
-        yield from deployment_parts(largest.load.problem, best)
     yield from clash_parts(largest)
     yield from largest.notes
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
