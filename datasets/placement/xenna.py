@@ -12,21 +12,15 @@ from typing import Any, NamedTuple
 
 from edrp.placement.edrp import EdrpProblem
 
-MAX_WORKERS = 10_000
-"""Workers of a stage at most; Cosmos-Xenna has no limit."""
-
 
 class Pipeline(NamedTuple):
-    """Number of hosts, with CPUs and GPUs of each; of each stage CPUs and GPUs of a worker, and tasks/s that it serves.
+    """Hosts, and for each stage what a worker needs and serves."""
 
-    `ends` are workers per host of the first and of the last stage where their numbers are fixed.
-    """
-
-    hosts: tuple[int, float, int]
+    hosts: tuple[int, float, int]  # how many, with CPUs and GPUs of each
     cpus: Sequence[float]
     gpus: Sequence[float]
-    rates: Sequence[float]
-    ends: tuple[int, int] = (0, 0)
+    rates: Sequence[float]  # tasks/s
+    ends: tuple[int, int] = (0, 0)  # workers per host of the first and the last stage, where fixed
 
 
 PIPELINES = {
@@ -67,7 +61,7 @@ def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> 
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):
         fixed = {0: pipeline.ends[0], last: pipeline.ends[1]}.get(k, 0) * hosts
         operator = {"name": f"stage{k}", "resources": {"cpu": cpus, "gpu": gpus}, "cost": 1.0, "external_rate": float(k == 0)}
-        operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or MAX_WORKERS}
+        operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or 10_000}  # Xenna has no limit
         if not fixed or fixed_stages_limit:
             operator["latency"] = {"model": "mm1", "service_rate": rate}
         operators.append(operator)

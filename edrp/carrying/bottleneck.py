@@ -21,7 +21,7 @@ from edrp.core.wording import format_place, shown
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS
-from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
+from edrp.placement.metrics.peak_load import shared_resources
 from edrp.placement.node_classes import node_classes
 
 WHAT_IF_WORK = 30.0
@@ -197,10 +197,9 @@ class _WhatIf:
             self._add(changes, replace(self.largest, status=status, bound=bound))
         elif len(changes) == 1:
             self._add(changes, together)
-        elif together.status == "infeasible":
-            self._add(changes, replace(self.largest, status="infeasible"))
-        elif self._same(together.bound):
-            self._add(changes, replace(self.largest, status="optimal", bound=together.bound))
+        elif together.status == "infeasible" or self._same(together.bound):
+            proven: Status = "infeasible" if together.status == "infeasible" else "optimal"
+            self._add(changes, replace(self.largest, status=proven, bound=together.bound))
         else:
             middle = len(changes) // 2
             self.settle(changes[:middle], together.bound)
@@ -256,13 +255,11 @@ def find_changes(problem: EdrpProblem) -> Iterator[Change]:
             place, most = ("application", "operators", i, "max_replicas"), operator.max_replicas + 1
             yield Change("max_replicas", place, f"one more replica of {operator.name} (up to {most})", most)
     for term in problem.terms:
-        if term.limit is None or (term.metric.startswith(PEAK_LOAD) and term.limit >= 1):
-            continue  # a peak load above 1 is never reached
-        metric = problem.metrics[term.metric]
-        relaxed = metric.unscaled(metric.scaled(term.limit) * (1 + TENTH))
-        relaxed = min(1.0, relaxed) if term.metric.startswith(PEAK_LOAD) else relaxed
-        words = f"relaxing limits.{term.metric} to {relaxed:.6g} {metric.unit}".removesuffix(" 1")
-        yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed)
+        if term.limit is not None:
+            metric = problem.metrics[term.metric]
+            relaxed = metric.unscaled(metric.scaled(term.limit) * (1 + TENTH))
+            words = f"relaxing limits.{term.metric} to {relaxed:.6g} {metric.unit}".removesuffix(" 1")
+            yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed)
     for i, rule in enumerate(problem.rules):
         if rule.hard:
             yield Change("rule", ("rules", i), f"dropping rule '{rule.name}'")

@@ -24,7 +24,7 @@ def changed(problem: edrp.EdrpProblem, place: tuple[str | int, ...], kind: str) 
     if kind == "rule":
         del part[last]
     elif kind == "limit":
-        part[last] = min(1.0, 1.1 * part[last]) if "peak_load" in place else 1.1 * part[last]
+        part[last] *= 1.1
     else:
         part[last] += 1
     return edrp.EdrpProblem.model_validate(document)
