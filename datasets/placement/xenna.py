@@ -48,10 +48,8 @@ PIPELINES = {
 }
 
 
-def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
+def pipeline_problem(pipeline: Pipeline) -> EdrpProblem:
     """Return a pipeline at one task per second as a problem of kind `edrp`.
-
-    Stages with a fixed number of workers serve their rates only if `fixed_stages_limit`, otherwise any rate.
 
     >>> pipeline_problem(PIPELINES["why_not_scaling_down"]).application.operators[6].resources
     {'cpu': 1.0, 'gpu': 4.0}
@@ -62,9 +60,7 @@ def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> 
         fixed = {0: pipeline.ends[0], last: pipeline.ends[1]}.get(k, 0) * hosts
         operator = {"name": f"stage{k}", "resources": {"cpu": cpus, "gpu": gpus}, "cost": 1.0, "external_rate": float(k == 0)}
         operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or 10_000}  # Xenna has no limit
-        if not fixed or fixed_stages_limit:
-            operator["latency"] = {"model": "mm1", "service_rate": rate}
-        operators.append(operator)
+        operators.append(operator | {"latency": {"model": "mm1", "service_rate": rate}})
     streams = [{"source": f"stage{k}", "target": f"stage{k + 1}"} for k in range(last)]
     nodes = [{"name": f"host{u}", "resources": {"cpu": host_cpus, "gpu": {"units": host_gpus}}} for u in range(hosts)]
     return EdrpProblem(

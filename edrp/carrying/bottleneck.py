@@ -98,12 +98,14 @@ class Bottlenecks:
 
     def rate_text(self, gain: RateGain) -> str:
         """What is carried: the rate of the source that grows, or of several the multiple of their rates."""
-        multiple, growing = gain.after.multiple, self.largest.load.growing
-        if multiple is None or math.isinf(multiple):
-            return "nothing" if multiple is None else "any rate"
-        if len(growing) == 1:
-            return f"{multiple * self.largest.load.sources[next(iter(growing))]:.6g} tuples/s"
-        return f"{multiple:.6g} times the rates"
+        if not gain.after.finite:
+            return "any rate"
+        growing = self.largest.load.growing
+        return (
+            f"{gain.after.rates[min(growing)]:.6g} tuples/s"
+            if len(growing) == 1
+            else f"{gain.after.multiple:.6g} times the rates"
+        )
 
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
@@ -122,13 +124,13 @@ class Bottlenecks:
             yield f"{proven} other changes do not help, each by itself (proven)"
         if proven < len(left):
             yield f"Of {len(left) - proven} changes it is not known within the work limit whether they help"
-        if self.largest.status == "feasible":
-            yield "The largest rate without a change is not proven, so that a gain may not be due to the change"
 
     def to_document(self) -> list[dict[str, Any]]:
         """Every change with the largest rate after it, as JSON."""
-        changes = ({"change": gain.change.words, "place": format_place(gain.change.place)} for gain in self.gains)
-        return [change | gain.after.to_document() for change, gain in zip(changes, self.gains, strict=True)]
+        return [
+            {"change": gain.change.words, "place": format_place(gain.change.place), **gain.after.to_document()}
+            for gain in self.gains
+        ]
 
 
 def find_bottlenecks(

@@ -8,7 +8,6 @@ from edrp.carrying.bottleneck import Bottlenecks
 from edrp.carrying.largest_rate import LargestRate
 from edrp.cli.display.placement import placement_table
 from edrp.cli.display.solution import STOPS, clash_parts
-from edrp.cli.terminal import table
 from edrp.report.tables import Table
 
 
@@ -27,15 +26,14 @@ def carry_verdict(largest: LargestRate) -> str:
 
 
 def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
-    """Bound and bottleneck, rates of the sources, the deployment, what clashes, and notes."""
+    """Bound, bottleneck and rates of the sources, the deployment, what clashes, and notes."""
     if largest.bound is not None:
         gap = "" if largest.gap is None else f" (gap {100 * largest.gap:.3g} %)"
         yield f"Nothing carries more than {largest.bound:.9g} times the rates{gap}"
     if largest.binding:
         yield f"Bottleneck: {largest.binding}"
     if largest.rates:
-        rows = [(name, f"{largest.load.sources[name]:.6g}", f"{rate:.6g}") for name, rate in largest.rates.items()]
-        yield table(("source", "rate (tuples/s)", "at most (tuples/s)"), rows, right=("rate (tuples/s)", "at most (tuples/s)"))
+        yield "At most: " + ", ".join(f"{name} {rate:.6g} tuples/s" for name, rate in largest.rates.items())
     if largest.deployment is not None:
         yield placement_table(largest.load.problem, largest.deployment, None)
     yield from clash_parts(largest)

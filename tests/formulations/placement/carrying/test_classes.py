@@ -62,16 +62,16 @@ def test_nothing_carries_more_than_the_bound(seed, monkeypatch):
 
 
 KNOWN = [
-    ("why_not_scaling_down", True, 19 * 0.033),
-    ("fragmentation_with_large_models", True, 0.066),
-    ("benchmark_large", True, 4000.0),
-    ("benchmark_large", False, 5333.0),
+    ("why_not_scaling_down", (4, 8), 19 * 0.033),
+    ("fragmentation_with_large_models", (4, 8), 0.066),
+    ("benchmark_large", (4, 8), 4000.0),
+    ("benchmark_large", (0, 0), 5333.0),
 ]
 
 
-@pytest.mark.parametrize(("name", "limiting", "multiple"), KNOWN)
-def test_pipelines_on_hosts_with_devices(name, limiting, multiple):
-    problem = pipeline_problem(PIPELINES[name], fixed_stages_limit=limiting)
+@pytest.mark.parametrize(("name", "ends", "multiple"), KNOWN)
+def test_pipelines_on_hosts_with_devices(name, ends, multiple):
+    problem = pipeline_problem(PIPELINES[name]._replace(ends=ends))
     found = carry_by_classes(GrowingLoad(problem))
     assert found.bound == pytest.approx(multiple, rel=1e-6)
     assert largest_multiple(problem, found.deployment).multiple == pytest.approx(multiple, rel=1e-6)
