@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
@@ -15,7 +14,6 @@ from edrp.core.budget import interruptible, running, units_left
 from edrp.core.claims import SETTLED
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
-from edrp.core.solution import Status
 from edrp.core.tolerances import RATE_GAP, SAME_VALUE
 from edrp.core.wording import format_place, shown
 from edrp.placement.compilation import compile_problem
@@ -40,13 +38,11 @@ class Change:
 
     Attributes
     ----------
-    kind : "resource", "capacity", "max_replicas", "limit" or "rule".
     place : path of what is changed in the document.
     words : the change in words.
     value : the new value; None where a rule is dropped.
     """
 
-    kind: str
     place: tuple[str | int, ...]
     words: str
     value: Any = None
@@ -141,9 +137,7 @@ def find_bottlenecks(
     Changed are, one at a time: every resource and every capacity of a shared resource of every node, by one unit (one device; a
     tenth of an amount of 1,000 or more, such as bytes); `max_replicas` of every operator, by one; every limit, which is relaxed
     by a tenth on the scale of its metric; and every hard rule, which is dropped. Of nodes that may be exchanged for one another,
-    one is changed. Changes can only help: where several together carry no more, none of them does.
-
-    Both limits are for all changes together; without either, there are `WHAT_IF_WORK` units.
+    one is changed. Both limits are for all changes together; without either, there are `WHAT_IF_WORK` units.
 
     Raises
     ------
@@ -172,80 +166,46 @@ def find_bottlenecks(
         raise InvalidArgumentError([fault], "edrp.find_bottlenecks")
     if time_limit is None and work_limit is None:
         limits["work_limit"] = WHAT_IF_WORK
-    changes = [] if largest.status == "unbounded" else sorted(find_changes(largest.load.problem), key=lambda c: c.kind)
-    search = _WhatIf(largest, method, len(changes))
+    changes = [] if largest.status == "unbounded" else list(find_changes(largest.load.problem))
+    gains = []
     with running(**limits) as run, interruptible(run):
-        for _, alike in groupby(changes, key=lambda change: change.kind):
-            search.settle(list(alike), None)
-    gains = sorted(search.gains, key=lambda gain: math.inf if gain.after.multiple is None else -gain.after.multiple)
+        for left, change in zip(range(len(changes), 0, -1), changes, strict=True):
+            gains.append(_gain(largest, change, method, units_left() / left))
+    gains.sort(key=lambda gain: math.inf if gain.after.multiple is None else -gain.after.multiple)
     return Bottlenecks(largest, tuple(gains))
 
 
-class _WhatIf:
-    """Largest rates of a problem with changes, of which a number is left to look at."""
-
-    def __init__(self, largest: LargestRate, method: str, left: int) -> None:
-        self.largest, self.method, self.left = largest, method, left
-        self.gains: list[RateGain] = []
-
-    def settle(self, changes: Sequence[Change], bound: float | None) -> None:
-        """Solve with all of some changes; if that carries more than without any, with each half of them, down to single ones.
-
-        `bound` is one on what all of them carry. Without work left it is all that is known of each.
-        """
-        together = self._solve(changes) if units_left() > 0 else None
-        if together is None:
-            status: Status = "none" if self.largest.multiple is None else "feasible"
-            self._add(changes, replace(self.largest, status=status, bound=bound))
-        elif len(changes) == 1:
-            self._add(changes, together)
-        elif together.status == "infeasible" or self._same(together.bound):
-            proven: Status = "infeasible" if together.status == "infeasible" else "optimal"
-            self._add(changes, replace(self.largest, status=proven, bound=together.bound))
-        else:
-            middle = len(changes) // 2
-            self.settle(changes[:middle], together.bound)
-            self.settle(changes[middle:], together.bound)
-
-    def _solve(self, changes: Sequence[Change]) -> LargestRate | None:
-        """The largest rate with all of some changes, within their part of the work that is left; None where time is up."""
-        share = units_left() / self.left
-        with suppress(OutOfTimeError):
-            return largest_rate(
-                changed(self.largest.load.problem, changes),
-                scale=sorted(self.largest.load.growing),
-                method=self.method,
-                seed=self.largest.seed,
-                start=self.largest.deployment,
-                work_limit=share if math.isfinite(share) else None,
+def _gain(largest: LargestRate, change: Change, method: str, work: float) -> RateGain:
+    """What a change is worth, with some units of work; without any, its largest rate is that without the change, not proven."""
+    base = largest.multiple
+    after = replace(largest, status="none" if base is None else "feasible", bound=None)
+    with suppress(OutOfTimeError):
+        if work > 0:
+            after = largest_rate(
+                changed(largest.load.problem, change),
+                scale=sorted(largest.load.growing),
+                method=method,
+                seed=largest.seed,
+                start=largest.deployment,
+                work_limit=work if math.isfinite(work) else None,
             )
-        return None
-
-    def _same(self, multiple: float | None) -> bool:
-        """Whether a multiple is no more than that without changes, but for what the search cannot tell apart."""
-        base = self.largest.multiple
-        return base is not None and multiple is not None and multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
-
-    def _add(self, changes: Sequence[Change], found: LargestRate) -> None:
-        """Keep what is known of each of some changes."""
-        base, multiple, gain = self.largest.multiple, found.multiple, None
-        if base is not None and multiple is not None:
-            gain = 0.0 if self._same(multiple) else multiple / base - 1 if base else math.inf
-        self.gains += [RateGain(change, found, gain) for change in changes]
-        self.left -= len(changes)
+    if base is None or after.multiple is None:
+        return RateGain(change, after, None)
+    same = after.multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
+    return RateGain(change, after, 0.0 if same else after.multiple / base - 1 if base else math.inf)
 
 
-def changed(problem: EdrpProblem, changes: Sequence[Change]) -> EdrpProblem:
-    """The problem with some changes."""
+def changed(problem: EdrpProblem, change: Change) -> EdrpProblem:
+    """The problem with a change."""
     document: Any = problem.model_dump()
-    dropped = {change.place for change in changes if change.kind == "rule"}
-    document["rules"] = [rule for i, rule in enumerate(document["rules"]) if ("rules", i) not in dropped]
-    for change in changes:
-        if change.value is not None:
-            part = document
-            for step in change.place[:-1]:
-                part = part[step]
-            part[change.place[-1]] = change.value
+    *steps, last = change.place
+    if change.value is None:
+        document["rules"] = [rule for i, rule in enumerate(document["rules"]) if i != last]
+        return EdrpProblem.model_validate(document)
+    part = document
+    for step in steps:
+        part = part[step]
+    part[last] = change.value
     return EdrpProblem.model_validate(document)
 
 
@@ -255,16 +215,16 @@ def find_changes(problem: EdrpProblem) -> Iterator[Change]:
     for i, operator in enumerate(problem.application.operators):
         if operator.max_replicas < MAX_REPLICAS:
             place, most = ("application", "operators", i, "max_replicas"), operator.max_replicas + 1
-            yield Change("max_replicas", place, f"one more replica of {operator.name} (up to {most})", most)
+            yield Change(place, f"one more replica of {operator.name} (up to {most})", most)
     for term in problem.terms:
         if term.limit is not None:
             metric = problem.metrics[term.metric]
             relaxed = metric.unscaled(metric.scaled(term.limit) * (1 + TENTH))
             words = f"relaxing limits.{term.metric} to {relaxed:.6g} {metric.unit}".removesuffix(" 1")
-            yield Change("limit", ("limits", *term.metric.split(".")), words, relaxed)
+            yield Change(("limits", *term.metric.split(".")), words, relaxed)
     for i, rule in enumerate(problem.rules):
         if rule.hard:
-            yield Change("rule", ("rules", i), f"dropping rule '{rule.name}'")
+            yield Change(("rules", i), f"dropping rule '{rule.name}'")
 
 
 def _node_changes(problem: EdrpProblem) -> Iterator[Change]:
@@ -277,10 +237,10 @@ def _node_changes(problem: EdrpProblem) -> Iterator[Change]:
         for name, amount in ({} if node.resources is None else named_resources(node.resources)).items():
             if name in needed:
                 field = (*place, "resources", name) if isinstance(node.resources, dict) else (*place, "resources")
-                yield Change("resource", field, *_more(name, amount, where))
+                yield Change(field, *_more(name, amount, where))
         for name, amount in node.capacity.items():
             if name in asked:
-                yield Change("capacity", (*place, "capacity", name), *_more(name, amount, f"of capacity {where}"))
+                yield Change((*place, "capacity", name), *_more(name, amount, f"of capacity {where}"))
 
 
 def _more(name: str, amount: float, where: str) -> tuple[str, float]:
