@@ -20,7 +20,7 @@ class Pipeline(NamedTuple):
     cpus: Sequence[float]
     gpus: Sequence[float]
     rates: Sequence[float]  # tasks/s
-    ends: tuple[int, int] = (0, 0)  # workers per host of the first and the last stage, where fixed
+    ends: tuple[int, int] = (4, 8)  # workers per host of the first and the last stage, where fixed
 
 
 PIPELINES = {
@@ -29,21 +29,18 @@ PIPELINES = {
         cpus=(0.25, 1, 3, 1, 5, 16, 1, 1, 0.25),
         gpus=(0, 0, 0, 0.25, 0, 0, 4, 1, 0),
         rates=(0.67, 4000, 0.77, 3.55, 0.28, 0.034, 0.033, 0.98, 0.016),
-        ends=(4, 8),
     ),
     "fragmentation_with_large_models": Pipeline(
         hosts=(3, 182, 8),
         cpus=(0.25, 1, 1, 1, 5, 3, 1, 1, 0.25),
         gpus=(0, 0, 0.1, 0.25, 0, 0, 8, 1, 0),
         rates=(0.45, 4000, 0.42, 1.8, 0.28, 0.082, 0.033, 0.98, 0.016),
-        ends=(4, 8),
     ),
     "benchmark_large": Pipeline(
         hosts=(1000, 240, 8),
         cpus=(1, 1, 4, 1, 6, 4, 1, 1, 4, 1, 0.25),
         gpus=(0, 0, 0, 0.25, 0, 0, 0, 0.25, 0, 1, 0),
         rates=(1,) * 11,
-        ends=(4, 8),
     ),
 }
 

@@ -96,12 +96,9 @@ class Bottlenecks:
         """What is carried: the rate of the source that grows, or of several the multiple of their rates."""
         if not gain.after.finite:
             return "any rate"
-        growing = self.largest.load.growing
-        return (
-            f"{gain.after.rates[min(growing)]:.6g} tuples/s"
-            if len(growing) == 1
-            else f"{gain.after.multiple:.6g} times the rates"
-        )
+        if len(growing := self.largest.load.growing) > 1:
+            return f"{gain.after.multiple:.6g} times the rates"
+        return f"{gain.after.rates[min(growing)]:.6g} tuples/s"
 
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""

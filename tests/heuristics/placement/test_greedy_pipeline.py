@@ -30,7 +30,7 @@ def small(seed):
     """Four stages on three hosts."""
     random = np.random.default_rng(seed)
     gpus, cpus = random.choice([0.0, 0.2, 0.29, 0.34, 0.5, 1.0, 2.0], 4), random.choice([0.5, 1.0, 2.0], 4)
-    return pipeline_problem(Pipeline((3, 20, 4), cpus.tolist(), gpus.tolist(), random.uniform(1, 5, 4).tolist()))
+    return pipeline_problem(Pipeline((3, 20, 4), cpus.tolist(), gpus.tolist(), random.uniform(1, 5, 4).tolist(), ends=(0, 0)))
 
 
 @pytest.mark.parametrize("seed", range(10))

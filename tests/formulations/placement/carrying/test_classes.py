@@ -79,7 +79,7 @@ def test_pipelines_on_hosts_with_devices(name, ends, multiple):
 
 def test_a_thousand_nodes_with_fractions_and_pairs_of_devices():
     problem = pipeline_problem(
-        Pipeline((1000, 96, 8), cpus=(1, 1, 2, 4, 3), gpus=(0, 0.25, 0.29, 2, 0), rates=(4.0, 3.0, 1.7, 0.8, 1.0))
+        Pipeline((1000, 96, 8), cpus=(1, 1, 2, 4, 3), gpus=(0, 0.25, 0.29, 2, 0), rates=(4.0, 3.0, 1.7, 0.8, 1.0), ends=(0, 0))
     )
     found = carry_by_classes(GrowingLoad(problem))
     assert largest_multiple(problem, found.deployment).multiple == pytest.approx(found.bound, rel=1e-6)
