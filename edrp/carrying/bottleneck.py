@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
 from edrp.core.arguments import check_arguments
@@ -32,16 +32,8 @@ TENTH = 0.1
 """Part by which limits are relaxed, and large amounts grow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a problem that takes nothing away.
-
-    Attributes
-    ----------
-    place : path of what is changed in the document.
-    words : the change in words.
-    value : the new value; None where a rule is dropped.
-    """
+class Change(NamedTuple):
+    """A change of a problem that takes nothing away: its place in the document, in words, and the new value; None drops a rule."""
 
     place: tuple[str | int, ...]
     words: str
@@ -67,11 +59,6 @@ class RateGain:
     def helps(self) -> bool:
         """Whether more is carried, or anything at all."""
         return self.after.multiple is not None and (self.gain is None or self.gain > 0)
-
-    @property
-    def proven(self) -> bool:
-        """Whether nothing carries more after the change."""
-        return self.after.status in SETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +89,7 @@ class Bottlenecks:
 
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
-        known = "" if gain.proven else ", as far as known"
+        known = "" if gain.after.status in SETTLED else ", as far as known"
         if gain.after.multiple is None:
             return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
@@ -113,7 +100,7 @@ class Bottlenecks:
     def summary(self) -> Iterator[str]:
         """How many changes do not help, and of how many that is not known."""
         left = [gain for gain in self.gains if not gain.helps]
-        if proven := sum(gain.proven for gain in left):
+        if proven := sum(gain.after.status in SETTLED for gain in left):
             yield f"{proven} other changes do not help, each by itself (proven)"
         if proven < len(left):
             yield f"Of {len(left) - proven} changes it is not known within the work limit whether they help"

@@ -41,14 +41,8 @@ def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
 
 
-MAX_GAINS = 20
-"""Changes that help that a terminal shows."""
-
-
 def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[str]:
     """What one unit more carries, in sentences, and how many changes do not help; nothing where it was not asked for."""
     if bottlenecks is not None:
-        yield from map(bottlenecks.sentence, bottlenecks.helpful[:MAX_GAINS])
-        if further := len(bottlenecks.helpful[MAX_GAINS:]):
-            yield f"{further} further changes help; --out has all"
+        yield from map(bottlenecks.sentence, bottlenecks.helpful)
         yield from bottlenecks.summary()
