@@ -155,12 +155,11 @@ class LargestRate:
                     write_whole(stage / f"{name}.cert", solution.certificate)
         return tuple(notes)
 
-    def to_document(self, best: EdrpSolution | None = None) -> dict[str, Any]:
-        """The answer as JSON, with the best deployment if it is given; infinite numbers are null, as the status says."""
+    def to_document(self) -> dict[str, Any]:
+        """The answer as JSON; infinite numbers are null, as the status says."""
         document = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "load"}
         document |= {"multiple": self.multiple if self.finite else None, "gap": self.gap, "rates": self.rates}
-        document["deployment"] = None if self.deployment is None else dict(self.deployment)
-        return {**document, "best": None if best is None else best.to_document()}
+        return {**document, "deployment": None if self.deployment is None else dict(self.deployment)}
 
 
 def without_objective(problem: EdrpProblem) -> EdrpProblem:

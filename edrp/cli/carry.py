@@ -14,12 +14,12 @@ from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.carry import carry_parts, carry_verdict, what_if_parts
 from edrp.cli.display.solution import STYLES
 from edrp.cli.terminal import output, progress, say, show
-from edrp.core.errors import UnsupportedProblemError
-from edrp.core.files import refuse_inputs, refuse_target
+from edrp.core.claims import SETTLED
+from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
+from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
 from edrp.core.solution import write_json
-from edrp.explorer.carrying import gain_panels
-from edrp.explorer.page import explore
+from edrp.explorer.carrying import chart_page, gain_chart
 from edrp.placement.edrp import EdrpProblem
 
 
@@ -32,26 +32,19 @@ def carry_file(
             "rate; default: all."
         ),
     ] = None,
-    best: Annotated[bool, options.option("Also find the best deployment by the usual weights, below the largest rate.")] = False,
     what_if: Annotated[
         bool,
         options.option(
-            "Also find what is carried with one unit more of each resource or capacity of a node, one replica or node more, each "
-            "limit relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
+            "Also find what is carried with one unit more of each resource or capacity of a node, one replica more, each limit "
+            "relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
         ),
     ] = False,
-    margin: Annotated[
-        float, options.finite_option("Share of the largest rate that --best and --certificate stay below it.")
-    ] = 1e-3,
     method: Annotated[str, options.option("Solver backend of the programs.", "--method", "-m")] = "auto",
     time_limit: options.TimeLimit = None,
     work_limit: options.WorkLimit = None,
     seed: Annotated[int, options.option("Seed of the random number generator.", min=0)] = 0,
     out: Annotated[Path | None, options.out_option("Output file for the answer as JSON.")] = None,
-    page: Annotated[
-        Path | None,
-        options.option("Output file for a page: the best deployment below the largest rate and, with --what-if, the gains."),
-    ] = None,
+    page: Annotated[Path | None, options.option("Output file for a page with a chart of the gains of --what-if.")] = None,
     certificate: Annotated[
         Path | None, options.option("Output folder for instances, solutions and certificates of both sides, for `edrp check`.")
     ] = None,
@@ -62,6 +55,8 @@ def carry_file(
     problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"largest rates are those of kind 'edrp', {file} is of kind {problem.kind!r}")
+    if page is not None and not what_if:
+        raise InvalidArgumentError([Fault("--page", str(page), "goes with --what-if, whose gains it draws")])
     for target in (out, page):
         if target is not None:
             refuse_target(target, replace=force)
@@ -70,19 +65,19 @@ def carry_file(
         refuse_folder(certificate, force=force)
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with progress(f"looking for the largest rate of {file}"):
-        largest = largest_rate(problem, scale=scale, method=method, seed=seed, margin=margin, **limits)
+        largest = largest_rate(problem, scale=scale, method=method, seed=seed, **limits)
         notes = largest.certify(certificate, force=force) if certificate is not None else ()
-        solution = largest.solve_best(**limits) if (best or page is not None) and largest.rates else None
         bottlenecks = find_bottlenecks(largest, method=method, **limits) if what_if else None
     if out is not None:  # before a pipe that nobody reads ends the command
         gains = {} if bottlenecks is None else {"gains": bottlenecks.to_document()}
-        write_json(out, {**largest.to_document(solution), **gains}, replace=force)
-    if page is not None and solution is not None:
-        panels = () if bottlenecks is None else gain_panels(bottlenecks)
-        explore(largest.problem_at(largest.just_below), solution, page, title=file.name, panels=panels)
+        write_json(out, {**largest.to_document(), **gains}, replace=force)
+    verdict = carry_verdict(largest)
+    if page is not None and bottlenecks is not None:
+        html = chart_page(file.name, verdict, gain_chart(bottlenecks), proven=largest.status in SETTLED)
+        write_whole(page, html, replace=force)
     say(output(), str(file), "bold")
-    say(output(), carry_verdict(largest), "green" if largest.status == "unbounded" else STYLES[largest.status])
-    show(output(), [*carry_parts(largest, solution if best else None), *notes, *what_if_parts(bottlenecks)])
+    say(output(), verdict, "green" if largest.status == "unbounded" else STYLES[largest.status])
+    show(output(), [*carry_parts(largest), *notes, *what_if_parts(bottlenecks)])
     if page is not None:
-        say(output(), f"written to {page}" if solution is not None else "no page: there is no largest rate")
+        say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED if largest.status == "unbounded" else outcome_code(largest))

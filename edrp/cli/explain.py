@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.carrying.front import RATE, RateFront, RatePoint, rate_front
+from edrp.carrying.front import RateFront, rate_front
+from edrp.carrying.largest_rate import LargestRate
 from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.explanation import explanation_parts
@@ -16,7 +17,7 @@ from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.kinds import get_kind
-from edrp.explorer.carrying import front_page
+from edrp.explorer.carrying import chart_page, front_chart
 from edrp.explorer.page import explore
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.pareto import ParetoFront, pareto_front
@@ -67,12 +68,9 @@ def explore_file(
 
 def print_front(
     file: Annotated[Path, options.argument("Instance file of kind edrp.")],
-    first: Annotated[str, options.argument('First metric, such as "cost", or "rate": the largest one that is carried.')],
+    first: Annotated[str, options.argument('First metric, such as "cost", or "rate": the largest one, with "cost".')],
     second: Annotated[str, options.argument('Second metric, such as "peak_load".')],
     points: Annotated[int | None, options.option("Approximate number of points; default: all.", min=2)] = None,
-    scale: Annotated[
-        list[str] | None, options.option("With rate: source that grows, once for each, as in `edrp carry`; default: all.")
-    ] = None,
     method: options.Method = "auto",
     time_limit: options.TimeLimit = None,
     page: Annotated[Path | None, options.option("Output file for a page with a diagram of the front.")] = None,
@@ -83,18 +81,16 @@ def print_front(
     problem = options.read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
-    if scale and RATE not in (first, second):
-        raise InvalidArgumentError([Fault("--scale", scale[0], "names a source that grows; it goes with the metric rate")])
+    rated = "rate" in (first, second)
+    if rated and {first, second} != {"rate", "cost"}:
+        raise InvalidArgumentError([Fault("metrics", f"{first} {second}", "cannot be traded: the rate goes with the cost alone")])
     if page is not None:
         refuse_target(page, replace=force)
         refuse_inputs(page, (file,))
     limits: dict[str, Any] = {"points": points, "method": method, "time_limit": time_limit}
     front: ParetoFront | RateFront
     with progress(f"solving {file} point by point"):
-        if RATE in (first, second):
-            front = rate_front(problem, second if first == RATE else first, scale=scale, **limits)
-        else:
-            front = pareto_front(problem, first, second, **limits)
+        front = rate_front(problem, **limits) if rated else pareto_front(problem, first, second, **limits)
     say(output(), str(file), "bold")
     if not front.points:
         say(output(), "Nothing meets all limits." if front.infeasible else "No deployment was found in time.")
@@ -105,26 +101,21 @@ def print_front(
     said = f"Complete: {left}." if front.complete else "There may be further points between these."
     say(output(), said)
     if page is not None:
-        html = front_page(file.name, problem.kind, front.values, shown, said, proven=front.complete)
-        write_whole(page, html, replace=force)
+        chart = front_chart(front.values, shown)
+        write_whole(page, chart_page(file.name, said, chart, shown, proven=front.complete), replace=force)
         say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED)
 
 
 def _front_table(problem: EdrpProblem, front: ParetoFront | RateFront) -> Table:
-    """A row per point: both metrics, for a rate those of the sources, whether both are proven, and replicas of each operator."""
-    rated = isinstance(front, RateFront)
-    metrics = (front.metric,) if isinstance(front, RateFront) else front.metrics
-    columns = [*(["rate (times)"] if rated else []), *(f"{name} ({problem.metrics[name].unit})" for name in metrics)]
-    points: tuple[EdrpSolution | RatePoint, ...] = front.points
+    """A row per point: both metrics, whether they are proven, and the number of replicas of each operator."""
+    columns = [f"{name} ({'times' if name == 'rate' else problem.metrics[name].unit})" for name in front.metrics]
+    points: tuple[EdrpSolution | LargestRate, ...] = front.points
     rows = []
     for point, values in zip(points, front.values, strict=True):
         assert point.deployment is not None
         replicas = ", ".join(f"{name} ×{point.deployment.degree(name)}" for name in problem.application.by_name)
-        if isinstance(point, RatePoint):
-            sources = [", ".join(f"{name} {rate:.6g}/s" for name, rate in point.largest.rates.items())]
-            proof = "proven" if point.proven else "not proven"
-        else:
-            sources, proof = [], point.proof or "optimal" if point.status == "optimal" else "not proven"
-        rows.append((*(f"{value:.6g}" for value in values), *sources, proof, replicas))
-    return table((*columns, *(["sources"] if rated else []), "proof", "replicas"), rows, right=columns)
+        proven = "proven" if isinstance(point, LargestRate) else point.proof or "optimal"
+        proof = proven if point.status == "optimal" else "not proven"
+        rows.append((*(f"{value:.6g}" for value in values), proof, replicas))
+    return table((*columns, "proof", "replicas"), rows, right=columns)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import replace as replaced
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -133,7 +132,6 @@ def explore(
     title: str = "",
     replace: bool = True,
     work_limit: float | None = None,
-    panels: Sequence[Panel] = (),
 ) -> None:
     """Write the page of a problem and its solution to a file.
 
@@ -147,25 +145,20 @@ def explore(
         Whether a file that is there may be replaced.
     work_limit
         Units of work for the second best decision of kinds that show one; None for the default of `edrp.explain`.
-    panels
-        Further panels, below the first one.
 
     Raises
     ------
     UnwritableError
         When no file can be written there.
     """
-    write_whole(path, explorer_page(problem, solution, title, work_limit, panels), replace=replace)
+    write_whole(path, explorer_page(problem, solution, title, work_limit), replace=replace)
 
 
-def explorer_page(
-    problem: Problem, solution: Solution, title: str = "", work_limit: float | None = None, panels: Sequence[Panel] = ()
-) -> str:
+def explorer_page(problem: Problem, solution: Solution, title: str = "", work_limit: float | None = None) -> str:
     """The page as HTML."""
     kind = find_kind(problem.kind)
     limits = {"work_limit": work_limit} if work_limit is not None and kind is not None and kind.has("explain") else {}
     view: View = table_view(problem, solution) if kind is None or kind.view is None else kind.view(problem, solution, **limits)
-    view = replaced(view, panels=[*view.panels[:1], *panels, *view.panels[1:]])
     name = title or problem.kind
     return rendered({"title": name, **summary(problem, solution), **plain(view)})
 

@@ -22,17 +22,13 @@ from edrp.core.document import MAX_COUNT, Amount, Faults, Name, named_resources
 from edrp.core.errors import EdrpError
 from edrp.core.limits import with_rounding
 
-Pattern = tuple[int, ...]
-"""How many replicas of each of some fractions share a unit."""
+Pattern = tuple[int, ...]  # replicas of each of some fractions that share a unit
 
 MAX_PATTERNS = 2_000
 """Maximal patterns in one unit beyond which no program has a column for each."""
 
 MAX_PACKINGS = 20_000
 """Partial packings after which the evaluator gives up; a few sizes on the devices of a host have far fewer."""
-
-MAX_KNOWN = 10_000
-"""Packings that are kept: nodes of a cluster mostly hold the same."""
 
 
 class Units(float):
@@ -119,9 +115,6 @@ def unit_patterns(need: Floats, most: Ints) -> tuple[Floats, Ints]:
     """List the fractions among needs, the largest first, and their maximal patterns, shape (patterns, fractions).
 
     At most `most` replicas have each need, both of shape (operators,). After `MAX_PATTERNS` patterns one more is listed.
-
-    >>> unit_patterns(np.array([0.5, 0.0, 0.4, 2.0]), np.array([9, 9, 9, 9]))[1].tolist()
-    [[2, 0], [1, 1], [0, 2]]
     """
     sizes = np.unique(need[(need > 0) & (need < 1)])[::-1]
     caps = [int(most[need == size].sum()) for size in sizes]
@@ -130,17 +123,13 @@ def unit_patterns(need: Floats, most: Ints) -> tuple[Floats, Ints]:
 
 
 def fits(demands: Mapping[float, int], units: int) -> bool:
-    """Whether units hold replicas, by what one needs, each with how many there are; exact, as `units_needed`.
-
-    >>> fits({0.2: 14, 0.25: 10, 0.29: 8}, 8), fits({0.4: 3}, 1)
-    (True, False)
-    """
+    """Whether units hold replicas, given as numbers by need; exact, as `units_needed`."""
     whole, sizes, counts = _parted(demands)
     return _fit(sizes, counts, units - whole)
 
 
 def units_needed(demands: Mapping[float, int], at_least: int = 0) -> int:
-    """Fewest units, from `at_least` on, that hold replicas, by what one needs, each with how many there are; exact.
+    """Fewest units, from `at_least` on, that hold replicas, given as numbers by need; exact.
 
     Fractions in one unit sum to at most 1, but for rounding. After `MAX_PACKINGS` partial packings an `EdrpError` is raised.
 
@@ -151,11 +140,7 @@ def units_needed(demands: Mapping[float, int], at_least: int = 0) -> int:
 
 
 def least_units(demands: Mapping[float, int]) -> int:
-    """Lower bound on the units that hold replicas, which takes no time.
-
-    >>> least_units({2.0: 1, 0.4: 3, 0.1: 10})
-    5
-    """
+    """Lower bound on `units_needed`, which takes no time."""
     whole, sizes, counts = _parted(demands)
     return whole + _least_units(sizes, counts)
 
@@ -175,7 +160,7 @@ def _least_units(sizes: Sequence[float], counts: Sequence[int]) -> int:
     return max(map(math.ceil, (by_sum, *by_number)))
 
 
-@lru_cache(MAX_KNOWN)
+@lru_cache(10_000)
 def _fit(sizes: tuple[float, ...], counts: Pattern, units: int) -> bool:
     """Whether fractions fit into units: depth first, over maximal patterns of the next unit that hold the largest one left."""
     stack, seen = [(counts, units)], {(counts, units)}

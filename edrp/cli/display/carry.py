@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from edrp.carrying.bottleneck import Bottlenecks, gain_table
+from edrp.carrying.bottleneck import Bottlenecks
 from edrp.carrying.largest_rate import LargestRate
-from edrp.cli.display.placement import deployment_parts, placement_table
-from edrp.cli.display.solution import STOPS, clash_parts, verdict
-from edrp.cli.terminal import table
-from edrp.placement.edrp import EdrpSolution
+from edrp.cli.display.placement import placement_table
+from edrp.cli.display.solution import STOPS, clash_parts
 from edrp.report.tables import Table
 
 
@@ -28,38 +25,24 @@ def carry_verdict(largest: LargestRate) -> str:
     return f"{largest.status}: {largest.multiple:.9g} times the rates, {how}; {proof}"
 
 
-def carry_parts(largest: LargestRate, best: EdrpSolution | None) -> Iterator[Table | str]:
-    """Bound and bottleneck, rates of the sources, the deployment, the best one if it was asked for, what clashes, and notes."""
+def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
+    """Bound, bottleneck and rates of the sources, the deployment, what clashes, and notes."""
     if largest.bound is not None:
         gap = "" if largest.gap is None else f" (gap {100 * largest.gap:.3g} %)"
         yield f"Nothing carries more than {largest.bound:.9g} times the rates{gap}"
     if largest.binding:
         yield f"Bottleneck: {largest.binding}"
     if largest.rates:
-        rows = [(name, f"{largest.load.sources[name]:.6g}", f"{rate:.6g}") for name, rate in largest.rates.items()]
-        yield table(("source", "rate (tuples/s)", "at most (tuples/s)"), rows, right=("rate (tuples/s)", "at most (tuples/s)"))
+        yield "At most: " + ", ".join(f"{name} {rate:.6g} tuples/s" for name, rate in largest.rates.items())
     if largest.deployment is not None:
         yield placement_table(largest.load.problem, largest.deployment, None)
-    if best is not None:
-        yield f"Best by the usual weights {100 * largest.margin:g} % below: {verdict(best)}"
-        yield from deployment_parts(largest.load.problem, best)
     yield from clash_parts(largest)
     yield from largest.notes
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
 
 
-BAR_WIDTH = 30
-"""Characters of the longest bar."""
-
-
-def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
-    """What one unit more carries, as a table with bars, and how many changes do not help; nothing where it was not asked for."""
-    if bottlenecks is None:
-        return
-    shown = gain_table(bottlenecks)
-    gains = [1.0 if gain.gain is None else gain.gain for gain in bottlenecks.helpful]
-    longest = max(filter(math.isfinite, gains), default=1.0)
-    bars = ("█" * round(BAR_WIDTH * min(1.0, gain / longest)) or "▏" for gain in gains)
-    if rows := [(*row[:3], bar, *row[3:]) for row, bar in zip(shown.rows, bars, strict=False)]:
-        yield table((*shown.columns[:3], "", *shown.columns[3:]), rows, shown.caption, right=shown.right)
-    yield from filter(None, (shown.note, *bottlenecks.summary()))
+def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[str]:
+    """What one unit more carries, in sentences, and how many changes do not help; nothing where it was not asked for."""
+    if bottlenecks is not None:
+        yield from map(bottlenecks.sentence, bottlenecks.helpful)
+        yield from bottlenecks.summary()

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from xenna import PIPELINES, Pipeline, pipeline_problem
 
 import edrp
-from edrp.datasets.placement.xenna import Pipeline, pipeline_problem, xenna_pipeline
 from edrp.errors import UnsupportedProblemError
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
@@ -22,7 +22,7 @@ def solved(problem, multiple):
     [("why_not_scaling_down", 18 * 0.033, 19 * 0.033), ("fragmentation_with_large_models", 0.066, 0.066)],
 )
 def test_it_may_lose_a_worker_where_the_proof_keeps_it(name, reached, largest):
-    problem = xenna_pipeline(name)
+    problem = pipeline_problem(PIPELINES[name])
     assert carry_by_classes(GrowingLoad(problem)).bound == pytest.approx(largest)
     assert (solved(problem, 0.9999 * reached), solved(problem, 1.0001 * reached)) == ("feasible", "none")
 
@@ -31,7 +31,7 @@ def small(seed):
     """Four stages on three hosts."""
     random = np.random.default_rng(seed)
     gpus, cpus = random.choice([0.0, 0.2, 0.29, 0.34, 0.5, 1.0, 2.0], 4), random.choice([0.5, 1.0, 2.0], 4)
-    return pipeline_problem(Pipeline((3, 20, 4), cpus.tolist(), gpus.tolist(), random.uniform(1, 5, 4).tolist()))
+    return pipeline_problem(Pipeline((3, 20, 4), cpus.tolist(), gpus.tolist(), random.uniform(1, 5, 4).tolist(), ends=(0, 0)))
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from xenna import PIPELINES, Pipeline, pipeline_problem
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments
-from edrp.datasets.placement.xenna import Pipeline, pipeline_problem, xenna_pipeline
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
 
@@ -50,16 +50,16 @@ def test_nothing_carries_more_than_the_bound(seed, monkeypatch):
 
 
 KNOWN = [
-    ("why_not_scaling_down", True, 19 * 0.033),
-    ("fragmentation_with_large_models", True, 0.066),
-    ("benchmark_large", True, 4000.0),
-    ("benchmark_large", False, 5333.0),
+    ("why_not_scaling_down", (4, 8), 19 * 0.033),
+    ("fragmentation_with_large_models", (4, 8), 0.066),
+    ("benchmark_large", (4, 8), 4000.0),
+    ("benchmark_large", (0, 0), 5333.0),
 ]
 
 
-@pytest.mark.parametrize(("name", "limiting", "multiple"), KNOWN)
-def test_pipelines_on_hosts_with_devices(name, limiting, multiple):
-    problem = xenna_pipeline(name, fixed_stages_limit=limiting)
+@pytest.mark.parametrize(("name", "ends", "multiple"), KNOWN)
+def test_pipelines_on_hosts_with_devices(name, ends, multiple):
+    problem = pipeline_problem(PIPELINES[name]._replace(ends=ends))
     found = carry_by_classes(GrowingLoad(problem))
     assert found.bound == pytest.approx(multiple, rel=1e-6)
     assert largest_multiple(problem, found.deployment).multiple == pytest.approx(multiple, rel=1e-6)
@@ -67,7 +67,7 @@ def test_pipelines_on_hosts_with_devices(name, limiting, multiple):
 
 def test_a_thousand_nodes_with_fractions_and_pairs_of_devices():
     problem = pipeline_problem(
-        Pipeline((1000, 96, 8), cpus=(1, 1, 2, 4, 3), gpus=(0, 0.25, 0.29, 2, 0), rates=(4.0, 3.0, 1.7, 0.8, 1.0))
+        Pipeline((1000, 96, 8), cpus=(1, 1, 2, 4, 3), gpus=(0, 0.25, 0.29, 2, 0), rates=(4.0, 3.0, 1.7, 0.8, 1.0), ends=(0, 0))
     )
     found = carry_by_classes(GrowingLoad(problem))
     assert largest_multiple(problem, found.deployment).multiple == pytest.approx(found.bound, rel=1e-6)
@@ -76,7 +76,7 @@ def test_a_thousand_nodes_with_fractions_and_pairs_of_devices():
 
 
 def test_where_more_than_numbers_counts_classes_say_nothing():
-    problem = xenna_pipeline("fragmentation_with_large_models")
+    problem = pipeline_problem(PIPELINES["fragmentation_with_large_models"])
     slow = problem.network.replace(nodes=(problem.network.nodes[0].replace(speedup=0.5), *problem.network.nodes[1:]))
     for other in (
         problem.replace(rules=({"rule": "apart", "name": "apart", "operators": ["stage6"]},)),
@@ -87,6 +87,6 @@ def test_where_more_than_numbers_counts_classes_say_nothing():
 
 @pytest.mark.parametrize("method", ["auto", "scip"])
 def test_the_largest_rate_of_a_large_cluster_is_proven_by_its_classes(method):
-    largest = edrp.largest_rate(xenna_pipeline("why_not_scaling_down"), method=method)
+    largest = edrp.largest_rate(pipeline_problem(PIPELINES["why_not_scaling_down"]), method=method)
     assert (largest.status, largest.solves) == ("optimal", 2)
     assert largest.multiple == pytest.approx(0.627)

@@ -12,21 +12,15 @@ from typing import Any, NamedTuple
 
 from edrp.placement.edrp import EdrpProblem
 
-MAX_WORKERS = 10_000
-"""Workers of a stage at most; Cosmos-Xenna has no limit."""
-
 
 class Pipeline(NamedTuple):
-    """Number of hosts, with CPUs and GPUs of each; of each stage CPUs and GPUs of a worker, and tasks/s that it serves.
+    """Hosts, and for each stage what a worker needs and serves."""
 
-    `ends` are workers per host of the first and of the last stage where their numbers are fixed.
-    """
-
-    hosts: tuple[int, float, int]
+    hosts: tuple[int, float, int]  # how many, with CPUs and GPUs of each
     cpus: Sequence[float]
     gpus: Sequence[float]
-    rates: Sequence[float]
-    ends: tuple[int, int] = (0, 0)
+    rates: Sequence[float]  # tasks/s
+    ends: tuple[int, int] = (4, 8)  # workers per host of the first and the last stage, where fixed
 
 
 PIPELINES = {
@@ -35,48 +29,35 @@ PIPELINES = {
         cpus=(0.25, 1, 3, 1, 5, 16, 1, 1, 0.25),
         gpus=(0, 0, 0, 0.25, 0, 0, 4, 1, 0),
         rates=(0.67, 4000, 0.77, 3.55, 0.28, 0.034, 0.033, 0.98, 0.016),
-        ends=(4, 8),
     ),
     "fragmentation_with_large_models": Pipeline(
         hosts=(3, 182, 8),
         cpus=(0.25, 1, 1, 1, 5, 3, 1, 1, 0.25),
         gpus=(0, 0, 0.1, 0.25, 0, 0, 8, 1, 0),
         rates=(0.45, 4000, 0.42, 1.8, 0.28, 0.082, 0.033, 0.98, 0.016),
-        ends=(4, 8),
     ),
     "benchmark_large": Pipeline(
         hosts=(1000, 240, 8),
         cpus=(1, 1, 4, 1, 6, 4, 1, 1, 4, 1, 0.25),
         gpus=(0, 0, 0, 0.25, 0, 0, 0, 0.25, 0, 1, 0),
         rates=(1,) * 11,
-        ends=(4, 8),
     ),
 }
 
 
-def xenna_pipeline(name: str, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return one of `PIPELINES` at one task per second as a problem of kind `edrp`.
+def pipeline_problem(pipeline: Pipeline) -> EdrpProblem:
+    """Return a pipeline at one task per second as a problem of kind `edrp`.
 
-    Stages with a fixed number of workers serve their rates only if `fixed_stages_limit`, otherwise any rate.
-
-    >>> pipeline = xenna_pipeline("why_not_scaling_down")
-    >>> len(pipeline.application.operators), pipeline.application.operators[6].resources
-    (9, {'cpu': 1.0, 'gpu': 4.0})
+    >>> pipeline_problem(PIPELINES["why_not_scaling_down"]).application.operators[6].resources
+    {'cpu': 1.0, 'gpu': 4.0}
     """
-    return pipeline_problem(PIPELINES[name], fixed_stages_limit=fixed_stages_limit)
-
-
-def pipeline_problem(pipeline: Pipeline, *, fixed_stages_limit: bool = True) -> EdrpProblem:
-    """Return a pipeline at one task per second as a problem of kind `edrp`; `fixed_stages_limit` as in `xenna_pipeline`."""
     (hosts, host_cpus, host_gpus), operators = pipeline.hosts, list[dict[str, Any]]()
     last = len(pipeline.rates) - 1
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):
         fixed = {0: pipeline.ends[0], last: pipeline.ends[1]}.get(k, 0) * hosts
         operator = {"name": f"stage{k}", "resources": {"cpu": cpus, "gpu": gpus}, "cost": 1.0, "external_rate": float(k == 0)}
-        operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or MAX_WORKERS}
-        if not fixed or fixed_stages_limit:
-            operator["latency"] = {"model": "mm1", "service_rate": rate}
-        operators.append(operator)
+        operator |= {"min_replicas": fixed or 1, "max_replicas": fixed or 10_000}  # Xenna has no limit
+        operators.append(operator | {"latency": {"model": "mm1", "service_rate": rate}})
     streams = [{"source": f"stage{k}", "target": f"stage{k + 1}"} for k in range(last)]
     nodes = [{"name": f"host{u}", "resources": {"cpu": host_cpus, "gpu": {"units": host_gpus}}} for u in range(hosts)]
     return EdrpProblem(
