@@ -33,7 +33,7 @@ TENTH = 0.1
 
 
 class Change(NamedTuple):
-    """A change that takes nothing away: its place in the document, in words, and the new value; None drops a rule."""
+    """A change of a problem that takes nothing away: place in the document, words, and the new value; None drops a rule."""
 
     place: tuple[str | int, ...]
     words: str

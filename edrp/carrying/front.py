@@ -25,7 +25,7 @@ class RateFront:
     ----------
     points : from the largest multiple to the lowest cost: the largest rate within a limit on the cost, with the cheapest
         deployment that carries it; "optimal" where both are proven.
-    costs : the cost of each at its multiple, in money per hour.
+    values : multiple and cost of each, in money per hour.
     complete : whether every point is proven and there are no others, up to `FRONT_STEP` and `RATE_STEP`.
     infeasible : whether it is proven that there are no points.
     """
@@ -33,14 +33,9 @@ class RateFront:
     metrics: ClassVar[tuple[str, str]] = ("rate", "cost")
 
     points: tuple[LargestRate, ...]
-    costs: tuple[float, ...]
+    values: list[tuple[float, float]]
     complete: bool
     infeasible: bool
-
-    @property
-    def values(self) -> list[tuple[float, float]]:
-        """Multiple and cost of every point."""
-        return [(point.multiple or 0.0, cost) for point, cost in zip(self.points, self.costs, strict=True)]
 
 
 def rate_front(
@@ -109,7 +104,8 @@ def rate_front(
         limit = max(lowest, min(cost * (1 - FRONT_STEP), cost - gap))
         limited = problem.replace(limits=problem.limits.with_limit("cost", limit))
     complete = proven and points is None and all(point.status == "optimal" for point, _ in found)
-    return RateFront(tuple(point for point, _ in found), tuple(cost for _, cost in found), complete, proven and not found)
+    values = [(point.multiple or 0.0, cost) for point, cost in found]
+    return RateFront(tuple(point for point, _ in found), values, complete, proven and not found)
 
 
 def _cheapest(problem: EdrpProblem, **options: Any) -> EdrpSolution:

@@ -33,7 +33,7 @@ from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
 
 BEST_WORK = 20.0
-"""Units of work at most for the best deployment where no limit is given."""
+"""Units of work at most for the best deployment."""
 
 STEP_GROWTH = 10.0
 """Factor of the step to the next multiple that is asked for where a solver can say nothing of one."""
@@ -113,22 +113,15 @@ class LargestRate:
         """The problem at a multiple, with a limit of 1 on peak load where there are shared resources."""
         return self.load.at(multiple)
 
-    def solve_best(self, method: str = "auto", **options: Any) -> EdrpSolution:
-        """Solve for the deployment that is best by the usual weights a margin below the largest multiple.
+    @cached_property
+    def best(self) -> EdrpSolution:
+        """The deployment that is best by the usual weights a margin below the largest multiple, solved for at first use.
 
-        Method and options are those of `edrp.solve`, with a work limit of `BEST_WORK` if there is none. An
-        UnsupportedProblemError says that there is no finite multiple.
+        That takes at most `BEST_WORK` units of work, and raises an UnsupportedProblemError where there is no finite multiple.
         """
         if not self.finite:
             raise UnsupportedProblemError(f"there is no largest rate below which a deployment could be best: {self.status}")
-        if options.keys().isdisjoint(("time_limit", "work_limit")):
-            options["work_limit"] = BEST_WORK
-        return solve(self.problem_at(self.just_below), method, start=self.deployment, seed=self.seed, **options)
-
-    @cached_property
-    def best(self) -> EdrpSolution:
-        """What `solve_best` finds, solved for at first use."""
-        return self.solve_best()
+        return solve(self.problem_at(self.just_below), start=self.deployment, seed=self.seed, work_limit=BEST_WORK)
 
     def certify(self, folder: str | Path, *, force: bool = False) -> tuple[str, ...]:
         """Write instance, solution and certificate of both sides to a folder; return in words which has no certificate, and why.

@@ -27,17 +27,11 @@ def carry_file(
     file: Annotated[Path, options.argument("Instance file of kind edrp.")],
     scale: Annotated[
         list[str] | None,
-        options.option(
-            'Source that grows, once for each: an operator with an external rate, or "source -> target" for a stream with a '
-            "rate; default: all."
-        ),
+        options.option('Source that grows, once for each: an operator, or "source -> target" for a stream; default: all.'),
     ] = None,
     what_if: Annotated[
         bool,
-        options.option(
-            "Also find what is carried with one unit more of each resource or capacity of a node, one replica more, each limit "
-            "relaxed by a tenth, and without each hard rule; without a limit, in 30 units of work."
-        ),
+        options.option("Also find what one unit more of each resource, capacity, replica and limit, or a rule less, carries."),
     ] = False,
     method: Annotated[str, options.option("Solver backend of the programs.", "--method", "-m")] = "auto",
     time_limit: options.TimeLimit = None,
