@@ -195,7 +195,7 @@ def largest_rate(
     seed, time_limit, work_limit
         As in `edrp.solve`.
     margin
-        Share of the multiple by which `LargestRate.solve_best` and the certificate stay below it.
+        Share of the multiple by which `LargestRate.best` and the certificate stay below it.
     start
         A deployment to start from, if any.
     certificate
