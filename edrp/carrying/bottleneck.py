@@ -90,8 +90,6 @@ class Bottlenecks:
     def sentence(self, gain: RateGain) -> str:
         """What a change is worth, in words; the multiple is proven where nothing else is said."""
         known = "" if gain.after.status in SETTLED else ", as far as known"
-        if gain.after.multiple is None:
-            return f"{gain.change.words}: nothing meets all limits{known}"
         if not gain.helps:
             return f"{gain.change.words} does not help{known}"
         more = "" if gain.gain is None or math.isinf(gain.gain) else f", {100 * gain.gain:+.3g} %"

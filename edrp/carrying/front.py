@@ -23,8 +23,7 @@ class RateFront:
 
     Attributes
     ----------
-    points : from the largest multiple to the lowest cost: the largest rate within a limit on the cost, with the cheapest
-        deployment that carries it; "optimal" where both are proven.
+    points : largest rates with their cheapest deployments, the largest multiple first; "optimal" where both are proven.
     values : multiple and cost of each, in money per hour.
     complete : whether every point is proven and there are no others, up to `FRONT_STEP` and `RATE_STEP`.
     infeasible : whether it is proven that there are no points.

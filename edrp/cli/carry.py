@@ -11,7 +11,7 @@ from edrp.carrying.bottleneck import find_bottlenecks
 from edrp.carrying.largest_rate import largest_rate
 from edrp.cli import options
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.display.carry import carry_parts, carry_verdict, what_if_parts
+from edrp.cli.display.carry import carry_parts, carry_verdict
 from edrp.cli.display.solution import STYLES
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.claims import SETTLED
@@ -31,7 +31,7 @@ def carry_file(
     ] = None,
     what_if: Annotated[
         bool,
-        options.option("Also find what one unit more of each resource, capacity, replica and limit, or a rule less, carries."),
+        options.option("Also find what one more of each resource, capacity, replica and limit, or a rule less, carries."),
     ] = False,
     method: Annotated[str, options.option("Solver backend of the programs.", "--method", "-m")] = "auto",
     time_limit: options.TimeLimit = None,
@@ -71,7 +71,7 @@ def carry_file(
         write_whole(page, html, replace=force)
     say(output(), str(file), "bold")
     say(output(), verdict, "green" if largest.status == "unbounded" else STYLES[largest.status])
-    show(output(), [*carry_parts(largest), *notes, *what_if_parts(bottlenecks)])
+    show(output(), [*carry_parts(largest, bottlenecks), *notes])
     if page is not None:
         say(output(), f"written to {page}")
     raise typer.Exit(ExitCode.SOLVED if largest.status == "unbounded" else outcome_code(largest))

@@ -92,11 +92,7 @@ def unit_resources(problem: Any) -> tuple[str, ...]:
 
 
 def maximal_patterns(sizes: Sequence[float], caps: Sequence[int]) -> Iterator[Pattern]:
-    """Yield how many of each of some fractions share a unit where none of the others fits in, the most of the first ones first.
-
-    >>> list(maximal_patterns((0.5, 0.4), (9, 9))), sum(1 for _ in maximal_patterns((0.29, 0.25, 0.2), (9, 9, 9)))
-    ([(2, 0), (1, 1), (0, 2)], 11)
-    """
+    """Yield how many of each of some fractions share a unit where no other fits in: (2, 0), (1, 1), (0, 2) of 0.5 and 0.4."""
 
     def extended(pattern: Pattern) -> Iterator[Pattern]:
         room, k = with_rounding(1.0) - sum(n * size for n, size in zip(pattern, sizes, strict=False)), len(pattern)

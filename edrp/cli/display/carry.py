@@ -25,8 +25,8 @@ def carry_verdict(largest: LargestRate) -> str:
     return f"{largest.status}: {largest.multiple:.9g} times the rates, {how}; {proof}"
 
 
-def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
-    """Bound, bottleneck and rates of the sources, the deployment, what clashes, and notes."""
+def carry_parts(largest: LargestRate, bottlenecks: Bottlenecks | None) -> Iterator[Table | str]:
+    """Bound, bottleneck and rates of the sources, the deployment, what clashes, notes, and what one unit more carries."""
     if largest.bound is not None:
         gap = "" if largest.gap is None else f" (gap {100 * largest.gap:.3g} %)"
         yield f"Nothing carries more than {largest.bound:.9g} times the rates{gap}"
@@ -39,10 +39,6 @@ def carry_parts(largest: LargestRate) -> Iterator[Table | str]:
     yield from clash_parts(largest)
     yield from largest.notes
     yield f"{largest.solves} programs by {largest.method}, {largest.seconds:.2f} s"
-
-
-def what_if_parts(bottlenecks: Bottlenecks | None) -> Iterator[str]:
-    """What one unit more carries, in sentences, and how many changes do not help; nothing where it was not asked for."""
     if bottlenecks is not None:
         yield from map(bottlenecks.sentence, bottlenecks.helpful)
         yield from bottlenecks.summary()
