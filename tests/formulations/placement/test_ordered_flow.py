@@ -262,7 +262,7 @@ REFUSED = [
     ({"priorities": [], "weights": {"moves": 0.5, "moved_state": 0.5}}, "several metrics have weights"),
     ({"priorities": [{"metric": "cost"}]}, "does not take cost into account"),
     ({"limits": {"cost": 10.0}}, "does not take cost into account"),
-    ({"weights": {"evenness": {"load": 1.0}}}, "the weighted sum is a stage after the priorities"),
+    ({"weights": {"evenness.load": 1.0}}, "the weighted sum is a stage after the priorities"),
 ]
 
 
