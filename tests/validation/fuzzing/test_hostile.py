@@ -80,7 +80,14 @@ def test_the_command_line_ends_with_the_exit_code_of_what_happened(run):
     assert "These cannot hold together" in infeasible.out
 
 
-@pytest.mark.parametrize("name", ["ena5", "min-small-nodes", "min-util", "OFF-latency-aware-3a21b205"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ena5",
+        "min-util",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("min-small-nodes", "OFF-latency-aware-3a21b205")),
+    ],
+)
 def test_infeasible_is_an_answer_of_every_method(name):
     codes = judged_by_all_methods(text_of(name), patient=EXACT)
     assert {codes[method] for method in EXACT & codes.keys()} == {ExitCode.INFEASIBLE}

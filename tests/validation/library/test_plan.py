@@ -56,6 +56,7 @@ def test_every_row_has_an_origin_and_a_licence():
     assert {row.record.instance.licence.split(" (")[0] for row in edrp.library.values()} == {"Apache-2.0", "figures as published"}
 
 
+@pytest.mark.slow
 def test_rows_are_made_then_solved_and_nothing_is_done_twice(tmp_path):
     rows = [row for row in planned_rows() if row.name.startswith(("migration/uniform-64", "mapping/grid-6"))]
     made = []

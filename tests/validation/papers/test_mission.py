@@ -39,6 +39,7 @@ def test_every_station_has_a_sentence_a_figure_and_commands(shown):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_the_optimum_and_what_heuristics_find_are_those_of_the_commands(shown, run, monkeypatch):
     folder, text = shown
     monkeypatch.chdir(folder)

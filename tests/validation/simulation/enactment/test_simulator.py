@@ -260,6 +260,7 @@ def test_a_run_whose_time_is_up_is_given_up():
     assert simulate(scenario(), Script(), 0, until=now() + 60) is not None
 
 
+@pytest.mark.slow
 def test_mean_waits_are_those_of_the_formulas():
     for check in queueing_check():
         assert abs(check.difference) < 0.02, check
