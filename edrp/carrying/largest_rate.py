@@ -233,24 +233,7 @@ def largest_rate(
         search.verify()
         why = solve(load.start) if search.status == "infeasible" else None
         cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
-    largest = LargestRate(
-        status=search.status,
-        stopped_because=cut if search.stopped or run.interrupted else "finished",
-        multiple=search.carried.multiple,
-        attained=search.carried.attained,
-        bound=search.bound,
-        deployment=search.deployment,
-        binding=search.carried.binding,
-        clashes=why.clashes if why else (),
-        remedies=why.remedies if why else (),
-        method=search.method,
-        solves=search.solves + search.class_solves,
-        seconds=perf_counter() - started,
-        notes=tuple(dict.fromkeys(search.notes)) if search.status in ("feasible", "none") else (),
-        margin=margin,
-        seed=seed,
-        load=load,
-    )
+    largest = search.answer(why, cut if search.stopped or run.interrupted else "finished", perf_counter() - started, margin)
     return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
 
 
@@ -298,6 +281,27 @@ class _Search:
     def bound(self) -> float | None:
         """The multiple above which nothing is feasible."""
         return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
+
+    def answer(self, why: EdrpSolution | None, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
+        """What was found and proven; `why` is the solution at rate 0 that says why nothing is feasible, if so."""
+        return LargestRate(
+            status=self.status,
+            stopped_because=stopped_because,
+            multiple=self.carried.multiple,
+            attained=self.carried.attained,
+            bound=self.bound,
+            deployment=self.deployment,
+            binding=self.carried.binding,
+            clashes=why.clashes if why else (),
+            remedies=why.remedies if why else (),
+            method=self.method,
+            solves=self.solves + self.class_solves,
+            seconds=seconds,
+            notes=tuple(dict.fromkeys(self.notes)) if self.status in ("feasible", "none") else (),
+            margin=margin,
+            seed=self.seed,
+            load=self.load,
+        )
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""

@@ -280,8 +280,22 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
     for metric, entries in total.items():
         if metric in limit:
             program.row(entries, None, limit[metric])
+    _add_node_rows(program, model, asked, used)
+    for rule in model.rules:
+        rule.add_to(program, placed)
+    return program
+
+
+def _add_node_rows(
+    program: ExactProgram,
+    model: Deployments,
+    asked: dict[Place, list[tuple[int, Fraction]]],
+    used: dict[Any, list[tuple[int, Any]]],
+) -> None:
+    """Peak loads are at least the shares that are asked for of each node, and each node has room for what runs there."""
     for peak in model.peaks:
-        column = program.column(model.factor(peak), 0, limit.get(peak))
+        limit = model.limits.get(peak)
+        column = program.column(model.factor(peak), 0, None if limit is None else fraction(limit) * SLACK)
         for place in filter(partial(model.counts, peak), asked):
             program.row([(column, 1), *((other, -share) for other, share in asked[place])], 0)
     for (node, resource), entries in used.items():
@@ -290,9 +304,6 @@ def deployment_program(problem: dict[str, Any]) -> ExactProgram:
             _add_unit_rows(program, entries, units)
         elif free is not None:
             program.row(entries, None, fraction(by_resource(free).get(resource, 0)) * SLACK)
-    for rule in model.rules:
-        rule.add_to(program, placed)
-    return program
 
 
 def _add_shares(asked: dict[Place, list[tuple[int, Fraction]]], column: int, shares: Iterable[tuple[Place, Fraction]]) -> None:
