@@ -45,8 +45,11 @@ def contradict_integers(arrays: Arrays) -> bool:
             return True
         if first == last:
             equations.append((whole, first * divisor))
-    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for row, _ in equations for column in row}
-    return len(equations) * len(vectors) <= MAX_EQUATIONS and _without_solution(vectors, [value for _, value in equations])
+    columns = {column for whole, _ in equations for column in whole}
+    if len(equations) * len(columns) > MAX_EQUATIONS:
+        return False
+    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for column in columns}
+    return _without_solution(vectors, [value for _, value in equations])
 
 
 def _without_solution(vectors: dict[int, list[int]], right: list[int]) -> bool:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement as multisets
 from itertools import islice, pairwise, product
+from operator import mul
 from typing import Any
 
 from .fields import METRICS
@@ -55,10 +56,10 @@ class Deployments(Application):
 
     def alone(self, name: str, nodes: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction] | None:
         """Latency, cost and downtime of an operator; None where it is overloaded or too much for a node."""
-        operator, need_of = self.operators[name], by_resource(self.operators[name].get("resources", 1))
-        rate, speeds = self.load[name] / len(nodes), {fraction(self.nodes[node].get("speedup", 1)) for node in nodes}
+        operator, need_of, used = self.operators[name], by_resource(self.operators[name].get("resources", 1)), set(nodes)
+        rate, speeds = self.load[name] / len(nodes), {fraction(self.nodes[node].get("speedup", 1)) for node in used}
         seconds = [seconds_at(operator.get("latency"), rate, len(nodes), speed) for speed in speeds]
-        if None in seconds or any(self.excess(node, {r: [a] * nodes.count(node) for r, a in need_of.items()}) for node in nodes):
+        if None in seconds or any(self.excess(node, {r: [a] * nodes.count(node) for r, a in need_of.items()}) for node in used):
             return None
         return (
             max(value for value in seconds if value is not None),
@@ -72,9 +73,11 @@ class Deployments(Application):
 
     def between(self, stream: tuple[str, str], us: tuple[str, ...], vs: tuple[str, ...]) -> tuple[Fraction, Fraction, Fraction]:
         """Longest delay, cost and tuples in flight of a stream."""
-        links = [self.link(u, v) for u in us for v in vs if u != v]
+        pairs = [(u, v) for u, v in product(set(us), set(vs)) if u != v]
+        links, counts = [self.link(u, v) for u, v in pairs], [us.count(u) * vs.count(v) for u, v in pairs]
         share, delays = self.rate[stream] / (len(us) * len(vs)), [fraction(link["delay"]) for link in links]
-        return max(delays, default=Fraction(0)), share * sum(link.get("cost", 0) for link in links), share * sum(delays)
+        cost = sum(count * link.get("cost", 0) for count, link in zip(counts, links, strict=True))
+        return max(delays, default=Fraction(0)), share * cost, share * sum(map(mul, counts, delays))
 
     def asked(self, name: str, nodes: tuple[str, ...]) -> Iterator[tuple[Place, Fraction]]:
         """Shares of shared resources of nodes that replicas of an operator ask for."""
