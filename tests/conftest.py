@@ -24,7 +24,7 @@ from edrp.placement.edrp import EdrpProblem
 
 # No deadlines: on a busy machine they judge the machine. The same examples every time: a change is judged by itself. Who looks
 # for faults draws others: pytest --hypothesis-profile=search.
-settings.register_profile("test", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile("test", deadline=None, derandomize=True, database=None, max_examples=25)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("test")
 
@@ -59,9 +59,30 @@ class Run:
         return self
 
 
+def _seed(item: pytest.Item) -> int | None:
+    """The seed of a test over seeds; none of a test that is slow anyway."""
+    seed = getattr(item, "callspec", None) and item.callspec.params.get("seed")  # type: ignore[attr-defined]
+    return seed if isinstance(seed, int) and not item.get_closest_marker("slow") else None
+
+
+def _leave_half_of_the_seeds(items: list[pytest.Item]) -> None:
+    """Of a test over four seeds or more, every second one is for `make test-slow`."""
+    seeds: dict[str, set[int]] = {}
+    seeded = []
+    for item in items:
+        if (seed := _seed(item)) is not None:
+            of_test = seeds.setdefault(item.nodeid.partition("[")[0], set())
+            of_test.add(seed)
+            seeded.append((item, of_test, seed))
+    for item, of_test, seed in seeded:
+        if len(of_test) >= 4 and seed in sorted(of_test)[1::2]:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Promises about the clock, and what needs Spark, a browser, real data or minutes, have targets of make of their own."""
+    _leave_half_of_the_seeds(items)
     for item in items:
         if ROOT / "tests" / "timing" in item.path.parents:
             item.add_marker(pytest.mark.timing)

@@ -8,9 +8,9 @@ from itertools import count
 
 import numpy as np
 from pydantic import Field
-from scipy.optimize import linear_sum_assignment
 
 from edrp.core.document import Document, NonNegative, Positive, unit
+from edrp.core.late_imports import optimize
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.containers import Host, HostType
 
@@ -79,7 +79,7 @@ def named_as_running(current: Sequence[Host], hosts: Sequence[Host]) -> tuple[Ho
     for kind in dict.fromkeys(host.type for host in hosts):
         mine, running = [i for i, host in enumerate(hosts) if host.type == kind], [host for host in current if host.type == kind]
         shared = [[_shared(hosts[index], host) for host in running] for index in mine]
-        pairs = linear_sum_assignment(np.array(shared, float).reshape(len(mine), len(running)), maximize=True)
+        pairs = optimize.linear_sum_assignment(np.array(shared, float).reshape(len(mine), len(running)), maximize=True)
         kept |= {mine[row]: running[column] for row, column in zip(*pairs, strict=True)}
     return tuple(
         host.model_copy(update={"name": kept[i].name, "images": kept[i].images} if i in kept else {"name": next(unused)})

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.late_imports import optimize
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.application import Topology
 from edrp.placement.compilation import compile_problem
@@ -113,7 +113,7 @@ def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deploym
         # Fewer instances never stay for the sake of state or of the plan: what these add is less than 1 in all.
         stays = np.array([[np.minimum(after[u], before.get(v, none)) @ (1 + state / 2) for v in places] for u in used])
         stays += np.array([[u == v for v in places] for u in used]) / (1000 * len(used))  # among equals, as planned
-        rows, columns = linear_sum_assignment(stays, maximize=True)
+        rows, columns = optimize.linear_sum_assignment(stays, maximize=True)
         renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
     return renamed
 

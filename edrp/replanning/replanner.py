@@ -203,7 +203,7 @@ class Replanner:
     ...                  "streams": [{"source": "read", "target": "write", "rate": 5.0}]},
     ...     network={"nodes": nodes, "links": [{"source": "a", "target": "b", "delay": 0.01}]},
     ... )
-    >>> replanner = Replanner(problem)
+    >>> replanner = Replanner(problem, ReplanningPolicy(work_limit=0.05))
     >>> replanner.decide().verdict
     'place'
     >>> replanner.measure(rates={("read", "write"): 9.0}).verdict

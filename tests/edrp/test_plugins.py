@@ -35,6 +35,32 @@ def python(coins: Path, place: Path):
     return run
 
 
+@pytest.fixture
+def edrp_calls(python):
+    """Call `edrp …` once for each list of arguments, all in one process; what each printed, and its exit code."""
+
+    def call(*calls: list[object]) -> list[tuple[str, int]]:
+        return [
+            (said, code) for said, code in json.loads(python("-c", CALLS, json.dumps([list(map(str, each)) for each in calls])))
+        ]
+
+    return call
+
+
+CALLS = """
+import contextlib, io, json, sys
+from edrp.cli import main
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            main(arguments)
+        except SystemExit as end:
+            ended.append((out.getvalue(), int(end.code or 0)))
+print(json.dumps(ended))
+"""
+
+
 def test_it_is_solved_shown_and_explained(python, place):
     shown = python("-m", "edrp", "solve", BROKERS, "--out", place / "solution.json")
     assert "optimal: nothing better exists" in shown
@@ -60,24 +86,19 @@ def test_its_documents_and_methods_are_described(python):
     }
 
 
-def test_its_families_are_generated_and_solved_as_a_batch(python, place):
-    python("-m", "edrp", "generate", "brokers", "-n", 5, "-o", "five.jsonl")
-    python(
-        "-m", "edrp", "batch", "five.jsonl", "-m", "auto", "-m", "heaviest-first", "-m", "branch-and-bound", "-o", "rows", "-j", 1
-    )
+def test_its_families_are_generated_and_solved_as_a_batch(edrp_calls, place):
+    methods = ["-m", "auto", "-m", "heaviest-first", "-m", "branch-and-bound"]
+    edrp_calls(["generate", "brokers", "-n", 2, "-o", "two.jsonl"], ["batch", "two.jsonl", *methods, "-o", "rows", "-j", 1])
     rows = read_rows(place / "rows").to_pylist()
-    assert len(rows) == 15
+    assert len(rows) == 6
     assert {(row["kind"], row["outcome"]) for row in rows} == {("brokers", "solved")}
 
 
-def test_its_backend_solves_every_kind_by_name(python, examples):
-    for example in ("word_count", "migration", "enactment", "infeasible"):
-        shown = python(
-            "-m", "edrp", "solve", examples / f"{example}.json", "-m", "branch-and-bound", code=3 * (example == "infeasible")
-        )
-        assert "method branch-and-bound (" in shown
-    note = python("-m", "edrp", "solve", BROKERS, "-m", "branch-and-bound", "--seed", 2)
-    assert "ignored it" in note
+def test_its_backend_solves_every_kind_by_name(edrp_calls, examples):
+    paths = [*(examples / f"{name}.json" for name in ("word_count", "migration", "enactment", "infeasible")), BROKERS]
+    *shown, (noted, _) = edrp_calls(*(["solve", path, "-m", "branch-and-bound", "--seed", 2] for path in paths))
+    assert [("method branch-and-bound (" in said, code) for said, code in shown] == [(True, 0)] * 3 + [(True, 3)]
+    assert "ignored it" in noted
 
 
 @pytest.fixture
@@ -89,13 +110,14 @@ def measured(examples, place):
     return "measured.json"
 
 
-def test_its_metric_is_a_weight_in_a_file(python, place, measured):
-    values = set()
-    for method in ("auto", "branch-and-bound", "annealing"):
-        shown = python("-m", "edrp", "solve", measured, "-m", method, "--work-limit", 1)
-        values |= {" ".join(line.split()) for line in shown.splitlines() if "fullest_node" in line}
-    assert values == {"fullest_node 2 replicas 0.7"}
-    python("-m", "edrp", "batch", measured, "-m", "branch-and-bound", "-m", "greedy", "-o", "measured", "-j", 1)
+def test_its_metric_is_a_weight_in_a_file(edrp_calls, place, measured):
+    methods = ("auto", "branch-and-bound", "annealing")
+    shown = edrp_calls(
+        *(["solve", measured, "-m", method, "--work-limit", 0.1] for method in methods),
+        ["batch", measured, "-m", "branch-and-bound", "-m", "greedy", "-o", "measured", "-j", 1],
+    )
+    lines = [" ".join(line.split()) for said, _ in shown for line in said.splitlines() if "fullest_node" in line]
+    assert lines == ["fullest_node 2 replicas 0.7"] * len(methods)
     assert [row["outcome"] for row in read_rows(place / "measured").to_pylist()] == ["solved", "solved"]
 
 

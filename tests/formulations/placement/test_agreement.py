@@ -142,7 +142,7 @@ class Way:
     ----------
     draw, optimum : a problem by its seed, and its least objective; None if it is infeasible.
     methods : method and options of each.
-    seeds, slow : those of a quick test, and those for `pytest -m slow`.
+    seeds, slow : every second one of the first is for the default tests; all others are for `pytest -m slow`.
     proves : whether all must be proven; otherwise objectives and bounds must be right.
     """
 
@@ -243,7 +243,8 @@ def blocks() -> list[ParameterSet]:
     """Blocks of seeds; all methods of a block share a worker, and with it what brute force found."""
     listed = []
     for name, way in WAYS.items():
-        for seeds, slow in ((list(way.seeds), False), (list(way.slow), True)):
+        quick = list(way.seeds)
+        for seeds, slow in ((quick[::2], False), ([*quick[1::2], *way.slow], True)):
             for k in range(0, len(seeds), BLOCK):
                 marks = [pytest.mark.xdist_group(f"{name} {seeds[k]}"), *([pytest.mark.slow] if slow else [])]
                 for number, (method, _) in enumerate(way.methods):
