@@ -22,7 +22,7 @@ class NodesInUse:
 
 edrp.register_metric(NodesInUse)
 
-free = debs2015(rate=100.0, network=geometric(8, seed=2, resources=3.0), max_replicas=2)
+free = debs2015(rate=100.0, network=geometric(6, seed=2, resources=3.0), max_replicas=2)
 weighted = free.replace(weights={"response_time": 0.3, "nodes_in_use": 0.7})
 
 # The contract: both faces say the same of random deployments, and the metric travels to the workers of a batch.
