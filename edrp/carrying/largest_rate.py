@@ -17,7 +17,7 @@ from edrp.backends.solving import solve_program
 from edrp.carrying.monotone import refuse_falling
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import ProblemWarning, UnsupportedProblemError, VerificationError
+from edrp.core.errors import OutOfTimeError, ProblemWarning, UnsupportedProblemError, VerificationError
 from edrp.core.files import write_whole
 from edrp.core.folders import filling
 from edrp.core.instances import save
@@ -229,7 +229,10 @@ def largest_rate(
     if start is not None:
         search._take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
-        search.run()
+        try:
+            search.run()
+        except OutOfTimeError:  # while a program was made
+            search.stopped = True
         search.verify()
         why = solve(load.start) if search.status == "infeasible" else None
         cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
@@ -255,7 +258,7 @@ class _Search:
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
         self.highest = math.inf
-        self.solves = self.class_solves = 0
+        self.solves = 0
         self.graded = self.infeasible = self.stopped = self.hard = False
         self.step, self.patience = RATE_STEP, FIRST_WORK
         self.notes: list[str] = []
@@ -295,7 +298,7 @@ class _Search:
             clashes=why.clashes if why else (),
             remedies=why.remedies if why else (),
             method=self.method,
-            solves=self.solves + self.class_solves,
+            solves=self.solves,
             seconds=seconds,
             notes=tuple(dict.fromkeys(self.notes)) if self.status in ("feasible", "none") else (),
             margin=margin,
@@ -308,13 +311,10 @@ class _Search:
         self.highest = max(0.0, highest_multiple(self.load))
         limit = units_left() if math.isfinite(units_left()) else None
         if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
-            self.highest, self.class_solves = min(self.highest, classes.bound), classes.solves
+            self.highest, self.solves = min(self.highest, classes.bound), classes.solves
             if classes.deployment is not None:
                 self._take(classes.deployment)
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
-            if self.solves and units_left() <= 0:
-                self.stopped = True
-                return
             lowest, optimal = self._question()
             if lowest >= self.highest > 0:
                 return
@@ -343,7 +343,7 @@ class _Search:
     def _question(self) -> tuple[float, bool]:
         """The multiple to ask for next, and whether the largest one is asked for or any that is as large."""
         if self.deployment is None:
-            return 0.0, not self.solves
+            return 0.0, not self.hard
         multiple = self.carried.multiple or 0.0
         if self._wide:
             return math.sqrt(multiple * self.highest), False

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -154,6 +154,30 @@ def fewest(work: tuple[float, ...], load: float, tolerance: float, most: int) ->
             if load * min(1.0, (1 + tolerance) / replicas) < 5.4:
                 return replicas
     return known[-1]
+
+
+@pytest.mark.parametrize(("speedup", "numbers"), [(0.5, (2, 3)), (0.8, (1, 2))])
+def test_on_slow_nodes_the_fewest_replicas_all_of_whose_splits_are_stable_anywhere(speedup, numbers):
+    """By all splits of four equal tasks on two nodes; a third one, which is slower, is no candidate."""
+    count = {"name": "count", "latency": {"model": "mm1", "service_rate": 10.0}, "max_replicas": 3, "candidates": ["a", "b"]}
+    nodes = [{"name": name, "speedup": speed} for name, speed in (("a", speedup), ("b", 2.0), ("c", 0.1))]
+
+    def at(load):
+        operator = {**count, "external_rate": load, "tasks": {"work": [1] * 4, "state_size": [1] * 4}}
+        return edrp.RescaleProblem(
+            application={"operators": [operator]}, network={"nodes": nodes, "between_zones": {"delay": 0.01}},
+            tolerance=0.5, weights={"response_time": 1.0}, limits={"response_time": 1e6},
+        )  # fmt: skip
+
+    def stable(load, replicas):
+        splits = (list(pairwise([0, *inner, 4])) for inner in combinations((1, 2, 3), replicas - 1))
+        within = [split for split in splits if max(b - a for a, b in split) / 4 <= 1.5 / replicas]
+        placed = product(within, product("ab", repeat=replicas))
+        decisions = ([{"node": u, "tasks": tasks} for tasks, u in zip(*one, strict=True)] for one in placed)
+        return all(at(load).evaluate({"count": decision}).feasible for decision in decisions)
+
+    assert tuple(next(r for r in (1, 2, 3) if stable(load, r)) for load in (6.0, 9.0)) == numbers
+    assert operator_policies(at(6.0), [6, 9, 6, 9], 6.0, tolerance=0.5)["count"].node_counts == numbers
 
 
 def test_what_runs_now_can_be_told_apart_and_is_decided_for(job):

@@ -64,18 +64,18 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
 
 
 def highest_multiple(load: GrowingLoad) -> float:
-    """A multiple that nothing exceeds: of the operators one by one, and of each shared resource of all nodes together."""
+    """A multiple that nothing exceeds, of the operators one by one and of each resource, shared or not, of all nodes."""
     compiled = compile_problem(load.start)
-    ends = [math.inf]
-    for i, name in enumerate(compiled.operators):
-        if (growth := load.growth.load(name)) > 0:
-            fastest = min(1.0, float(compiled.speedup[compiled.candidate[i]].max()))
-            ends.append(float((_served(load, i, compiled) * fastest - compiled.load[i]).max()) / growth)
-    fixed, growing = shared_use(load, compiled)
-    least = fixed.replica_use[np.arange(len(compiled.operators)), compiled.min_replicas] * compiled.min_replicas[:, None]
-    spare, grown = fixed.capacity.sum(axis=0) - least.sum(axis=0), growing.replica_use[:, 1].sum(axis=0)
-    ends += (spare[grown > 0] / grown[grown > 0]).tolist()
-    return min(ends)
+    served = np.array([_served(load, i, compiled) for i in range(len(compiled.operators))])
+    fastest = np.minimum(1.0, np.where(compiled.candidate, compiled.speedup, 0.0).max(axis=1))
+    per_tuple = compiled.demand / (served[:, 1:] / np.arange(1, served.shape[1])).max(axis=1)[:, None]
+    growing = np.array([load.growth.load(name) for name in compiled.operators])
+    start, growth = shared_use(load, compiled)
+    least = start.replica_use[np.arange(len(served)), compiled.min_replicas] * compiled.min_replicas[:, None]
+    offered = np.concatenate([served.max(axis=1) * fastest, compiled.capacity.sum(axis=0), start.capacity.sum(axis=0)])
+    fixed = np.concatenate([compiled.load, compiled.load @ per_tuple, least.sum(axis=0)])
+    grown = np.concatenate([growing, growing @ per_tuple, growth.replica_use[:, 1].sum(axis=0)])
+    return float(((offered - fixed)[grown > 0] / grown[grown > 0]).min(initial=math.inf))
 
 
 def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays, ContentionArrays]:

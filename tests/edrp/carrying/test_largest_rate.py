@@ -245,10 +245,12 @@ def test_the_command(tmp_path, run):
     run("carry", tmp_path / "small.json").ended(3)
 
 
-def test_a_work_limit_leaves_an_honest_gap_and_repeats():
+@pytest.mark.parametrize("work_limit", [1e-9, 0.02])
+def test_a_work_limit_leaves_an_honest_gap_and_repeats(work_limit):
     problem = random_growing_load(34)
-    first, second = (edrp.largest_rate(problem, work_limit=0.02) for _ in range(2))
+    first, second = (edrp.largest_rate(problem, work_limit=work_limit) for _ in range(2))
     assert first == dataclasses.replace(second, seconds=first.seconds)
+    assert (first.status in ("feasible", "none"), first.stopped_because) == (True, "work_limit")
     best = most_carried(problem).multiple
     assert first.multiple is None or first.multiple <= best * (1 + 1e-9)
     assert first.bound is None or first.bound >= best * (1 - 1e-9)
