@@ -28,6 +28,7 @@ from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.formulations.placement.carrying.program import carrying_program, highest_multiple
+from edrp.formulations.placement.carrying.response import highest_in_time
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
@@ -308,7 +309,7 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = max(0.0, highest_multiple(self.load))
+        self.highest = highest_in_time(self.load, max(0.0, highest_multiple(self.load)))
         limit = units_left() if math.isfinite(units_left()) else None
         if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
             self.highest, self.solves = min(self.highest, classes.bound), classes.solves
