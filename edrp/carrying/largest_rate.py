@@ -27,8 +27,7 @@ from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.classes import carry_by_classes
-from edrp.formulations.placement.carrying.program import carrying_program, highest_multiple
-from edrp.formulations.placement.carrying.response import highest_in_time
+from edrp.formulations.placement.carrying.program import carrying_program, highest_in_time, highest_multiple
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
@@ -41,6 +40,9 @@ STEP_GROWTH = 10.0
 
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
+
+SEARCH, SEARCH_WORK = "iterated-local-search", 0.5
+"""Method that searches for fast deployments where programs are hard, and its units of work for each."""
 
 WIDE = 1.01
 """Ratio of both sides above which questions in the middle are asked where programs are hard."""
@@ -321,13 +323,26 @@ class _Search:
                 return
             before = self.carried.multiple, self.highest, self.graded
             result = self._ask(lowest, optimal)
-            self.hard = self.hard or result.stopped_because != "finished"
+            if result.stopped_because != "finished" and not self.hard:
+                self.hard = True
+                self._climb()
             if result.status == "infeasible":
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
             if before == (self.carried.multiple, self.highest, self.graded):
                 self.patience *= PATIENCE_GROWTH
                 self.step *= 1.0 if self._wide else STEP_GROWTH
+
+    def _climb(self) -> None:
+        """Search for fast deployments, each at the multiple that the one before carries, where the response time has a limit."""
+        before, searched = -1.0, get_method(SEARCH, self.load.problem.kind).refusal(self.load.problem) is None
+        while searched and "response_time" in self.load.graded and before < (multiple := self.carried.multiple or 0.0) < math.inf:
+            before, work = multiple, min(SEARCH_WORK, units_left())
+            problem = self.load.at(max(self.load.extremes[0], multiple * (1 + RATE_STEP)))
+            fast = problem.replace(weights={"response_time": 1.0}, priorities=())
+            solution = solve(fast, SEARCH, start=self.deployment, seed=self.seed, work_limit=work) if work > 0 else None
+            if solution is not None and solution.deployment is not None:
+                self._take(solution.deployment)
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""

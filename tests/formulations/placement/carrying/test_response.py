@@ -5,7 +5,7 @@ import math
 import pytest
 from growing_loads import most_carried, random_growing_load
 
-from edrp.formulations.placement.carrying.response import highest_in_time
+from edrp.formulations.placement.carrying.program import highest_in_time
 from edrp.placement.throughput import GrowingLoad
 
 TIGHT = {5, 17, 25}
