@@ -41,8 +41,8 @@ STEP_GROWTH = 10.0
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
 
-SEARCH, SEARCH_WORK = "iterated-local-search", 0.5
-"""Method that searches for fast deployments where programs are hard, and its units of work for each."""
+SEARCH, SEARCH_WORK, MAX_FRUITLESS = "iterated-local-search", 0.5, 4
+"""Method that looks for fast deployments where programs are hard, its units of work for each, and after how many it gives up."""
 
 WIDE = 1.01
 """Ratio of both sides above which questions in the middle are asked where programs are hard."""
@@ -289,7 +289,7 @@ class _Search:
         return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
 
     def answer(self, why: EdrpSolution | None, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
-        """What was found and proven; `why` is the solution at rate 0 that says why nothing is feasible, if so."""
+        """The deployment and the bound found; `why` is the solution at rate 0 that says why nothing is feasible, if so."""
         return LargestRate(
             status=self.status,
             stopped_because=stopped_because,
@@ -334,15 +334,18 @@ class _Search:
                 self.step *= 1.0 if self._wide else STEP_GROWTH
 
     def _climb(self) -> None:
-        """Search for fast deployments, each at the multiple that the one before carries, where the response time has a limit."""
-        before, searched = -1.0, get_method(SEARCH, self.load.problem.kind).refusal(self.load.problem) is None
-        while searched and "response_time" in self.load.graded and before < (multiple := self.carried.multiple or 0.0) < math.inf:
-            before, work = multiple, min(SEARCH_WORK, units_left())
-            problem = self.load.at(max(self.load.extremes[0], multiple * (1 + RATE_STEP)))
-            fast = problem.replace(weights={"response_time": 1.0}, priorities=())
-            solution = solve(fast, SEARCH, start=self.deployment, seed=self.seed, work_limit=work) if work > 0 else None
-            if solution is not None and solution.deployment is not None:
+        """Search for fast deployments just above the multiple that is carried, where the response time has a limit."""
+        problem, fruitless, seed = self.load.problem, 0, self.seed
+        if "response_time" not in self.load.graded or get_method(SEARCH, problem.kind).refusal(problem) is not None:
+            return
+        while fruitless < MAX_FRUITLESS and not self.closed and (work := min(SEARCH_WORK, units_left())) > 0:
+            multiple = self.carried.multiple or 0.0
+            above = self.load.at(min(max(multiple * (1 + RATE_STEP), self.load.extremes[0]), self.load.extremes[1]))
+            fast = above.replace(weights={"response_time": 1.0}, priorities=())
+            solution, seed = solve(fast, SEARCH, start=self.deployment, seed=seed, work_limit=work), seed + 1
+            if solution.deployment is not None:
                 self._take(solution.deployment)
+            fruitless = fruitless + 1 if (self.carried.multiple or 0.0) <= multiple else 0
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""

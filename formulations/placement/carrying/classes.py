@@ -1,4 +1,4 @@
-"""How much a placement carries where nodes differ by their class alone: a bound from sums over classes, and a deployment.
+"""The largest multiple of a load where nodes differ by their class alone: a bound from sums over classes, and a deployment.
 
 Nodes of a class have equal resources and candidates. Integer columns count the replicas of an operator on all nodes of a class,
 and the units that are filled by each maximal pattern of fractions; r replicas of service rate μ serve a load a + b·m ≤ r·μ.
@@ -187,7 +187,7 @@ class _Packing:
         self.placed = np.zeros(self.compiled.candidate.shape, np.int64)
 
     def deployment(self) -> Deployment | None:
-        """What was packed, the largest items first; None where an operator has fewer replicas than it must."""
+        """The packed deployment, largest items first; None where an operator has fewer replicas than it must."""
         compiled, items = self.compiled, []
         for c, held, times in self._items():
             need, in_units = held @ compiled.demand, compiled.units[self.relaxed.first[c]] >= 0

@@ -145,7 +145,7 @@ def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays,
 
 
 def _at(use: tuple[ContentionArrays, ContentionArrays], multiple: float, fixed: float = 1.0) -> ContentionArrays:
-    """What is asked for at a multiple, and some times whatever the multiple."""
+    """Use at a multiple: what grows times the multiple, plus `fixed` times what does not."""
     start, growth = use
     replica_use = fixed * start.replica_use + multiple * growth.replica_use
     return replace(growth, replica_use=replica_use, stream_use=fixed * start.stream_use + multiple * growth.stream_use)

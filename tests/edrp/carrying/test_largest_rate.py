@@ -65,7 +65,8 @@ def agrees(problem: edrp.EdrpProblem, scale: tuple[str, ...] = (), **options: An
         assert largest.status == "infeasible"
         assert largest.clashes
     elif math.isinf(best.multiple):
-        assert (largest.status, largest.multiple, largest.bound) == ("unbounded", math.inf, None)
+        assert (largest.status, largest.multiple, largest.bound, largest.rates) == ("unbounded", math.inf, None, {})
+        assert largest.to_document()["multiple"] is None
         assert carries(rated(problem, 1e6, scale), largest.deployment)
     else:
         assert largest.status == "optimal"
@@ -157,23 +158,37 @@ def test_a_shared_resource_is_used_up_and_a_queue_is_not():
 
 
 def test_nothing_limits_the_rates():
-    free = [{**operator, "latency": None} for operator in CHAIN["operators"]]
-    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": free}))
-    assert (largest.status, largest.multiple, largest.bound, largest.rates) == ("unbounded", math.inf, None, {})
-    assert largest.to_document()["multiple"] is None
+    agrees(chain(application={**CHAIN, "operators": [{**operator, "latency": None} for operator in CHAIN["operators"]]}))
 
 
-def test_nothing_is_feasible_even_at_rate_0():
-    largest = edrp.largest_rate(chain(network={"nodes": [{"name": "x", "resources": 1}]}))
+FAST = [CHAIN["operators"][0], {**CHAIN["operators"][1], "external_rate": 70}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"network": {"nodes": [{"name": "x", "resources": 1}]}}, "resources of the nodes"),
+        ({"application": {**CHAIN, "operators": FAST}}, "b: with 3 replicas at most it cannot serve its load of 70 tuples/s"),
+    ],
+)
+def test_nothing_is_feasible_even_at_rate_0(changes, words):
+    largest = edrp.largest_rate(chain(**changes), scale=["a"])
     assert (largest.status, largest.multiple, largest.bound) == ("infeasible", None, None)
-    assert "resources of the nodes" in largest.clashes[0]
+    assert words in largest.clashes[0]
 
 
-def test_a_fixed_source_alone_overloads():
-    fast = [{**CHAIN["operators"][0]}, {**CHAIN["operators"][1], "external_rate": 70}]
-    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": fast}), scale=["a"])
-    assert largest.status == "infeasible"
-    assert "b: with 3 replicas at most it cannot serve its load of 70 tuples/s" in largest.clashes[0]
+def test_a_limit_on_response_time_is_proven_where_programs_are_too_large():
+    """Twelve operators in a row, which a node never runs all, on a hundred nodes."""
+    queue = {"model": "mm1", "service_rate": 100}
+    operators = [{"name": f"o{i}", "latency": queue, "max_replicas": 4, "resources": 1} for i in range(12)]
+    operators[0]["external_rate"] = 10
+    problem = chain(
+        application={"operators": operators, "streams": [{"source": f"o{i}", "target": f"o{i + 1}"} for i in range(11)]},
+        network={"nodes": [{"name": f"n{u}", "resources": 4} for u in range(100)], "between_zones": {"delay": 0.005}},
+        limits={"cost": 1, "response_time": 0.2},
+    )
+    largest = edrp.largest_rate(problem, work_limit=5)
+    assert largest.status == "optimal"
 
 
 def falling(model: dict[str, Any]) -> edrp.EdrpProblem:

@@ -224,13 +224,13 @@ MAXIMUM: MeanFactors = {
     EVEN: {RESOURCE_AWARE: 2.11, "hill-climbing": 2.09, "hybrid": 2.01, "ant-system": 1.83},
     RESOURCE_AWARE: {"hill-climbing": 1.11, "hybrid": 1.03, RESOURCE_AWARE: 1.0, "ant-system": 0.89},
 }
-"""Of maximum throughput: the means of Tables 2 and 3, as section 6.2.1 prints them."""
+"""Means of maximum throughput, which are those of Tables 2 and 3, as section 6.2.1 prints them."""
 
 SUSTAINABLE: MeanFactors = {
     EVEN: {"hybrid": 8.46, RESOURCE_AWARE: 7.76, "hill-climbing": 7.64, "ant-system": 7.56},
     RESOURCE_AWARE: {"hybrid": 1.01, RESOURCE_AWARE: 1.0, "hill-climbing": 0.92, "ant-system": 0.87},
 }
-"""Of maximum sustainable throughput, which has no table (section 6.2.1)."""
+"""Means of maximum sustainable throughput, which has no table (section 6.2.1)."""
 
 MODEL = (
     "The paper measures maximum and sustainable throughput; the model has one: the rate at which the first supervisor's shared "

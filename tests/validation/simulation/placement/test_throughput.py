@@ -65,12 +65,6 @@ def cores_needed(problem: LatencyAwareProblem, deployment: Deployment, transfer:
     return needed
 
 
-@pytest.mark.parametrize(("placed", "transfer", "throughput"), [(TOGETHER, 0.2, 100), (APART, 0.2, 100 / 0.6), (APART, 0, 200)])
-def test_the_fullest_supervisor_decides(placed, transfer, throughput):
-    """Apart each has half the work, and `transfer` of a mean tuple's cost on top."""
-    assert sustainable_throughput(shared_cpu(line(), transfer=transfer), placed) == pytest.approx(throughput)
-
-
 @pytest.mark.parametrize("name", ["T-M2", "T-R2", "T-R7"])
 @pytest.mark.parametrize("transfer", [0.0, 0.2, 1.5])
 def test_shared_cores_are_those_counted_instance_by_instance(name, transfer):
