@@ -362,7 +362,7 @@ class _Search:
     def _question(self) -> tuple[float, bool]:
         """The multiple to ask for next, and whether the largest one is asked for or any that is as large."""
         if self.deployment is None:
-            return 0.0, not self.hard
+            return 0.0, not (self.hard or self.graded)
         multiple = self.carried.multiple or 0.0
         if self._wide:
             return math.sqrt(multiple * self.highest), False

@@ -44,26 +44,26 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
     compiled = compile_problem(problem)
     unit = highest if math.isfinite(highest) else max(lowest, 1.0)
     use = shared_use(load, compiled)
-    contention = _at(use, unit, 1.0 if math.isfinite(highest) else 0.0)
-    resources, asked = contention.resources, use[0].replica_use.any() or use[0].stream_use.any()
+    points, asked = {"{}": (unit, 1.0 if math.isfinite(highest) else 0.0)}, use[0].replica_use.any() or use[0].stream_use.any()
     if asked:
-        contention = _both(contention, _at(use, lowest))
+        points[AT_LOWEST] = lowest, 1.0
     loose = {name for name in compiled.limit if name.startswith("peak_load")} | (set() if graded else set(load.graded))
     compiled = replace(
         compiled,
-        contention=contention,
+        contention=_use_at(use, points),
         weight=dict.fromkeys(compiled.weight, 0.0),
         limit={name: math.inf if name in loose else limit for name, limit in compiled.limit.items()},
     )
     expressions = build_counts(compiled) if only_counts(compiled) else build_compact(compiled)
     program = expressions.program
-    top = Linear.of(program.add_columns("unit over multiple", upper=unit / lowest if lowest else math.inf))
-    for name in resources:
+    most = unit / lowest if lowest else math.inf
+    top = Linear.of(program.add_columns("unit over multiple", upper=most))
+    for name in use[0].resources:
         program.add_row(f"most of {name}", top - expressions.peak_load(name), lower=0.0)
         if asked:
             program.add_row(f"at least: {name}", expressions.peak_load(AT_LOWEST.format(name)), upper=1.0)
     for i in range(len(compiled.operators)):
-        _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
+        _add_service_rows(expressions, load, i, top, unit, most)
     program.minimise(top)
     return PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit
 
@@ -144,21 +144,15 @@ def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays,
     return made[0], made[1]
 
 
-def _at(use: tuple[ContentionArrays, ContentionArrays], multiple: float, fixed: float = 1.0) -> ContentionArrays:
-    """Use at a multiple: what grows times the multiple, plus `fixed` times what does not."""
+def _use_at(use: tuple[ContentionArrays, ContentionArrays], points: dict[str, tuple[float, float]]) -> ContentionArrays:
+    """Use of every resource at each point: what grows, times a multiple, and what does not, times a factor; points name it."""
     start, growth = use
-    replica_use = fixed * start.replica_use + multiple * growth.replica_use
-    return replace(growth, replica_use=replica_use, stream_use=fixed * start.stream_use + multiple * growth.stream_use)
-
-
-def _both(use: ContentionArrays, at_lowest: ContentionArrays) -> ContentionArrays:
-    """The arrays with every resource once more, as it is used at the lowest multiple."""
     return replace(
-        use,
-        resources=(*use.resources, *map(AT_LOWEST.format, use.resources)),
-        capacity=np.hstack([use.capacity, use.capacity]),
-        replica_use=np.concatenate([use.replica_use, at_lowest.replica_use], axis=2),
-        stream_use=np.concatenate([use.stream_use, at_lowest.stream_use], axis=1),
+        growth,
+        resources=tuple(name.format(resource) for name in points for resource in growth.resources),
+        capacity=np.hstack([growth.capacity for _ in points]),
+        replica_use=np.concatenate([k * start.replica_use + m * growth.replica_use for m, k in points.values()], axis=2),
+        stream_use=np.concatenate([k * start.stream_use + m * growth.stream_use for m, k in points.values()], axis=1),
     )
 
 

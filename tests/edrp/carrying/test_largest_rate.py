@@ -204,6 +204,7 @@ def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
         (lambda: edrp.largest_rate(chain(), method="greedy"), "method 'greedy' solves none; use a backend"),
         (lambda: edrp.largest_rate(chain(), method="hihgs"), "did you mean 'highs'"),
         (lambda: edrp.largest_rate({}), "problem: is a dict"),
+        (lambda: edrp.find_bottlenecks(chain()), "is not what edrp.largest_rate returns"),
         (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
         (
             lambda: edrp.largest_rate(chain(application={"operators": [{"name": "a"}]})),
