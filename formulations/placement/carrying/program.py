@@ -108,8 +108,7 @@ def least_response_time(compiled: Compiled) -> float:
     """
     fastest = np.where(compiled.candidate, compiled.speedup, 0.0).max(axis=1)
     latency = np.minimum.accumulate(compiled.latency, axis=1) / fastest[:, None]  # with so many replicas or fewer
-    apart = compiled.delay[~np.eye(len(compiled.nodes), dtype=bool)]
-    hop, finish, before = float(apart.min()) if apart.size else 0.0, latency[:, -1].copy(), np.full(len(latency), -1)
+    hop, finish, before = compiled.links.shortest_delay, latency[:, -1].copy(), np.full(len(latency), -1)
     for i in range(len(latency)):
         if (sources := compiled.stream_source[compiled.stream_target == i]).size:
             before[i] = sources[finish[sources].argmax()]
