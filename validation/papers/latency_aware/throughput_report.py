@@ -86,11 +86,12 @@ def placements(
         tell(topology)
         costs = shared_cpu(paper_problem(topology, min(loads)))
         cores = {node.name: node.capacity[CPU] for node in costs.network.nodes}
-        for problem, deployment, *made in _deployments(topology, loads, seeds):
+        for problem, deployment, load, method, seed in _deployments(topology, loads, seeds):
             reserved = sum(cores[node] for node in {node for nodes in deployment.values() for node in nodes})
-            measured = SchedulerPlacement(topology, *made, reserved, sustainable_throughput(costs, deployment))
+            throughput = sustainable_throughput(costs, deployment)
+            measured = SchedulerPlacement(topology, load, method, seed, reserved, throughput)
             if topology in simulated:
-                seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=measured.seed)
+                seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
                 measured = replace(measured, least=float(seconds.min()) if seconds.size else None)
             placed.append(measured)
     return placed
