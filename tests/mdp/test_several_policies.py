@@ -125,7 +125,7 @@ def test_problems_of_one_name_and_folders_without_any_are_refused(run, examples,
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("tolerance", "slowest"), [(0.3, 1.0), (0.7, 1.0), (0.7, 0.8)])
+@pytest.mark.parametrize(("tolerance", "slowest"), [(0.3, 1.0), (0.7, 1.0), (0.3, 0.7)])
 def test_at_every_level_the_fewest_replicas_all_of_whose_splits_are_stable(job, tolerance, slowest):
     first, *others = job.network.nodes
     job = job.replace(network=job.network.replace(nodes=[first.replace(speedup=slowest), *others]))
