@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -232,14 +233,11 @@ def largest_rate(
     if start is not None:
         search._take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
-        try:
+        with suppress(OutOfTimeError):  # while a program was made
             search.run()
-        except OutOfTimeError:  # while a program was made
-            search.stopped = True
         search.verify()
-        why = solve(load.start) if search.status == "infeasible" else None
         cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
-    largest = search.answer(why, cut if search.stopped or run.interrupted else "finished", perf_counter() - started, margin)
+        largest = search.answer(cut if search.stopped or run.interrupted else "finished", perf_counter() - started, margin)
     return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
 
 
@@ -262,7 +260,8 @@ class _Search:
         self.deployment: Deployment | None = None
         self.highest = math.inf
         self.solves = 0
-        self.graded = self.infeasible = self.stopped = self.hard = False
+        self.graded = self.infeasible = self.hard = False
+        self.stopped = True
         self.step, self.patience = RATE_STEP, FIRST_WORK
         self.notes: list[str] = []
 
@@ -288,8 +287,9 @@ class _Search:
         """The multiple above which nothing is feasible."""
         return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
 
-    def answer(self, why: EdrpSolution | None, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
-        """The deployment and the bound found; `why` is the solution at rate 0 that says why nothing is feasible, if so."""
+    def answer(self, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
+        """The deployment and the bound found; where nothing is feasible, the solution at rate 0 says why."""
+        why = solve(self.load.start) if self.status == "infeasible" else None
         return LargestRate(
             status=self.status,
             stopped_because=stopped_because,
@@ -320,7 +320,7 @@ class _Search:
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
             lowest, optimal = self._question()
             if lowest >= self.highest > 0:
-                return
+                break
             before = self.carried.multiple, self.highest, self.graded
             result = self._ask(lowest, optimal)
             if result.stopped_because != "finished" and not self.hard:
@@ -332,6 +332,7 @@ class _Search:
             if before == (self.carried.multiple, self.highest, self.graded):
                 self.patience *= PATIENCE_GROWTH
                 self.step *= 1.0 if self._wide else STEP_GROWTH
+        self.stopped = False
 
     def _climb(self) -> None:
         """Search for fast deployments just above the multiple that is carried, where the response time has a limit."""

@@ -31,10 +31,9 @@ def operator_policies(
     """Build a problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 
     The nodes of the policy are the operator's replicas. Each level of the observed loads asks for the fewest replicas with which
-    every split within the tolerance is stable at the largest load of the level, even on the slowest candidate, so that whatever
-    the policy decides can be run; where no number of them is enough, for as many as have a split. The transition matrix is
-    estimated from how these numbers followed each other. State moves whenever its replica changes, as on equal nodes with one
-    replica each.
+    every split within the tolerance is stable at its largest load on the slowest candidate, so that whatever the policy decides
+    can be run; where no number of them is enough, for as many as have a split. The transition matrix is estimated from how these
+    numbers followed each other. State moves whenever its replica changes, as on equal nodes with one replica each.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
 """Resources in equal units: what fits, what is refused, and optima of all exact methods against enumeration."""
 
 import json
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from edrp.check_problems.placement.enumeration import brute_force, deployments, 
 from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.formulations.methods import formulate
-from edrp.placement.devices import fits, least_units, maximal_patterns, units_needed
+from edrp.placement.devices import fits, least_units, units_needed
 
 
 def plan(units):
@@ -61,19 +60,6 @@ def test_fractions_that_fill_a_unit_but_for_rounding_fit():
         assert units_needed({share: round(1 / share)}) == 1
     assert units_needed({0.1: 3, 0.7: 1}) == 1
     assert units_needed({0.1001: 10}) == 2
-
-
-def test_maximal_patterns_are_those_of_a_plain_count():
-    sizes = (0.29, 0.25, 0.2)
-    fitting = {
-        tuple(chosen.count(size) for size in sizes)
-        for count in range(6)
-        for chosen in combinations_with_replacement(sizes, count)
-        if sum(chosen) <= 1
-    }
-    maximal = {p for p in fitting if not any(tuple(n + (k == j) for j, n in enumerate(p)) in fitting for k in range(3))}
-    assert set(maximal_patterns(sizes, (9, 9, 9))) == maximal
-    assert len(maximal) == 11
 
 
 @pytest.mark.parametrize("seed", range(24))
