@@ -1,1 +1,1 @@
-"""How much a placement carries: the largest multiple of its load."""
+"""The largest multiple of its load that a placement carries."""

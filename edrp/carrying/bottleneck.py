@@ -1,4 +1,4 @@
-"""What one unit more carries: the largest multiple of a load again after each small change of the problem."""
+"""Bottlenecks of a load: its largest multiple again after each change of the problem by one unit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 from edrp.carrying.largest_rate import LargestRate, largest_rate
@@ -13,7 +15,7 @@ from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
 from edrp.core.claims import SETTLED
 from edrp.core.document import named_resources
-from edrp.core.errors import Fault, InvalidArgumentError, OutOfTimeError, ProblemTooLargeError
+from edrp.core.errors import Fault, InvalidArgumentError, ProblemTooLargeError
 from edrp.core.tolerances import RATE_GAP, SAME_VALUE
 from edrp.core.wording import format_place, shown
 from edrp.placement.compilation import compile_problem
@@ -63,7 +65,7 @@ class RateGain:
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
-    """What each change by one unit is worth.
+    """Gains of all changes by one unit.
 
     Attributes
     ----------
@@ -80,7 +82,7 @@ class Bottlenecks:
         return tuple(gain for gain in self.gains if gain.helps)
 
     def rate_text(self, gain: RateGain) -> str:
-        """What is carried: the rate of the source that grows, or of several the multiple of their rates."""
+        """The rate of the source that grows, after a change; the multiple of the rates where several grow."""
         if not gain.after.finite:
             return "any rate"
         if len(growing := self.largest.load.growing) > 1:
@@ -88,7 +90,7 @@ class Bottlenecks:
         return f"{gain.after.rates[min(growing)]:.6g} tuples/s"
 
     def sentence(self, gain: RateGain) -> str:
-        """What a change is worth, in words; the multiple is proven where nothing else is said."""
+        """The gain of a change in words; the multiple is proven where nothing else is said."""
         known = "" if gain.after.status in SETTLED else ", as far as known"
         if not gain.helps:
             return f"{gain.change.words} does not help{known}"
@@ -96,7 +98,7 @@ class Bottlenecks:
         return f"{gain.change.words} carries {self.rate_text(gain)}{more}{known}"
 
     def summary(self) -> Iterator[str]:
-        """How many changes do not help, and of how many that is not known."""
+        """Sentences on the numbers of changes that do not help, and of those of which that is not known."""
         left = [gain for gain in self.gains if not gain.helps]
         if proven := sum(gain.after.status in SETTLED for gain in left):
             yield f"{proven} other changes do not help, each by itself (proven)"
@@ -158,19 +160,13 @@ def find_bottlenecks(
 
 
 def _gain(largest: LargestRate, change: Change, method: str, work: float) -> RateGain:
-    """What a change is worth, with some units of work; without any, its largest rate is that without the change, not proven."""
+    """The gain of a change, found with some units of work; without any, the largest rate before the change, not proven."""
     base = largest.multiple
     after = replace(largest, status="none" if base is None else "feasible", bound=None)
-    with suppress(OutOfTimeError):
-        if work > 0:
-            after = largest_rate(
-                changed(largest.load.problem, change),
-                scale=sorted(largest.load.growing),
-                method=method,
-                seed=largest.seed,
-                start=largest.deployment,
-                work_limit=work if math.isfinite(work) else None,
-            )
+    if work > 0:
+        limit = work if math.isfinite(work) else None
+        options: dict[str, Any] = {"method": method, "seed": largest.seed, "start": largest.deployment, "work_limit": limit}
+        after = largest_rate(changed(largest.load.problem, change), scale=sorted(largest.load.growing), **options)
     if base is None or after.multiple is None:
         return RateGain(change, after, None)
     same = after.multiple <= base * (1 + RATE_GAP) * (1 + SAME_VALUE)
@@ -179,15 +175,13 @@ def _gain(largest: LargestRate, change: Change, method: str, work: float) -> Rat
 
 def changed(problem: EdrpProblem, change: Change) -> EdrpProblem:
     """The problem with a change."""
-    document: Any = problem.model_dump()
+    document: Any = problem.model_dump(mode="json")
     *steps, last = change.place
+    part = reduce(getitem, steps, document)
     if change.value is None:
-        document["rules"] = [rule for i, rule in enumerate(document["rules"]) if i != last]
-        return EdrpProblem.model_validate(document)
-    part = document
-    for step in steps:
-        part = part[step]
-    part[last] = change.value
+        del part[last]
+    else:
+        part[last] = change.value
     return EdrpProblem.model_validate(document)
 
 

@@ -12,8 +12,8 @@ from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemErro
 from edrp.core.solution import Status
 from edrp.core.solve import solve
 from edrp.core.tolerances import FRONT_STEP, RATE_STEP, ZERO_METRIC
-from edrp.placement.edrp import EdrpProblem, EdrpSolution
-from edrp.placement.metric_values import Weights
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.pareto import prioritised
 from edrp.placement.throughput import GrowingLoad
 
 
@@ -83,7 +83,7 @@ def rate_front(
     scale, found = tuple(scale or ()), list[tuple[LargestRate, float]]()
     limited, gap, lowest = problem, 0.0, 0.0
     if points is not None:
-        cheapest = _cheapest(GrowingLoad(problem, scale).start, **options)
+        cheapest = solve(prioritised(GrowingLoad(problem, scale).start, "cost"), **options)
         lowest = 0.0 if cheapest.deployment is None else cheapest.metrics["cost"]
     while True:
         largest = largest_rate(limited, scale=scale, **options)
@@ -107,15 +107,10 @@ def rate_front(
     return RateFront(tuple(point for point, _ in found), values, complete, proven and not found)
 
 
-def _cheapest(problem: EdrpProblem, **options: Any) -> EdrpSolution:
-    """The deployment of lowest cost."""
-    return solve(problem.replace(priorities=[{"metric": "cost"}], weights=Weights.of_metrics({"cost": 1.0})), **options)
-
-
 def _with_lowest_cost(largest: LargestRate, multiple: float, options: dict[str, Any]) -> tuple[LargestRate, float]:
     """The largest rate with the cheapest deployment that carries as much, and its cost."""
     at = largest.problem_at(multiple * (1 - RATE_STEP))
-    solution = _cheapest(at, **options, start=largest.deployment)
+    solution = solve(prioritised(at, "cost"), **options, start=largest.deployment)
     for deployment in filter(None, (solution.deployment, largest.deployment)):
         carried = largest.load.carried(deployment)
         if carried.multiple is not None and carried.multiple >= multiple * (1 - 2 * RATE_STEP):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from edrp.backends.solving import solve_program
 from edrp.carrying.monotone import refuse_falling
 from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import ProblemWarning, UnsupportedProblemError, VerificationError
+from edrp.core.errors import OutOfTimeError, ProblemWarning, UnsupportedProblemError, VerificationError
 from edrp.core.files import write_whole
 from edrp.core.folders import filling
 from edrp.core.instances import save
@@ -27,7 +28,7 @@ from edrp.core.solve import solve
 from edrp.core.tolerances import OPTIMALITY_GAP, RATE_GAP, RATE_STEP, SAME_VALUE
 from edrp.formulations.methods import ProgramMethod
 from edrp.formulations.placement.carrying.classes import carry_by_classes
-from edrp.formulations.placement.carrying.program import carrying_program, highest_multiple
+from edrp.formulations.placement.carrying.program import carrying_program, highest_in_time, highest_multiple
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.throughput import Carried, GrowingLoad
@@ -40,6 +41,9 @@ STEP_GROWTH = 10.0
 
 FIRST_WORK, PATIENCE_GROWTH = 0.5, 2.0
 """Units of work of the first program, and the factor by which later ones get more where one has said nothing."""
+
+SEARCH, SEARCH_WORK, MAX_FRUITLESS = "iterated-local-search", 0.5, 4
+"""Method that looks for fast deployments where programs are hard, its units of work for each, and after how many it gives up."""
 
 WIDE = 1.01
 """Ratio of both sides above which questions in the middle are asked where programs are hard."""
@@ -229,11 +233,11 @@ def largest_rate(
     if start is not None:
         search._take(problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
-        search.run()
+        with suppress(OutOfTimeError):  # while a program was made
+            search.run()
         search.verify()
-        why = solve(load.start) if search.status == "infeasible" else None
         cut: StoppedBecause = "interrupted" if run.interrupted else "time_limit" if run.over else "work_limit"
-    largest = search.answer(why, cut if search.stopped or run.interrupted else "finished", perf_counter() - started, margin)
+        largest = search.answer(cut if search.stopped or run.interrupted else "finished", perf_counter() - started, margin)
     return largest if certificate is None else replace(largest, notes=(*largest.notes, *largest.certify(certificate)))
 
 
@@ -255,8 +259,9 @@ class _Search:
         self.carried = Carried(None)
         self.deployment: Deployment | None = None
         self.highest = math.inf
-        self.solves = self.class_solves = 0
-        self.graded = self.infeasible = self.stopped = self.hard = False
+        self.solves = 0
+        self.graded = self.infeasible = self.hard = False
+        self.stopped = True
         self.step, self.patience = RATE_STEP, FIRST_WORK
         self.notes: list[str] = []
 
@@ -282,8 +287,9 @@ class _Search:
         """The multiple above which nothing is feasible."""
         return None if math.isinf(self.highest) or self.infeasible else max(self.highest, self.carried.multiple or 0.0)
 
-    def answer(self, why: EdrpSolution | None, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
-        """What was found and proven; `why` is the solution at rate 0 that says why nothing is feasible, if so."""
+    def answer(self, stopped_because: StoppedBecause, seconds: float, margin: float) -> LargestRate:
+        """The deployment and the bound found; where nothing is feasible, the solution at rate 0 says why."""
+        why = solve(self.load.start) if self.status == "infeasible" else None
         return LargestRate(
             status=self.status,
             stopped_because=stopped_because,
@@ -295,7 +301,7 @@ class _Search:
             clashes=why.clashes if why else (),
             remedies=why.remedies if why else (),
             method=self.method,
-            solves=self.solves + self.class_solves,
+            solves=self.solves,
             seconds=seconds,
             notes=tuple(dict.fromkeys(self.notes)) if self.status in ("feasible", "none") else (),
             margin=margin,
@@ -305,28 +311,42 @@ class _Search:
 
     def run(self) -> None:
         """Narrow both sides until they meet; limits on metrics that grow with the rate count from when one binds."""
-        self.highest = max(0.0, highest_multiple(self.load))
+        self.highest = highest_in_time(self.load, max(0.0, highest_multiple(self.load)))
         limit = units_left() if math.isfinite(units_left()) else None
         if classes := carry_by_classes(self.load, backend=self.method, seed=self.seed, work_limit=limit):
-            self.highest, self.class_solves = min(self.highest, classes.bound), classes.solves
+            self.highest, self.solves = min(self.highest, classes.bound), classes.solves
             if classes.deployment is not None:
                 self._take(classes.deployment)
         while not self.closed and math.isfinite(self.carried.multiple or 0.0) and self.step <= 1 and not self.infeasible:
-            if self.solves and units_left() <= 0:
-                self.stopped = True
-                return
             lowest, optimal = self._question()
             if lowest >= self.highest > 0:
-                return
+                break
             before = self.carried.multiple, self.highest, self.graded
             result = self._ask(lowest, optimal)
-            self.hard = self.hard or result.stopped_because != "finished"
+            if result.stopped_because != "finished" and not self.hard:
+                self.hard = True
+                self._climb()
             if result.status == "infeasible":
                 self.infeasible = self.deployment is None
                 self.highest = min(self.highest, lowest)
             if before == (self.carried.multiple, self.highest, self.graded):
                 self.patience *= PATIENCE_GROWTH
                 self.step *= 1.0 if self._wide else STEP_GROWTH
+        self.stopped = False
+
+    def _climb(self) -> None:
+        """Search for fast deployments just above the multiple that is carried, where the response time has a limit."""
+        problem, fruitless, seed = self.load.problem, 0, self.seed
+        if "response_time" not in self.load.graded or get_method(SEARCH, problem.kind).refusal(problem) is not None:
+            return
+        while fruitless < MAX_FRUITLESS and not self.closed and (work := min(SEARCH_WORK, units_left())) > 0:
+            multiple = self.carried.multiple or 0.0
+            above = self.load.at(min(max(multiple * (1 + RATE_STEP), self.load.extremes[0]), self.load.extremes[1]))
+            fast = above.replace(weights={"response_time": 1.0}, priorities=())
+            solution, seed = solve(fast, SEARCH, start=self.deployment, seed=seed, work_limit=work), seed + 1
+            if solution.deployment is not None:
+                self._take(solution.deployment)
+            fruitless = fruitless + 1 if (self.carried.multiple or 0.0) <= multiple else 0
 
     def verify(self) -> None:
         """Evaluate the deployment just below what it is said to carry; that it is not feasible there is a defect."""
@@ -343,7 +363,7 @@ class _Search:
     def _question(self) -> tuple[float, bool]:
         """The multiple to ask for next, and whether the largest one is asked for or any that is as large."""
         if self.deployment is None:
-            return 0.0, not self.solves
+            return 0.0, not (self.hard or self.graded)
         multiple = self.carried.multiple or 0.0
         if self._wide:
             return math.sqrt(multiple * self.highest), False

@@ -1,4 +1,4 @@
-"""Whether what is feasible at a rate is feasible at every lower one, which a largest rate rests on."""
+"""Refusal of problems in which a deployment may be feasible at a rate and infeasible at a lower one."""
 
 from __future__ import annotations
 

@@ -149,6 +149,14 @@ class LinkArrays:
         return max(float(delay.max(where=np.isfinite(delay), initial=0.0)) for delay in rows)
 
     @cached_property
+    def shortest_delay(self) -> float:
+        """Seconds of the fastest link between two nodes, 0 where none are linked; no table is made to find out."""
+        everywhere = np.arange(len(self.nodes))
+        apart = (np.where(block[:, None] == everywhere, np.inf, self.delay_from(block)) for block in self._telling(everywhere))
+        shortest = min(float(delay.min()) for delay in apart)
+        return shortest if np.isfinite(shortest) else 0.0
+
+    @cached_property
     def highest_cost(self) -> float:
         """Money/h per tuple/s of the dearest link; no table is made to find out."""
         if self.price is not None:

@@ -59,7 +59,7 @@ def _written(amount: float, info: SerializationInfo) -> Any:
 
 
 NodeResources = Amount | dict[Name, Annotated[Amount, WrapValidator(_read), PlainSerializer(_written), Units]]
-"""What a node offers: an amount, or by resource an amount or equal units."""
+"""Resources of a node: an amount, or by name an amount or equal units."""
 
 
 def units_of(node: Any) -> dict[str, Units]:

@@ -77,11 +77,11 @@ def pareto_front(
     """
     check_arguments("edrp.pareto_front", problem=problem, first=first, second=second, points=points, method=method)
     refuse_other_kinds("edrp.pareto_front", problem, EdrpProblem)
-    start = _ordered(problem, first, second)
+    start = prioritised(problem, first, second)
     found = [solve(start, method, **options)]
     if found[0].status == "infeasible":
         return ParetoFront((first, second), (), True, infeasible=True)
-    last = solve(_ordered(problem, second, first), method, **options)
+    last = solve(prioritised(problem, second, first), method, **options)
     if found[0].deployment is None or last.deployment is None:
         return ParetoFront((first, second), tuple(point for point in (*found, last) if point.deployment is not None), False)
     metric = start.metrics[second]
@@ -102,7 +102,7 @@ def pareto_front(
     return ParetoFront((first, second), tuple(found), proven and points is None)
 
 
-def _ordered(problem: EdrpProblem, *metrics: str) -> EdrpProblem:
+def prioritised(problem: EdrpProblem, *metrics: str) -> EdrpProblem:
     """The problem with these priorities alone."""
     weights = Weights.of_metrics({metrics[-1]: 1.0}) if metrics[-1] in problem.metrics else problem.weights
     return problem.replace(priorities=[{"metric": name} for name in metrics], weights=weights)

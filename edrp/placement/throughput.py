@@ -265,7 +265,7 @@ class GrowingLoad:
         return replace(self._within_graded(deployment, lowest), within=_multiple(lowest))
 
     def _queues(self, deployment: Deployment) -> Iterator[Carried]:
-        """Where each operator is overloaded: r·μ(r)·min(1, S) for the slowest of its nodes, over its load."""
+        """The multiple at which each operator is overloaded: r·μ(r)·min(1, S) of its slowest node, over its load."""
         nodes = self.problem.network.by_name
         for operator in self.problem.application.operators:
             replicas = deployment.replicas(operator.name)
@@ -280,7 +280,7 @@ class GrowingLoad:
                 yield Carried(max(0.0, (served - fixed) / growth), attained, words)
 
     def _shared(self, deployment: Deployment) -> Iterator[Carried]:
-        """Where each shared resource of each node in use is asked for all that there is."""
+        """The multiple at which all of each shared resource of each node in use is asked for."""
         fixed = node_demands(self.start, deployment)
         growth = node_demands(self._under(self.growth), deployment)
         for node, demands in growth.items():

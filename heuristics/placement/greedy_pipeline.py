@@ -110,7 +110,7 @@ class _Cluster:
         self.increase[~self.compiled.candidate[:, node], node] = math.inf
 
     def _fits(self, free: Floats) -> tuple[bytes, ...]:
-        """Of which operators a replica finds enough of what comes in no units, now and after one more of each operator."""
+        """Operators a replica of which finds enough of resources without units, now and after one more of each operator."""
         left = np.vstack([free, free - self.compiled.demand])[:, None, self.plain]
         return tuple(map(bytes, np.all(self.compiled.demand[:, self.plain] * (1 - SAME_VALUE) <= left, axis=2)))
 
@@ -136,7 +136,7 @@ class _Cluster:
         return need > 0 and min(1.0, need) + unit[1] <= with_rounding(1.0)
 
     def _ways(self, operator: int, units: Units) -> list[Units]:
-        """What units may hold with one more replica, of equal units in the first."""
+        """Possible contents of the units with one more replica, which takes the first of equal units."""
         ways = [units]
         for m in (m for m, need in enumerate(self.need[operator]) if need and not self.plain[m]):
             ways = [after for before in ways for after in self._taken(operator, m, before)]

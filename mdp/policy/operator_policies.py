@@ -31,8 +31,8 @@ def operator_policies(
     """Build a problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 
     The nodes of the policy are the operator's replicas. Each level of the observed loads asks for the fewest replicas with which
-    every split within the tolerance is stable at the largest load of the level, so that whatever the policy decides can be run;
-    where no number of them is enough, for as many as have a split. The transition matrix is estimated from how these
+    every split within the tolerance is stable at its largest load on the slowest candidate, so that whatever the policy decides
+    can be run; where no number of them is enough, for as many as have a split. The transition matrix is estimated from how these
     numbers followed each other. State moves whenever its replica changes, as on equal nodes with one replica each.
 
     Parameters
@@ -98,10 +98,11 @@ def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: s
         why = f"{operator.name} has no split within the tolerance that is stable at the least load; allow more of it, or replicas"
         raise InvalidInstanceError([Fault(place, "", why)])
     largest = [min(1.0, (1 + at_levels[0].tolerance) / replicas) for replicas in split]
-    numbers = []
+    nodes, numbers = at_levels[0].network.by_name, []
+    slowest = min(nodes[name].speedup for name in operator.candidates or nodes)
     for at in at_levels:
         load = at.application.load(operator.name)
-        stable = (r for r, share in zip(split, largest, strict=True) if at.is_stable(operator, load * share, r))
+        stable = (r for r, share in zip(split, largest, strict=True) if at.is_stable(operator, load * share, r, slowest))
         numbers.append(next(stable, split[-1]))
     return numbers
 

@@ -1,1 +1,1 @@
-"""How much a placement carries: programs and bounds."""
+"""Programs and bounds of the largest multiple of a load that a placement carries."""

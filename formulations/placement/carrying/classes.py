@@ -1,4 +1,4 @@
-"""How much a placement carries where nodes differ by their class alone: a bound from sums over classes, and a deployment.
+"""The largest multiple of a load where nodes differ by their class alone: a bound from sums over classes, and a deployment.
 
 Nodes of a class have equal resources and candidates. Integer columns count the replicas of an operator on all nodes of a class,
 and the units that are filled by each maximal pattern of fractions; r replicas of service rate μ serve a load a + b·m ≤ r·μ.
@@ -21,6 +21,7 @@ from edrp.core.limits import with_rounding
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import RATE_STEP, SAME_VALUE
 from edrp.formulations.placement.builder import add_unit_rows
+from edrp.formulations.placement.carrying.program import highest_multiple
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.devices import MAX_PATTERNS, unit_patterns
@@ -110,7 +111,7 @@ class _ClassProgram:
     count, first : shape (classes,), nodes of each, and one of them.
     rate : shape (operators,), tuples/s that a replica serves; infinite where the latency model names none.
     patterns : fractions and the maximal patterns in which they fill a unit, by class and resource.
-    most : the multiple that nothing exceeds, of operators one by one and of each resource of all nodes together.
+    most : the multiple that nothing exceeds.
     replicas : columns of the numbers of replicas, shape (operators, classes).
     shapes : columns of the numbers of units that patterns fill, by class and resource.
     """
@@ -127,10 +128,7 @@ class _ClassProgram:
             (c, m): unit_patterns(self._need(c, m), compiled.max_replicas)
             for c, m in np.argwhere(compiled.units[self.first] >= 0).tolist()
         }
-        per_tuple = compiled.demand / self.rate[:, None]
-        offered = np.append(self.rate * compiled.max_replicas, compiled.capacity.sum(axis=0))
-        fixed, growth = (np.append(tuples, tuples @ per_tuple) for tuples in (compiled.load, self.growth))
-        self.most = float(((offered - fixed)[growth > 0] / growth[growth > 0]).min()) * (1 + RATE_STEP)
+        self.most = highest_multiple(load) * (1 + RATE_STEP)
 
     @property
     def tractable(self) -> bool:
@@ -189,7 +187,7 @@ class _Packing:
         self.placed = np.zeros(self.compiled.candidate.shape, np.int64)
 
     def deployment(self) -> Deployment | None:
-        """What was packed, the largest items first; None where an operator has fewer replicas than it must."""
+        """The packed deployment, largest items first; None where an operator has fewer replicas than it must."""
         compiled, items = self.compiled, []
         for c, held, times in self._items():
             need, in_units = held @ compiled.demand, compiled.units[self.relaxed.first[c]] >= 0

@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.limits import with_rounding
 from edrp.core.program import Linear
-from edrp.core.tolerances import SAME_VALUE
+from edrp.core.tolerances import RATE_STEP, SAME_VALUE
 from edrp.formulations.placement.carrying.counts import build_counts, only_counts
 from edrp.formulations.placement.compact import CompactExpressions, build_compact
 from edrp.formulations.placement.formulation import PlacementFormulation
@@ -26,6 +27,10 @@ from edrp.placement.throughput import GrowingLoad, service_rate
 
 AT_LOWEST = "{} at the lowest multiple"
 """Name of a resource as it is used at the lowest multiple."""
+
+
+GRID = 60
+"""Parts of the roomiest node that are told apart: a multiple of the numbers of replicas that commonly fill a node."""
 
 
 def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded: bool) -> tuple[PlacementFormulation, float]:
@@ -39,43 +44,91 @@ def carrying_program(load: GrowingLoad, lowest: float, highest: float, *, graded
     compiled = compile_problem(problem)
     unit = highest if math.isfinite(highest) else max(lowest, 1.0)
     use = shared_use(load, compiled)
-    contention = _at(use, unit, 1.0 if math.isfinite(highest) else 0.0)
-    resources, asked = contention.resources, use[0].replica_use.any() or use[0].stream_use.any()
+    points, asked = {"{}": (unit, 1.0 if math.isfinite(highest) else 0.0)}, use[0].replica_use.any() or use[0].stream_use.any()
     if asked:
-        contention = _both(contention, _at(use, lowest))
+        points[AT_LOWEST] = lowest, 1.0
     loose = {name for name in compiled.limit if name.startswith("peak_load")} | (set() if graded else set(load.graded))
     compiled = replace(
         compiled,
-        contention=contention,
+        contention=_use_at(use, points),
         weight=dict.fromkeys(compiled.weight, 0.0),
         limit={name: math.inf if name in loose else limit for name, limit in compiled.limit.items()},
     )
     expressions = build_counts(compiled) if only_counts(compiled) else build_compact(compiled)
     program = expressions.program
-    top = Linear.of(program.add_columns("unit over multiple", upper=unit / lowest if lowest else math.inf))
-    for name in resources:
+    most = unit / lowest if lowest else math.inf
+    top = Linear.of(program.add_columns("unit over multiple", upper=most))
+    for name in use[0].resources:
         program.add_row(f"most of {name}", top - expressions.peak_load(name), lower=0.0)
         if asked:
             program.add_row(f"at least: {name}", expressions.peak_load(AT_LOWEST.format(name)), upper=1.0)
     for i in range(len(compiled.operators)):
-        _add_service_rows(expressions, load, i, top, unit, unit / lowest if lowest else math.inf)
+        _add_service_rows(expressions, load, i, top, unit, most)
     program.minimise(top)
     return PlacementFormulation(problem, "carrying", program, top, 0.0, expressions), unit
 
 
 def highest_multiple(load: GrowingLoad) -> float:
-    """A multiple that nothing exceeds: of the operators one by one, and of each shared resource of all nodes together."""
+    """A multiple that nothing exceeds, of the operators one by one and of each resource, shared or not, of all nodes."""
     compiled = compile_problem(load.start)
-    ends = [math.inf]
-    for i, name in enumerate(compiled.operators):
-        if (growth := load.growth.load(name)) > 0:
-            fastest = min(1.0, float(compiled.speedup[compiled.candidate[i]].max()))
-            ends.append(float((_served(load, i, compiled) * fastest - compiled.load[i]).max()) / growth)
-    fixed, growing = shared_use(load, compiled)
-    least = fixed.replica_use[np.arange(len(compiled.operators)), compiled.min_replicas] * compiled.min_replicas[:, None]
-    spare, grown = fixed.capacity.sum(axis=0) - least.sum(axis=0), growing.replica_use[:, 1].sum(axis=0)
-    ends += (spare[grown > 0] / grown[grown > 0]).tolist()
-    return min(ends)
+    served = np.array([_served(load, i, compiled) for i in range(len(compiled.operators))])
+    fastest = np.minimum(1.0, np.where(compiled.candidate, compiled.speedup, 0.0).max(axis=1))
+    per_tuple = compiled.demand / (served[:, 1:] / np.arange(1, served.shape[1])).max(axis=1)[:, None]
+    growing = np.array([load.growth.load(name) for name in compiled.operators])
+    start, growth = shared_use(load, compiled)
+    least = start.replica_use[np.arange(len(served)), compiled.min_replicas] * compiled.min_replicas[:, None]
+    offered = np.concatenate([served.max(axis=1) * fastest, compiled.capacity.sum(axis=0), start.capacity.sum(axis=0)])
+    fixed = np.concatenate([compiled.load, compiled.load @ per_tuple, least.sum(axis=0)])
+    grown = np.concatenate([growing, growing @ per_tuple, growth.replica_use[:, 1].sum(axis=0)])
+    return float(((offered - fixed)[grown > 0] / grown[grown > 0]).min(initial=math.inf))
+
+
+def highest_in_time(load: GrowingLoad, highest: float) -> float:
+    """A multiple of at most `highest` that nothing within the limit on the response time exceeds; latencies must not fall."""
+    limit, start = load.problem.limits.response_time or math.inf, compile_problem(load.start)
+    low, high = load.extremes[0], min(highest, load.extremes[1])
+
+    def too_slow(multiple: float) -> bool:
+        at = replace(start, latency=compile_problem(load.at(multiple)).latency)
+        return least_response_time(at) > with_rounding(limit)
+
+    if math.isinf(limit) or high <= low or too_slow(low) or not too_slow(high):
+        return highest
+    while high > low * (1 + RATE_STEP):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if too_slow(middle) else (middle, high)
+    return high
+
+
+def least_response_time(compiled: Compiled) -> float:
+    """Seconds that no deployment falls below, of the path on which the fastest numbers of replicas take longest.
+
+    Tuples go from an operator to the next without delay only where all replicas of both are on one node (EDRP, eq. 6): a dynamic
+    program over how much of the roomiest node is taken, by the resource of which the path needs most.
+    """
+    fastest = np.where(compiled.candidate, compiled.speedup, 0.0).max(axis=1)
+    latency = np.minimum.accumulate(compiled.latency, axis=1) / fastest[:, None]  # with so many replicas or fewer
+    hop, finish, before = compiled.links.shortest_delay, latency[:, -1].copy(), np.full(len(latency), -1)
+    for i in range(len(latency)):
+        if (sources := compiled.stream_source[compiled.stream_target == i]).size:
+            before[i] = sources[finish[sources].argmax()]
+            finish[i] += finish[before[i]] + hop
+    path = [int(finish.argmax())]
+    while before[path[-1]] >= 0:
+        path.append(int(before[path[-1]]))
+    room = compiled.capacity.max(axis=0)
+    share = np.divide(compiled.demand, room, out=np.zeros(compiled.demand.shape), where=room > 0)
+    need = share[:, share[path].sum(axis=0).argmax()] if share.size else np.zeros(len(latency))
+    parts = np.arange(GRID + 1)
+    sums = np.add.outer(parts, parts)
+    together, soonest = np.full(GRID + 1, math.inf), -hop  # by how much of one node is taken, and wherever the replicas are
+    for i in reversed(path):
+        taken = np.floor(GRID * need[i] * np.arange(latency.shape[1]))
+        alone = np.array([latency[i, taken <= part].min(initial=math.inf) for part in parts])
+        on_one_node = soonest + hop + alone
+        np.minimum.at(on_one_node, sums[sums <= GRID], np.add.outer(alone, together)[sums <= GRID])
+        together, soonest = on_one_node, min(float(on_one_node.min()), soonest + hop + float(latency[i, -1]))
+    return soonest
 
 
 def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays, ContentionArrays]:
@@ -90,21 +143,15 @@ def shared_use(load: GrowingLoad, compiled: Compiled) -> tuple[ContentionArrays,
     return made[0], made[1]
 
 
-def _at(use: tuple[ContentionArrays, ContentionArrays], multiple: float, fixed: float = 1.0) -> ContentionArrays:
-    """What is asked for at a multiple, and some times whatever the multiple."""
+def _use_at(use: tuple[ContentionArrays, ContentionArrays], points: dict[str, tuple[float, float]]) -> ContentionArrays:
+    """Use of every resource at each point: what grows, times a multiple, and what does not, times a factor; points name it."""
     start, growth = use
-    replica_use = fixed * start.replica_use + multiple * growth.replica_use
-    return replace(growth, replica_use=replica_use, stream_use=fixed * start.stream_use + multiple * growth.stream_use)
-
-
-def _both(use: ContentionArrays, at_lowest: ContentionArrays) -> ContentionArrays:
-    """The arrays with every resource once more, as it is used at the lowest multiple."""
     return replace(
-        use,
-        resources=(*use.resources, *map(AT_LOWEST.format, use.resources)),
-        capacity=np.hstack([use.capacity, use.capacity]),
-        replica_use=np.concatenate([use.replica_use, at_lowest.replica_use], axis=2),
-        stream_use=np.concatenate([use.stream_use, at_lowest.stream_use], axis=1),
+        growth,
+        resources=tuple(name.format(resource) for name in points for resource in growth.resources),
+        capacity=np.hstack([growth.capacity for _ in points]),
+        replica_use=np.concatenate([k * start.replica_use + m * growth.replica_use for m, k in points.values()], axis=2),
+        stream_use=np.concatenate([k * start.stream_use + m * growth.stream_use for m, k in points.values()], axis=1),
     )
 
 

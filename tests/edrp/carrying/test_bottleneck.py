@@ -84,11 +84,6 @@ def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tent
     }
 
 
-def test_what_is_no_largest_rate_is_refused():
-    with pytest.raises(edrp.errors.InvalidInstanceError, match="is not what"):
-        edrp.find_bottlenecks(two_sites())
-
-
 def test_without_work_nothing_is_claimed():
     largest = edrp.largest_rate(two_sites())
     bottlenecks = edrp.find_bottlenecks(largest, work_limit=1e-9)
@@ -106,17 +101,11 @@ def test_what_makes_an_infeasible_problem_feasible_is_found():
     assert all(gain.after.status == "infeasible" for gain in bottlenecks.gains if not gain.helps)
 
 
-def test_what_helps_is_said_in_sentences(examples):
-    bottlenecks = edrp.find_bottlenecks(edrp.largest_rate(edrp.load(examples / "ray_data.json")))
-    (helpful,) = bottlenecks.helpful
-    assert bottlenecks.sentence(helpful) == "one more cpu on node cluster carries 333.333 tuples/s, +1.19 %"
-    assert all(gain.after.status == "optimal" and gain.gain == 0 for gain in bottlenecks.gains if not gain.helps)
-
-
 def test_the_command_prints_writes_and_draws_the_gains(run, examples, tmp_path):
     out, page = tmp_path / "answer.json", tmp_path / "page.html"
     shown = run("carry", examples / "ray_data.json", "--what-if", "--out", out, "--page", page).ended(0)
     assert "one more cpu on node cluster carries 333.333 tuples/s, +1.19 %" in shown.out
     gains = json.loads(out.read_text())["gains"]
     assert gains[0]["place"] == "network.nodes[0].resources.cpu"
+    assert {(gain["status"], gain["multiple"] > gains[1]["multiple"]) for gain in gains[1:]} == {("optimal", False)}
     assert "What one unit more carries" in page.read_text()

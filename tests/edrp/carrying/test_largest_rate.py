@@ -65,7 +65,8 @@ def agrees(problem: edrp.EdrpProblem, scale: tuple[str, ...] = (), **options: An
         assert largest.status == "infeasible"
         assert largest.clashes
     elif math.isinf(best.multiple):
-        assert (largest.status, largest.multiple, largest.bound) == ("unbounded", math.inf, None)
+        assert (largest.status, largest.multiple, largest.bound, largest.rates) == ("unbounded", math.inf, None, {})
+        assert largest.to_document()["multiple"] is None
         assert carries(rated(problem, 1e6, scale), largest.deployment)
     else:
         assert largest.status == "optimal"
@@ -157,23 +158,37 @@ def test_a_shared_resource_is_used_up_and_a_queue_is_not():
 
 
 def test_nothing_limits_the_rates():
-    free = [{**operator, "latency": None} for operator in CHAIN["operators"]]
-    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": free}))
-    assert (largest.status, largest.multiple, largest.bound, largest.rates) == ("unbounded", math.inf, None, {})
-    assert largest.to_document()["multiple"] is None
+    agrees(chain(application={**CHAIN, "operators": [{**operator, "latency": None} for operator in CHAIN["operators"]]}))
 
 
-def test_nothing_is_feasible_even_at_rate_0():
-    largest = edrp.largest_rate(chain(network={"nodes": [{"name": "x", "resources": 1}]}))
+FAST = [CHAIN["operators"][0], {**CHAIN["operators"][1], "external_rate": 70}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"network": {"nodes": [{"name": "x", "resources": 1}]}}, "resources of the nodes"),
+        ({"application": {**CHAIN, "operators": FAST}}, "b: with 3 replicas at most it cannot serve its load of 70 tuples/s"),
+    ],
+)
+def test_nothing_is_feasible_even_at_rate_0(changes, words):
+    largest = edrp.largest_rate(chain(**changes), scale=["a"])
     assert (largest.status, largest.multiple, largest.bound) == ("infeasible", None, None)
-    assert "resources of the nodes" in largest.clashes[0]
+    assert words in largest.clashes[0]
 
 
-def test_a_fixed_source_alone_overloads():
-    fast = [{**CHAIN["operators"][0]}, {**CHAIN["operators"][1], "external_rate": 70}]
-    largest = edrp.largest_rate(chain(application={**CHAIN, "operators": fast}), scale=["a"])
-    assert largest.status == "infeasible"
-    assert "b: with 3 replicas at most it cannot serve its load of 70 tuples/s" in largest.clashes[0]
+def test_a_limit_on_response_time_is_proven_where_programs_are_too_large():
+    """Twelve operators in a row, which a node never runs all, on a hundred nodes."""
+    queue = {"model": "mm1", "service_rate": 100}
+    operators = [{"name": f"o{i}", "latency": queue, "max_replicas": 4, "resources": 1} for i in range(12)]
+    operators[0]["external_rate"] = 10
+    problem = chain(
+        application={"operators": operators, "streams": [{"source": f"o{i}", "target": f"o{i + 1}"} for i in range(11)]},
+        network={"nodes": [{"name": f"n{u}", "resources": 4} for u in range(100)], "between_zones": {"delay": 0.005}},
+        limits={"cost": 1, "response_time": 0.2},
+    )
+    largest = edrp.largest_rate(problem, work_limit=5)
+    assert largest.status == "optimal"
 
 
 def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
@@ -189,6 +204,7 @@ def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
         (lambda: edrp.largest_rate(chain(), method="greedy"), "method 'greedy' solves none; use a backend"),
         (lambda: edrp.largest_rate(chain(), method="hihgs"), "did you mean 'highs'"),
         (lambda: edrp.largest_rate({}), "problem: is a dict"),
+        (lambda: edrp.find_bottlenecks(chain()), "is not what edrp.largest_rate returns"),
         (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
         (
             lambda: edrp.largest_rate(chain(application={"operators": [{"name": "a"}]})),
@@ -245,10 +261,12 @@ def test_the_command(tmp_path, run):
     run("carry", tmp_path / "small.json").ended(3)
 
 
-def test_a_work_limit_leaves_an_honest_gap_and_repeats():
+@pytest.mark.parametrize("work_limit", [1e-9, 0.02])
+def test_a_work_limit_leaves_an_honest_gap_and_repeats(work_limit):
     problem = random_growing_load(34)
-    first, second = (edrp.largest_rate(problem, work_limit=0.02) for _ in range(2))
+    first, second = (edrp.largest_rate(problem, work_limit=work_limit) for _ in range(2))
     assert first == dataclasses.replace(second, seconds=first.seconds)
+    assert (first.status in ("feasible", "none"), first.stopped_because) == (True, "work_limit")
     best = most_carried(problem).multiple
     assert first.multiple is None or first.multiple <= best * (1 + 1e-9)
     assert first.bound is None or first.bound >= best * (1 - 1e-9)

@@ -1,57 +1,18 @@
 """Resources in equal units: what fits, what is refused, and optima of all exact methods against enumeration."""
 
 import json
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from unit_resources import drawn, problem
 
 import edrp
 from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import brute_force, deployments, feasible_deployments
+from edrp.datasets.families.migration.rescale import random_rescale
 from edrp.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.formulations.methods import formulate
-from edrp.placement.devices import fits, least_units, maximal_patterns, units_needed
-
-SHARES = [0.0, 0.1, 0.2, 0.25, 0.29, 1 / 3, 0.34, 0.4, 0.5, 0.51, 0.6, 1.0, 1.0, 2.0]
-
-
-def problem(nodes, operators, **changes):
-    """Nodes by their GPUs, operators by need and number of replicas."""
-    fields = {
-        "application": {
-            "operators": [
-                {"name": f"o{i}", "resources": {"gpu": need}, "min_replicas": few, "max_replicas": many, "cost": 1 + i % 2}
-                for i, (need, few, many) in enumerate(operators)
-            ],
-            "streams": [],
-        },
-        "network": {
-            "nodes": [{"name": f"n{u}", "resources": {"gpu": gpus}} for u, gpus in enumerate(nodes)],
-            "between_zones": {"delay": 0.001},
-        },
-        "weights": {"cost": 1.0},
-        "limits": {"cost": 1000.0},
-    }
-    return edrp.EdrpProblem(**{**fields, **changes})
-
-
-def drawn(seed):
-    """A tiny problem on nodes with units, some with an amount, whose loads decide numbers of replicas."""
-    random = np.random.default_rng(seed)
-    gpus = [random.choice([1, 2, 3]) for _ in range(random.integers(1, 4))]
-    offered = [1.5 if random.random() < 0.2 else {"units": int(count)} for count in gpus]
-    operators = [(float(random.choice(SHARES)), 1, int(random.integers(1, 4))) for _ in range(random.integers(1, 4))]
-    made = problem(offered, operators).model_dump(mode="json")
-    for number, operator in enumerate(made["application"]["operators"]):
-        operator["latency"] = {"model": "mm1", "service_rate": float(random.choice([3.0, 4.0, 6.0, 20.0]))}
-        operator["external_rate"] = 5.0 * (number == 0)
-    ends = range(len(operators) - 1)
-    made["application"]["streams"] = [{"source": f"o{i}", "target": f"o{i + 1}"} for i in ends]
-    for node in made["network"]["nodes"]:
-        node["speedup"] = float(random.choice([1.0, 1.0, 1.5]))
-    made["weights"], made["limits"] = {"cost": 0.5, "response_time": 0.5}, {"cost": 100.0, "response_time": 5.0}
-    return edrp.EdrpProblem(**made)
+from edrp.placement.devices import fits, least_units, units_needed
 
 
 def plan(units):
@@ -99,19 +60,6 @@ def test_fractions_that_fill_a_unit_but_for_rounding_fit():
         assert units_needed({share: round(1 / share)}) == 1
     assert units_needed({0.1: 3, 0.7: 1}) == 1
     assert units_needed({0.1001: 10}) == 2
-
-
-def test_maximal_patterns_are_those_of_a_plain_count():
-    sizes = (0.29, 0.25, 0.2)
-    fitting = {
-        tuple(chosen.count(size) for size in sizes)
-        for count in range(6)
-        for chosen in combinations_with_replacement(sizes, count)
-        if sum(chosen) <= 1
-    }
-    maximal = {p for p in fitting if not any(tuple(n + (k == j) for j, n in enumerate(p)) in fitting for k in range(3))}
-    assert set(maximal_patterns(sizes, (9, 9, 9))) == maximal
-    assert len(maximal) == 11
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -195,26 +143,12 @@ def test_other_kinds_pack_devices_too():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_ranges_of_tasks_are_placed_on_devices(seed):
-    random = np.random.default_rng(seed)
-    operators = [
-        {
-            "name": name,
-            "resources": {"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))},
-            "max_replicas": 3,
-            "cost": 1.0,
-            "latency": {"model": "mm1", "service_rate": float(random.choice([4, 6, 12]))},
-        }
-        for name in ("read", "count")
-    ]
-    operators[0]["external_rate"], operators[1]["tasks"] = 5.0, {"work": [1, 1, 1], "state_size": [1, 1, 1]}
-    made = edrp.RescaleProblem(
-        application={"operators": operators, "streams": [{"source": "read", "target": "count"}]},
-        network={
-            "nodes": [{"name": name, "resources": {"gpu": {"units": 1}}} for name in "ab"],
-            "between_zones": {"delay": 0.01},
-        },
-        weights={"cost": 0.5, "response_time": 0.5},
-        limits={"cost": 50, "response_time": 5},
+    made, random = random_rescale(seed, keyed=(1, 2), tasks=(2, 3), nodes=(2, 2)), np.random.default_rng(seed)
+    nodes = [node.replace(resources={"gpu": {"units": 1}}) for node in made.network.nodes]
+    needs = [{"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))} for _ in made.application.operators]
+    operators = [o.replace(resources=need) for o, need in zip(made.application.operators, needs, strict=True)]
+    made = made.replace(
+        application=made.application.replace(operators=operators), network=made.network.replace(nodes=nodes), current=None
     )
     best, _ = brute_force(made)
     found = edrp.solve(made)

@@ -143,19 +143,12 @@ def agree_on_ranges(seed):
         judge(problem, method, best, work_limit=2 if method in ("highs", "range-decomposition") else 0.05)
 
 
-@pytest.mark.parametrize("seed", [5, 6, 16])
-def test_all_methods_agree_with_enumeration(seed):
-    agree(seed)
+FEW = {agree: (5, 6, 16), agree_over_time: (5, 6), agree_on_ranges: (0, 1, 2)}
 
 
-@pytest.mark.parametrize("seed", [5, 6])
-def test_methods_over_time_agree_with_enumeration(seed):
-    agree_over_time(seed)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_methods_for_ranges_agree_with_enumeration(seed):
-    agree_on_ranges(seed)
+@pytest.mark.parametrize(("judged", "seed"), [(judged, seed) for judged, seeds in FEW.items() for seed in seeds])
+def test_methods_agree_with_enumeration(judged, seed):
+    judged(seed)
 
 
 @pytest.mark.slow

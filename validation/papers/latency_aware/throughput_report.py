@@ -9,9 +9,9 @@ Printed(mean=1.03, deviation=0.32)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +24,8 @@ from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.simple_rules import Even, EvenParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.report.figures import blank_figure, draw, save_figure, unclutter
+from edrp.report.figures import COLOURS, MARKERS, blank_figure, draw, save_figure, unclutter
 from edrp.report.formatting import NONE, Unit
 from edrp.report.progress import Tell, working
 from edrp.report.statements import Statement, claim, print_statements
@@ -85,41 +84,33 @@ def placements(
     placed: list[SchedulerPlacement] = []
     for topology in topologies:
         tell(topology)
-        latencies = topology in simulated
-        lowest = paper_problem(topology, min(loads))
-        costs = shared_cpu(lowest)
-        for workers, deal in _even(lowest):
-            measured = _measured(costs, lowest, deal, workers, latencies)
-            placed.append(SchedulerPlacement(topology, 0.0, EVEN, workers, *measured))
-        for load in loads:
-            problem = paper_problem(topology, load)
-            for method in METHODS:
-                for seed in range(1 if method == RESOURCE_AWARE else seeds):
-                    deployment = solve(problem, method, seed=seed, time_limit=1.0).deployment
-                    if deployment is not None:
-                        measured = _measured(costs, problem, deployment, seed, latencies)
-                        placed.append(SchedulerPlacement(topology, load, method, seed, *measured))
+        costs = shared_cpu(paper_problem(topology, min(loads)))
+        cores = {node.name: node.capacity[CPU] for node in costs.network.nodes}
+        for problem, deployment, load, method, seed in _deployments(topology, loads, seeds):
+            reserved = sum(cores[node] for node in {node for nodes in deployment.values() for node in nodes})
+            throughput = sustainable_throughput(costs, deployment)
+            measured = SchedulerPlacement(topology, load, method, seed, reserved, throughput)
+            if topology in simulated:
+                seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
+                measured = replace(measured, least=float(seconds.min()) if seconds.size else None)
+            placed.append(measured)
     return placed
 
 
-def _even(problem: LatencyAwareProblem) -> Iterator[tuple[int, Deployment]]:
-    """The even scheduler's deal for every number of workers, whether supervisors are overloaded or not."""
-    compiled = compile_problem(problem)
+def _deployments(
+    topology: str, loads: Sequence[float], seeds: int
+) -> Iterator[tuple[LatencyAwareProblem, Deployment, float, str, int]]:
+    """Problem and deployment, with load, method and seed: of the even scheduler for every number of workers, then of all."""
+    lowest = paper_problem(topology, min(loads))
+    compiled = compile_problem(lowest)
     for workers in range(1, len(compiled.nodes) + 1):
-        yield workers, compiled.deployment(Even().fill(compiled, EvenParameters(workers=workers)).counts)
-
-
-def _measured(
-    costs: EdrpProblem, problem: LatencyAwareProblem, deployment: Deployment, seed: int, simulated: bool
-) -> tuple[float, float, float | None]:
-    """Cores, throughput and least seconds end to end of a placement."""
-    used = {node for nodes in deployment.values() for node in nodes}
-    reserved = sum(node.capacity[CPU] for node in costs.network.nodes if node.name in used)
-    throughput = sustainable_throughput(costs, deployment)
-    if not simulated:
-        return reserved, throughput, None
-    seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
-    return reserved, throughput, float(seconds.min()) if seconds.size else None
+        yield lowest, compiled.deployment(Even().fill(compiled, EvenParameters(workers=workers)).counts), 0.0, EVEN, workers
+    for load, method in product(loads, METHODS):
+        problem = paper_problem(topology, load)
+        for seed in range(1 if method == RESOURCE_AWARE else seeds):
+            deployment = solve(problem, method, seed=seed, time_limit=1.0).deployment
+            if deployment is not None:
+                yield problem, deployment, load, method, seed
 
 
 def factors(placements_made: Sequence[SchedulerPlacement], topology: str, method: str, reference: str) -> Floats:
@@ -128,13 +119,16 @@ def factors(placements_made: Sequence[SchedulerPlacement], topology: str, method
     Between placements of the reference it is interpolated, beyond them the nearest one counts, as in the paper. Several
     placements of the reference that take the same are averaged.
     """
-    mine = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
-    other = [placed for placed in placements_made if placed.topology == topology and placed.method == reference]
+    mine, other = (_select(placements_made, topology, name) for name in (method, reference))
     if not mine or not other:
         return np.zeros(0)
     taken = np.array(sorted({placed.reserved for placed in other}))
     reached = np.array([np.mean([placed.throughput for placed in other if placed.reserved == cores]) for cores in taken])
     return np.array([placed.throughput / np.interp(placed.reserved, taken, reached) for placed in mine])
+
+
+def _select(placed: Sequence[SchedulerPlacement], topology: str, method: str) -> list[SchedulerPlacement]:
+    return [one for one in placed if one.topology == topology and one.method == method]
 
 
 Statistic = Callable[[Floats], np.floating[Any]]
@@ -198,6 +192,9 @@ TABLE_3 = _read(
 )
 """Factors of throughput over the resource-aware scheduler; empty where the paper has no equal placement."""
 
+PRINTED = {EVEN: (2, METHODS, TABLE_2), RESOURCE_AWARE: (3, (*SEARCHES, "iterated-local-search", EVEN), TABLE_3)}
+"""Number, columns and values of the table of factors over each reference."""
+
 TABLE_4 = _read(
     (*SEARCHES, RESOURCE_AWARE),
     """
@@ -228,13 +225,13 @@ MAXIMUM: MeanFactors = {
     EVEN: {RESOURCE_AWARE: 2.11, "hill-climbing": 2.09, "hybrid": 2.01, "ant-system": 1.83},
     RESOURCE_AWARE: {"hill-climbing": 1.11, "hybrid": 1.03, RESOURCE_AWARE: 1.0, "ant-system": 0.89},
 }
-"""Of maximum throughput: the means of Tables 2 and 3, as section 6.2.1 prints them."""
+"""Means of maximum throughput, which are those of Tables 2 and 3, as section 6.2.1 prints them."""
 
 SUSTAINABLE: MeanFactors = {
     EVEN: {"hybrid": 8.46, RESOURCE_AWARE: 7.76, "hill-climbing": 7.64, "ant-system": 7.56},
     RESOURCE_AWARE: {"hybrid": 1.01, RESOURCE_AWARE: 1.0, "hill-climbing": 0.92, "ant-system": 0.87},
 }
-"""Of maximum sustainable throughput, which has no table (section 6.2.1)."""
+"""Means of maximum sustainable throughput, which has no table (section 6.2.1)."""
 
 MODEL = (
     "The paper measures maximum and sustainable throughput; the model has one: the rate at which the first supervisor's shared "
@@ -249,16 +246,6 @@ LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
 BAND = (1.7, 2.6)
 """Range of mean factors over the even scheduler; the paper's of maximum throughput are 1.83 to 2.11."""
 
-
-DOTS = {
-    "hill-climbing": ("o", "#1b9e77"),
-    "ant-system": ("^", "#d95f02"),
-    "hybrid": ("s", "#7570b3"),
-    "resource-aware": ("D", "#e7298a"),
-    "iterated-local-search": ("*", "#333333"),
-    EVEN: ("x", "#a6761d"),
-}
-"""Marker and colour of each scheduler."""
 
 AXES = {"throughput": ("throughput", "tuples/s of the source", 1.0), "least": ("least latency end to end", "ms", 1e3)}
 """Name, unit and scale of each quantity of a placement."""
@@ -283,42 +270,26 @@ def run(
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
         placed = placements(topologies, loads=loads, seeds=seeds, simulated=simulated, tell=tell)
-    print_tables(console, table_2(placed), table_3(placed), mean_table(placed))
+    print_tables(console, *(factor_table(placed, reference) for reference in PRINTED), mean_table(placed))
     console.print(MODEL)
     print_statements(console, throughput_statements(placed))
     draw(console, out, {name: partial(draw_scatter, placed, *what) for name, what in FIGURES.items()})
     return placed
 
 
-def table_2(placed: Sequence[SchedulerPlacement]) -> Table:
-    """Throughput over the even scheduler at the same cores: mean ± deviation, below it the paper's in brackets."""
-    return _table("Table 2: throughput over the even scheduler", placed, EVEN, METHODS, TABLE_2)
+def factor_table(placed: Sequence[SchedulerPlacement], reference: str) -> Table:
+    """Table 2 or 3: throughput over that of a reference at the same cores, mean ± deviation, below it the paper's in brackets."""
+    number, methods, printed = PRINTED[reference]
 
+    def text(topology: str, method: str) -> str:
+        ours, theirs = factors(placed, topology, method, reference), printed[topology].get(method)
+        below = "" if theirs is None else f"\n({theirs.mean:.2f} ± {theirs.deviation:.2f})"
+        return (f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE) + below
 
-def table_3(placed: Sequence[SchedulerPlacement]) -> Table:
-    """Throughput over the resource-aware scheduler at the same cores."""
-    methods = (*SEARCHES, "iterated-local-search", EVEN)
-    return _table("Table 3: throughput over the resource-aware scheduler", placed, RESOURCE_AWARE, methods, TABLE_3)
-
-
-def _table(
-    title: str, placements_made: Sequence[SchedulerPlacement], reference: str, methods: Sequence[str], printed: PaperTable
-) -> Table:
-    present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in placements_made)]
-    rows = []
-    for topology in present:
-        factors_of = {method: factors(placements_made, topology, method, reference) for method in methods}
-        texts = {
-            method: f"{method_factors.mean():.2f} ± {method_factors.std():.2f}" if method_factors.size else NONE
-            for method, method_factors in factors_of.items()
-        }
-        rows.append((topology, *(text + _below(printed[topology].get(method)) for method, text in texts.items())))
-    return Table(f"{title}, ours (paper)", ("topology", *methods), tuple(rows))
-
-
-def _below(printed: Printed | None) -> str:
-    """The paper's value in brackets on a line of its own."""
-    return "" if printed is None else f"\n({printed.mean:.2f} ± {printed.deviation:.2f})"
+    present = [name for name in TOPOLOGIES if any(one.topology == name for one in placed)]
+    rows = tuple((topology, *(text(topology, method) for method in methods)) for topology in present)
+    title = f"Table {number}: throughput over the {reference} scheduler, ours (paper)"
+    return Table(title, ("topology", *methods), rows)
 
 
 def mean_table(placed: Sequence[SchedulerPlacement]) -> Table:
@@ -345,11 +316,9 @@ def topology_factors(
     return np.array([of(on_topology) if on_topology.size else np.nan for on_topology in values])
 
 
-def mean_factor(
-    placed: Sequence[SchedulerPlacement], topologies: Sequence[str], method: str, reference: str, of: Statistic = np.mean
-) -> float:
-    """Mean over topologies of a statistic of the factors; not a number where there is none."""
-    values = _known(topology_factors(placed, method, reference, of, topologies))
+def mean_factor(placed: Sequence[SchedulerPlacement], topologies: Sequence[str], method: str, reference: str) -> float:
+    """Mean over topologies of the mean factors; not a number where there is none."""
+    values = _known(topology_factors(placed, method, reference, names=topologies))
     return float(values.mean()) if values.size else float("nan")
 
 
@@ -429,13 +398,9 @@ def draw_scatter(placements_made: Sequence[SchedulerPlacement], topology: str, q
     name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)
     axes = figure.add_subplot()
-    for method, (marker, colour) in DOTS.items():
-        method_placements = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
-        dots = [
-            (100 * placed.reserved, scale * value)
-            for placed in method_placements
-            if (value := getattr(placed, quantity)) is not None
-        ]
+    for method, marker, colour in zip((*METHODS, EVEN), MARKERS, COLOURS, strict=True):
+        of_method = ((placed.reserved, getattr(placed, quantity)) for placed in _select(placements_made, topology, method))
+        dots = [(100 * cores, scale * value) for cores, value in of_method if value is not None]
         if not dots:
             continue
         taken, reached = np.array(dots).T

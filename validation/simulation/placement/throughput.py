@@ -100,11 +100,9 @@ def end_to_end_latencies(
         raise BackendUnavailableError('simulations need the package simpy: pip install "edrp[simulate]"') from error
     placed: Deployment = problem.read_decision(deployment, "deployment")
     simulation = _Simulation(simpy, problem, placed, transfer, np.random.default_rng(seed))
-    for operator in problem.application.operators:
-        share = operator.external_rate / max(sum(o.external_rate for o in problem.application.operators), 1e-300)
-        rate = operator.external_rate * rate_share
-        if rate > 0:
-            simulation.clock.process(simulation.arrive(operator.name, rate, round(tuples * share)))
+    rates = {o.name: o.external_rate * rate_share for o in problem.application.operators if o.external_rate * rate_share > 0}
+    for name, rate in rates.items():
+        simulation.clock.process(simulation.arrive(name, rate, round(tuples * rate / sum(rates.values()))))
     simulation.clock.run()
     return np.array(simulation.latencies)
 
@@ -126,8 +124,7 @@ class _Simulation:
         self.transfer = max((stream.usage[CPU] for stream in shared.application.streams), default=0.0)
         self.outflows: dict[str, list[tuple[str, float]]] = {name: [] for name in self.work}  # targets, tuples per tuple received
         for stream in application.streams:
-            received = application.load(stream.source)
-            ratio = application.rate(stream.source, stream.target) / received if received else 0.0
+            ratio = application.rate(stream.source, stream.target) / (application.load(stream.source) or 1.0)
             self.outflows[stream.source].append((stream.target, ratio))
         self.latencies: list[float] = []
 
@@ -157,9 +154,7 @@ class _Simulation:
 
     def _next_operators(self, operator: str) -> Iterator[str]:
         for target, ratio in self.outflows[operator]:
-            whole = int(ratio)
-            for _ in range(whole + int(self.random.random() < ratio - whole)):
-                yield target
+            yield from [target] * (int(ratio) + int(self.random.random() < ratio % 1))
 
     def _home(self, operator: str) -> str:
         homes = self.homes[operator]

@@ -1,7 +1,7 @@
 """The largest multiple by classes of equal nodes: bounds against enumeration, known values, and packed deployments."""
 
-import numpy as np
 import pytest
+from unit_resources import drawn
 from xenna import PIPELINES, Pipeline, pipeline_problem
 
 import edrp
@@ -10,37 +10,10 @@ from edrp.formulations.placement.carrying.classes import carry_by_classes
 from edrp.placement.throughput import GrowingLoad, largest_multiple
 
 
-def drawn(seed):
-    """Two or three operators on few nodes of one or two classes, with units."""
-    random = np.random.default_rng([seed, 7])
-    sizes = [
-        {"cpu": float(random.integers(2, 6)), "gpu": {"units": int(random.integers(1, 3))}} for _ in range(random.integers(1, 3))
-    ]
-    nodes = [{"name": f"n{u}", "resources": sizes[u % len(sizes)]} for u in range(random.integers(2, 4))]
-    operators = []
-    for i in range(random.integers(2, 4)):
-        few, latency = int(random.integers(1, 3)), {"model": "mm1", "service_rate": float(random.integers(2, 9))}
-        need = {"cpu": float(random.choice([0.5, 1, 2])), "gpu": float(random.choice([0, 0, 0.25, 0.29, 0.4, 0.6, 1]))}
-        operators.append(
-            {"name": f"o{i}", "resources": need, "min_replicas": few, "max_replicas": few + 1, "latency": latency, "cost": 1.0}
-        )
-    operators[0]["external_rate"] = 1.0
-    if random.random() < 0.3:
-        operators[-1]["external_rate"] = 0.5
-    if random.random() < 0.3:
-        operators[-1]["candidates"] = [node["name"] for node in nodes[:-1]]
-    return edrp.EdrpProblem(
-        application={"operators": operators, "streams": [{"source": "o0", "target": f"o{i}"} for i in range(1, len(operators))]},
-        network={"nodes": nodes, "between_zones": {"delay": 0.001}},
-        weights={"cost": 1.0},
-        limits={"cost": float(random.choice([5.0, 100.0]))},
-    )
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_nothing_carries_more_than_the_bound(seed, monkeypatch):
     monkeypatch.setattr("edrp.formulations.placement.carrying.classes.MANY_PLACES", 0)
-    load = GrowingLoad(drawn(seed), ("o0",))
+    load = GrowingLoad(drawn(seed))
     carried = [load.carried(deployment).multiple for deployment in deployments(load.problem)]
     best = max((multiple for multiple in carried if multiple is not None), default=None)
     found = carry_by_classes(load)

@@ -16,10 +16,10 @@ from edrp.validation.papers.latency_aware.throughput_report import (
     TABLE_2,
     TABLE_3,
     SchedulerPlacement,
+    factor_table,
     factors,
     mean_table,
     placements,
-    table_2,
     throughput_statements,
 )
 from edrp.validation.simulation.placement.throughput import (
@@ -63,12 +63,6 @@ def cores_needed(problem: LatencyAwareProblem, deployment: Deployment, transfer:
             for node in pair:
                 needed[node] += price * application.rate(stream.source, stream.target) / len(pairs)
     return needed
-
-
-@pytest.mark.parametrize(("placed", "transfer", "throughput"), [(TOGETHER, 0.2, 100), (APART, 0.2, 100 / 0.6), (APART, 0, 200)])
-def test_the_fullest_supervisor_decides(placed, transfer, throughput):
-    """Apart each has half the work, and `transfer` of a mean tuple's cost on top."""
-    assert sustainable_throughput(shared_cpu(line(), transfer=transfer), placed) == pytest.approx(throughput)
 
 
 @pytest.mark.parametrize("name", ["T-M2", "T-R2", "T-R7"])
@@ -156,7 +150,7 @@ def test_tables_and_verdicts_of_a_small_run():
     found = placements(["T-R2", "T-R7"], loads=[0.6], seeds=1, simulated=["T-R2"])
     assert {bound.least is not None for bound in found if bound.topology == "T-R2"} == {True}
     assert {bound.least for bound in found if bound.topology == "T-R7"} == {None}
-    table = table_2(found)
+    table = factor_table(found, EVEN)
     assert list(table.columns[1:4]) == ["hill-climbing", "ant-system", "hybrid"]
     assert [row[0] for row in table.rows] == ["T-R2", "T-R7"]
     assert [row[3].splitlines()[1] for row in table.rows] == ["(2.08 ± 0.97)", "(1.92 ± 1.00)"]
