@@ -99,7 +99,7 @@ def test_plans_keep_their_promises_on_random_clusters() -> None:
         largest = max(o.state_size for o in problem.application.operators)
         node = PhaseLimits() if seed % 2 else PhaseLimits(moves_in=1, moves_out=1, bytes_out=3 * largest)
         zone = PhaseLimits() if seed % 4 else PhaseLimits(moves_in=1, moves_out=2)
-        plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, node=node, zone=zone, in_sync=in_sync)
+        plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, limits={"node": node, "zone": zone}, in_sync=in_sync)
         replay(problem, target, plan, node, zone, in_sync)
         free = plan_placement(problem, target, uplink=1e6, downlink=5e5, in_sync=in_sync)
         assert is_short(free) or not is_short(plan), "limits take no room away"
@@ -135,7 +135,7 @@ def test_the_bound_on_phases_holds_and_few_plans_need_one_more_than_enumeration(
             current={f"p{p}": [names[u]] for p, (u, _) in enumerate(moves)},
         )
         target = {f"p{p}": [names[v]] for p, (_, v) in enumerate(moves)}
-        plan = plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_in=1, moves_out=1))
+        plan = plan_placement(problem, target, uplink=1.0, limits={"node": PhaseLimits(moves_in=1, moves_out=1)})
         least = fewest_phases(moves, 1)
         assert plan.min_phases <= least <= len(plan.phases) <= least + 1
         assert plan.min_seconds == 10.0 * max(Counter((w, u) for pair in moves for w, u in enumerate(pair)).values())
@@ -189,29 +189,31 @@ def test_what_cannot_be_planned_is_refused_by_place(examples) -> None:
         "current": lambda: plan_placement(problem.replace(current=None), target, uplink=1.0),
         "application.streams": lambda: plan_placement(edrp.load(examples / "word_count.json"), {}, uplink=1.0),
         "in_sync": lambda: plan_placement(problem, target, uplink=1.0, in_sync=0),
-        "node.bytes_in": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(bytes_in=5e9)),
+        "limits.node.bytes_in": lambda: plan_placement(problem, target, uplink=1.0, limits={"node": PhaseLimits(bytes_in=5e9)}),
         "uplink": lambda: plan_placement(problem, target, uplink=0.0),
-        "node.moves_out": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_out=math.nan)),
+        "limits.node.moves_out": lambda: plan_placement(
+            problem, target, uplink=1.0, limits={"node": PhaseLimits(moves_out=math.nan)}
+        ),
     }
     for place, call in faults.items():
         with pytest.raises(InvalidInstanceError) as caught:
             call()
         assert place in [fault.place for fault in caught.value.faults]
     with pytest.raises(InvalidInstanceError, match="must be at least 6e\\+09, which the state of p takes in its phase"):
-        faults["node.bytes_in"]()
+        faults["limits.node.bytes_in"]()
 
 
 def test_command_writes_the_phases(run, write, tmp_path) -> None:
     case = random_assignment(3)
     path, out = write(assignment_document(case, "deviation", ["evenness.load", "moved_state", "moves"])), tmp_path / "plan.json"
     solved = run("solve", path, "-o", tmp_path / "solution.json").ended(0)
-    result = run("plan", path, tmp_path / "solution.json", "--node-moves", "3", "-o", out).ended(0)
+    result = run("plan", path, tmp_path / "solution.json", "--phase-moves", "node=3", "-o", out).ended(0)
     plan, solution = json.loads(out.read_text()), edrp.load_solution(tmp_path / "solution.json")
     assert plan["kind"] == "placement-plan"
     assert sum(copy["size"] for phase in plan["phases"] for copy in phase["copies"]) == solution.metrics["moved_state"]
     assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} phase" in result.out, solved.out
     assert "goes with moves of replicas" in run("plan", "examples/migration.json", "--in-sync", "2").ended(2).err
-    assert "--node-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
+    assert "--phase-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
 
 
 def test_the_example_writes_reassignments_that_lead_to_an_even_one(examples, capsys) -> None:

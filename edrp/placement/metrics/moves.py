@@ -33,6 +33,12 @@ def state_holders(problem: Any) -> dict[str, frozenset[str]]:
     return {name: frozenset(held[owner]) for name, owner in owners.items()}
 
 
+def reads_state(problem: Any) -> bool:
+    """Whether a metric of a problem, other than downtime, is about state."""
+    even = [f"evenness.{name}" for name, entry in getattr(problem, "evenness", {}).items() if entry.of == "state"]
+    return not {Moves.name, MovedState.name, *even}.isdisjoint(problem.metrics)
+
+
 class Moves:
     """Number of replicas on nodes that do not hold the state of their operator today.
 

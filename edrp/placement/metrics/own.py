@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults
@@ -41,6 +42,10 @@ OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_
 
 OF_DOCUMENTS = ("own", "named", "of", "of_metrics", "with_limit")
 """What weights and limits have besides what all documents have."""
+
+
+Total = Annotated[float, Field(gt=0, le=1e21)]
+"""A limit on what up to 10⁶ operators add up to, of which each has at most 10¹⁵."""
 
 
 class MetricDefinition(Protocol):
@@ -249,6 +254,8 @@ def _written(problem: Any) -> dict[str, WrittenMetric]:
 
 class OwnMetric(PlainMetric):
     """A metric without kernels, registered or of this package; texts of its weight and limit are those of the class."""
+
+    limit_type: Any = Total
 
     def __init__(self, definition: Any) -> None:
         self.definition, self.name, self.unit = definition, definition.name, getattr(definition, "unit", "1")

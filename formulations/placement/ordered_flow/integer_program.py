@@ -27,7 +27,7 @@ UNBOUNDED = 1 << 60
 MAX_EXACT = 1 << 53
 """Whole numbers up to which doubles tell them apart: of coefficients, and of the values of several goals in one sum."""
 
-MAX_SPAN = 1 << 56
+MAX_SPAN = 1 << 62
 """Steps that a goal of its own may have, so that the sums of its bounds stay within 64 bits."""
 
 
