@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import highspy
@@ -25,6 +26,8 @@ _Status: Any = highspy.HighsModelStatus
 
 SCALES = (1, 2, 3, 4, 6, 12)
 """Denominators of prices: those of flows are whole, side rows make fractions of them."""
+
+TOO_LARGE = "the numbers of a program are too large for the solver"
 
 SEARCHED_SHARES = (0.02, 0.2, 1.0)
 """Of what would raise the value, by how much, the shares that successive searches may use."""
@@ -89,6 +92,8 @@ class Prices:
             return part  # all of whose points have the value
         common = int(np.gcd.reduce(cost)) or 1
         row, most = sparse.csr_array(cost[None, :] // common), (self.scale * value - constant) // common
+        if abs(most) >= UNBOUNDED:
+            raise StoppedError(TOO_LARGE)
         lower, upper = np.append(part.lower, -UNBOUNDED), np.append(part.upper, most)
         return replace(part, matrix=sparse.vstack([part.matrix, row], format="csr"), lower=lower, upper=upper)
 
@@ -255,29 +260,20 @@ class Search:
     def _duals_of_totals(self, face: Face, cost: Ints) -> Floats:
         """Prices of rows where operators with equal parts in the goals are one: what totals alone say, at little work."""
         program, (operators, nodes) = self.program, self.program.compiled.candidate.shape
-        meant = np.flatnonzero(cost[program.column])
-        by_cell = sparse.csr_array(program.cells[meant].T)
-        number: dict[Any, int] = {}
-        kinds = np.empty(operators, np.int64)
-        for i in range(operators):
-            ends = by_cell.indptr[i * nodes : (i + 1) * nodes + 1]
-            part = slice(ends[0], ends[-1])
-            key = np.diff(ends).tobytes(), by_cell.indices[part].tobytes(), by_cell.data[part].tobytes()
-            kinds[i] = number.setdefault(key, len(number))
-        first, size = np.unique(kinds, return_index=True)[1], operators * nodes
-        seats = (first[:, None] * nodes + np.arange(nodes)).ravel()  # of one operator of each kind
-        kept = np.concatenate([seats, np.arange(size, program.most.size)])
-        cells = program.lower.size - program.column.size + meant
-
-        def totals(values: Ints) -> Ints:
-            by_kind = np.zeros((len(number), nodes), np.int64)
-            np.add.at(by_kind, kinds, values[:size].reshape(operators, nodes))
-            return np.concatenate([by_kind.ravel(), values[size:]])
-
-        replicas = np.bincount(kinds, face.lower[:operators]).astype(np.int64)
+        size, meant = operators * nodes, np.flatnonzero(cost[program.largest])
+        cells = program.lower.size - program.largest.size + meant
+        parts = sparse.csr_array(face.matrix[cells, :size].T.reshape(operators, -1))
+        keys = [(parts.indices[a:b].tobytes(), parts.data[a:b].tobytes()) for a, b in pairwise(parts.indptr)]
+        number = {key: kind for kind, key in enumerate(dict.fromkeys(keys))}
+        kinds = np.array([number[key] for key in keys])
+        first, members = np.unique(kinds, return_index=True)[1], (np.arange(len(number))[:, None] == kinds).astype(np.int64)
+        kept = np.concatenate([(first[:, None] * nodes + np.arange(nodes)).ravel(), np.arange(size, program.most.size)])
+        low, high = (
+            np.concatenate([(members @ end[:size].reshape(operators, nodes)).ravel(), end[size:]]) for end in (face.low, face.high)
+        )
         rows = sparse.vstack([face.matrix[first], face.matrix[cells]], format="csr")[:, kept]
-        lower, upper = (np.concatenate([replicas, end[cells]]) for end in (face.lower, face.upper))
-        small = self._run(Face(rows, lower, upper, totals(face.low), totals(face.high)), cost[kept], integer=False)
+        lower, upper = (np.concatenate([members @ end[:operators], end[cells]]) for end in (face.lower, face.upper))
+        small = self._run(Face(rows, lower, upper, low, high), cost[kept], integer=False)
         duals = np.zeros(face.lower.size)
         if small is not None:
             duals[:operators], duals[cells] = small[1][kinds], small[1][len(number) :]
@@ -286,24 +282,22 @@ class Search:
     def _run(self, face: Face, cost: Ints, *, integer: bool) -> tuple[Floats, Floats] | None:
         """Columns, and duals of rows where columns need not be whole, of an optimum; None where a face is empty."""
         free = np.flatnonzero(face.low < face.high)
-        matrix, fixed = sparse.csr_array(face.matrix[:, free]), np.where(face.low < face.high, 0, face.low)
-        used, duals, values = face.matrix @ fixed, np.zeros(face.lower.size), fixed.astype(float)
-        left = np.diff(matrix.indptr) > 0
-        if ((used < face.lower) | (used > face.upper))[~left].any():
+        values = np.where(face.low < face.high, 0, face.low)
+        if not free.size and not face.holds(values):
             return None
-        ends = [np.where(np.abs(end) < UNBOUNDED, end - used, np.copysign(np.inf, end))[left] for end in (face.lower, face.upper)]
+        used, matrix = face.matrix @ values, sparse.csr_array(face.matrix[:, free]).astype(float)
+        ends = [np.where(np.abs(end) < UNBOUNDED, end - used, np.copysign(np.inf, end)) for end in (face.lower, face.upper)]
         bounds = face.low[free].astype(float), face.high[free].astype(float)
-        arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix[left].astype(float), *ends)
+        arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix, *ends)
         solver = new_solver(random_seed=self._seed, mip_rel_gap=0.0, mip_abs_gap=0.0)
         if not hand_over(solver, arrays):
-            raise StoppedError("the numbers of a program are too large for the solver")
+            raise StoppedError(TOO_LARGE)
         Brake(arrays, self._until).run(solver, at_once=False)
         status = solver.getModelStatus()
         if status in (_Status.kInfeasible, _Status.kUnboundedOrInfeasible):  # columns have bounds
             return None
         if status not in (_Status.kOptimal, _Status.kModelEmpty):
             raise StoppedError
+        values = values.astype(float)
         values[free] = solver.getSolution().col_value
-        if not integer:
-            duals[left] = solver.getSolution().row_dual
-        return values, duals
+        return values, np.zeros(0) if integer else np.array(solver.getSolution().row_dual)
