@@ -107,11 +107,12 @@ def stage_after(problem: Any, done: Sequence[StageOutcome], decision: Any) -> St
     unscaled, step = problem.metrics[name].unscaled, _step(problem, name)
 
     def value(objective: float) -> float:
-        return unscaled(factor * objective if step is None else step * round(factor * objective / step))
+        return float(unscaled(factor * objective if step is None else step * round(factor * objective / step)))
 
     def limit(objective: float) -> float:
         reached = factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)
-        return unscaled(max(MIN_STAGE_LIMIT, reached) if step is None else step * math.floor(reached / step + STEP_ROUNDING))
+        whole = max(MIN_STAGE_LIMIT, reached) if step is None else step * math.floor(reached / step + STEP_ROUNDING)
+        return float(unscaled(whole))
 
     return Stage(
         metric=name,

@@ -283,7 +283,7 @@ class _Changes:
 
     def _refuse_small_limits(self) -> None:
         """Every state has to be within all limits by itself."""
-        faults = {}
+        faults: dict[str, Fault] = {}
         for change in self.all:
             for row, place in np.argwhere(~(change.demand <= self.limit * (1 + LIMIT_SLACK))).tolist():
                 need = f"{change.demand[row, place]:.6g}, which the state of {change.operators[0]} takes in its phase"

@@ -155,7 +155,9 @@ def _rows(compiled: Compiled) -> tuple[sparse.csr_array, Ints, Ints, Ints]:
 
 def _whole_rows(matrix: sparse.csr_array, lower: Floats, upper: Floats) -> tuple[sparse.csr_array, Ints, Ints]:
     """Rows times what makes their coefficients whole, and their bounds rounded to the whole numbers between them."""
-    factor = np.ones(matrix.shape[0])
+    factor, filled = np.ones(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
+    common = np.gcd.reduceat(np.abs(np.rint(matrix.data)).astype(np.int64), matrix.indptr[filled])
+    factor[filled] /= np.maximum(common, 1)
     row = np.repeat(np.arange(factor.size), np.diff(matrix.indptr))
     for broken in np.unique(row[matrix.data != np.rint(matrix.data)]):
         step = common_step(matrix.data[matrix.indptr[broken] : matrix.indptr[broken + 1]])
