@@ -138,11 +138,14 @@ def _rows(compiled: Compiled) -> tuple[sparse.csr_array, Ints, Ints, Ints]:
     for demand, kept in zip(compiled.demand.T, limited, strict=True):
         blocks.append(sparse.kron(demand[None, :], sparse.eye_array(nodes), format="csr")[np.flatnonzero(kept)])
     own = widened(sparse.csr_array(sparse.vstack(blocks, format="csr")), rules.matrix.shape[1])
-    matrix = sparse.csr_array(sparse.vstack([own, rules.matrix[hard]], format="csr"))
+    unit = np.array([getattr(rules.rules[rule], "unit", 1.0) for rule in rules.rule[hard].tolist()])
+    stated = sparse.csr_array(rules.matrix[hard])
+    stated.data *= np.repeat(unit, np.diff(stated.indptr))
+    matrix = sparse.csr_array(sparse.vstack([own, stated], format="csr"))
     matrix.eliminate_zeros()
     replicas, room = compiled.min_replicas.astype(float), compiled.capacity.T[limited] * (1 + LIMIT_SLACK)
-    lower = np.concatenate([replicas, np.full(room.size, -np.inf), rules.lower[hard]])
-    matrix, low, high = _whole_rows(matrix, lower, np.concatenate([replicas, room, rules.upper[hard]]))
+    lower = np.concatenate([replicas, np.full(room.size, -np.inf), rules.lower[hard] * unit])
+    matrix, low, high = _whole_rows(matrix, lower, np.concatenate([replicas, room, rules.upper[hard] * unit]))
     # Rows over replicas alone, without coefficients below 0, bound these.
     row = np.repeat(np.arange(high.size), np.diff(matrix.indptr))
     plain = np.bincount(row, (matrix.data < 0) | (matrix.indices >= size), high.size) == 0
