@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import LOOK, spend
-from edrp.core.document import Faults, named_resources
+from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.limits import compared
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.wording import suggestion
 from edrp.mdp.transfer.rescale_plan import schedule_on_cards
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 from edrp.placement.compilation import capacities
@@ -30,7 +31,7 @@ from edrp.placement.compiled import count_replicas
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics.moves import state_holders
-from edrp.placement.rules.base import NODE, check_per, places
+from edrp.placement.rules.base import NODE, places
 
 ENTRY_UNITS = 1e-8
 """Units of work for a limit or a node of a phase, when a state is put into one."""
@@ -265,15 +266,15 @@ class _Changes:
 
     def _set_limits(self, problem: EdrpProblem, limits: Mapping[str, PhaseLimits]) -> None:
         """Number the places: nodes, and then those of each word that has limits; nodes without any of these are in none."""
-        faults = Faults("limits")
-        for per in limits:
-            check_per(per, problem, (per,), faults)
-        faults.raise_if_any()
         self.at: dict[str, list[int]] = {node: [] for node in self.nodes}
         self.per: list[str] = []
         columns: list[PhaseLimits] = []
         for per in dict.fromkeys([NODE, *limits]):
             groups = list(places(problem.network, per, alone=False).values())
+            if not groups:
+                labels = [key for node in problem.network.nodes for key in node.labels]
+                why = f"is a zone or label that no node has{suggestion(per, [NODE, *labels])}"
+                raise InvalidInstanceError([Fault(f"limits.{per}", per, why)])
             number = {node: len(columns) + index for index, group in enumerate(groups) for node in group}
             for node, at in self.at.items():
                 at.append(number.get(node, -1))

@@ -144,6 +144,28 @@ def test_the_bound_on_phases_holds_and_few_plans_need_one_more_than_enumeration(
     assert more <= 8
 
 
+def test_limits_hold_for_the_racks_of_labels_and_the_bound_on_phases_for_all_sources() -> None:
+    """Two replicas leave rack a and one comes to it; each state could also be copied from rack c."""
+    racks = {"n0": "a", "n1": "a", "n2": "b", "n3": "b", "n4": "c"}
+    sizes = {"min_replicas": 2, "max_replicas": 2, "state_size": 12.0, "resources": 0}
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": p, **sizes} for p in "pqr"]},
+        network={"nodes": [{"name": name, "labels": {"rack": rack}} for name, rack in racks.items()]},
+        weights={"moves": 1},
+        current={"p": ["n0", "n4"], "q": ["n1", "n4"], "r": ["n2", "n4"]},
+    )
+    target = {"p": ["n2", "n4"], "q": ["n3", "n4"], "r": ["n0", "n4"]}
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_in=1)})
+    assert [sorted(copy.target for copy in phase.copies) for phase in plan.phases] == [["n0", "n2"], ["n3"]]
+    assert plan.min_phases == 2
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_out=1, bytes_in=11.0)})
+    assert (plan.min_phases, len(plan.phases)) == (2, 2), "two of 6 bytes do not fit into one phase of 11"
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_out=1)})
+    assert plan.min_phases == 1, "copies may come from other racks"
+    with pytest.raises(InvalidInstanceError, match=r"limits\.rak: is a zone or label that no node has; did you mean 'rack'"):
+        plan_placement(problem, target, uplink=1.0, limits={"rak": PhaseLimits(moves_in=1)})
+
+
 def swap(**fields):
     """Two partitions of 6 GB on two full disks of 6 GB and a third server which holds a replica of each."""
     operators = [{"name": p, "state_size": 12e9, "min_replicas": 2, "max_replicas": 2, "resources": {"disk": 6e9}} for p in "pq"]
@@ -211,7 +233,11 @@ def test_command_writes_the_phases(run, write, tmp_path) -> None:
     plan, solution = json.loads(out.read_text()), edrp.load_solution(tmp_path / "solution.json")
     assert plan["kind"] == "placement-plan"
     assert sum(copy["size"] for phase in plan["phases"] for copy in phase["copies"]) == solution.metrics["moved_state"]
-    assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} phase" in result.out, solved.out
+    known = "no plan within the limits has fewer" if len(plan["phases"]) == plan["min_phases"] else "the fewest within the limits"
+    few = "phase" if len(plan["phases"]) == 1 else "phases"
+    assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} {few}; {known}" in result.out, solved.out
+    for word in ("node", "node=x", "node=0", "node=inf"):
+        assert "must be PLACE=NUMBER, such as node=2" in run("plan", path, "--phase-bytes", word).ended(2).err
     assert "goes with moves of replicas" in run("plan", "examples/migration.json", "--in-sync", "2").ended(2).err
     assert "--phase-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
 
