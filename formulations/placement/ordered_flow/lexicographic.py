@@ -29,9 +29,6 @@ SCALES = (1, 2, 3, 4, 6, 12)
 
 TOO_LARGE = "the numbers of a program are too large for the solver"
 
-MAX_SOLVED = 2.0**40
-"""Coefficients of rows above which they are scaled for the solver, which refuses those of 10¹⁵."""
-
 MAX_TOLD = 10**7
 """Coefficients of rows up to which the solver is believed without prices; what is whole or equal to 10⁻⁶ misses steps above."""
 
@@ -306,13 +303,8 @@ class Search:
             return None
         used, matrix = face.matrix @ values, sparse.csr_array(face.matrix[:, free]).astype(float)
         ends = [np.where(np.abs(end) < UNBOUNDED, end - used, np.copysign(np.inf, end)) for end in (face.lower, face.upper)]
-        largest = abs(matrix).max(axis=1).toarray() if free.size else np.ones(used.size)
-        scale = 0.5 ** np.ceil(np.log2(np.maximum(largest / MAX_SOLVED, 1.0)))  # powers of two, which round nothing
-        matrix.data *= np.repeat(scale, np.diff(matrix.indptr))
         bounds = face.low[free].astype(float), face.high[free].astype(float)
-        arrays = Arrays(
-            cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix, *(end * scale for end in ends)
-        )
+        arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix, *ends)
         solver = new_solver(random_seed=self._seed, mip_rel_gap=0.0, mip_abs_gap=0.0)
         if not hand_over(solver, arrays):
             raise StoppedError(TOO_LARGE)
@@ -326,4 +318,4 @@ class Search:
         values[free] = solver.getSolution().col_value
         if integer:
             return values, solver.getInfo().mip_dual_bound if free.size else 0.0
-        return values, scale * solver.getSolution().row_dual
+        return values, np.array(solver.getSolution().row_dual)
