@@ -192,7 +192,7 @@ class Search:
     Attributes
     ----------
     bounds : lower bounds on the groups that were reached, each on the face that those before it have left.
-    points : whole points that were found on the way, the last one on the smallest face.
+    points : whole points that were found on the way.
     searched : whether a bound is that of the solver's search for whole points, whose word it rests on.
     """
 
