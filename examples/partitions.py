@@ -51,7 +51,7 @@ def reassignment(deployment: edrp.Deployment, names: Iterable[str]) -> str:
 
 
 # Two partitions at a time from and to each broker, at 50 MB/s; a replica goes once its successor has caught up.
-plan = plan_placement(problem, solution.deployment, uplink=50e6, node=PhaseLimits.same(None, 2))
+plan = plan_placement(problem, solution.deployment, uplink=50e6, limits={"node": PhaseLimits.same(None, 2)})
 for number, phase in enumerate(plan.phases):
     changed = dict.fromkeys(action.operator.split("/")[0] for action in phase.actions)
     print(f"phase {number}: {len(phase.copies)} copies, {phase.schedule.total_seconds:.0f} s", *phase.broken)

@@ -198,8 +198,9 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
     return _portfolio(problem, columns, [generation] if generation.refusal(problem) is None else [])
 
 
-_search = FirstOf(("iterated-local-search", "annealing"))
-"""The best search, or the one that does not look at replicas one by one where there are too many of them."""
+_search = FirstOf(("iterated-local-search", "annealing", "highs"))
+"""The best search, the one that does not look at replicas one by one where there are too many of them, or HiGHS for metrics that
+searches do not take."""
 
 
 def _searches(problem: PlacementProblem) -> Method:

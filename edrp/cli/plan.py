@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,17 +45,19 @@ def plan_file(
     max_move_ins: Annotated[
         int | None, options.option("Maximum number of tasks that move to a node in one step; default: all at once.", min=1)
     ] = None,
-    node_bytes: Annotated[
-        float | None, options.finite_option("Maximum of bytes that a node sends, or receives, in one phase.", "--node-bytes")
+    phase_bytes: Annotated[
+        list[str] | None,
+        options.option(
+            "Maximum of bytes that each node, zone or value of a label sends, or receives, in one phase, such as rack=5e9.",
+            metavar="PLACE=BYTES",
+        ),
     ] = None,
-    node_moves: Annotated[
-        int | None, options.option("Maximum number of states that leave a node, or reach it, in one phase.", min=1)
-    ] = None,
-    zone_bytes: Annotated[
-        float | None, options.finite_option("Maximum of bytes that leave a zone, or reach it, in one phase.", "--zone-bytes")
-    ] = None,
-    zone_moves: Annotated[
-        int | None, options.option("Maximum number of states that leave a zone, or reach it, in one phase.", min=1)
+    phase_moves: Annotated[
+        list[str] | None,
+        options.option(
+            "Maximum number of states that leave each node, zone or value of a label, or reach it, in one phase, such as node=2.",
+            metavar="PLACE=NUMBER",
+        ),
     ] = None,
     in_sync: Annotated[
         int | None,
@@ -70,7 +74,7 @@ def plan_file(
 ) -> None:
     """Plan a migration, a rescaling or moves of replicas, with schedules of transfers, or when deployments of a day change.
 
-    Options of nodes, zones and replicas in sync go with kind edrp, which has to have `current` and no streams.
+    Options of phases and replicas in sync go with kind edrp, which has to have `current` and no streams.
     """
     problem = options.read_problem(file, strict)
     if not isinstance(problem, PLANNED):
@@ -80,8 +84,9 @@ def plan_file(
         refuse_target(out, replace=force)
         refuse_inputs(out, (file, solution_file))
     given = {"--uplink": uplink, "--downlink": downlink, "--max-move-ins": max_move_ins}
-    phases = {"--node-bytes": node_bytes, "--node-moves": node_moves, "--zone-bytes": zone_bytes, "--zone-moves": zone_moves}
-    _refuse_options(problem, given, {**phases, "--in-sync": in_sync})
+    phases = {"--phase-bytes": " ".join(phase_bytes or ()), "--phase-moves": " ".join(phase_moves or ()), "--in-sync": in_sync}
+    _refuse_options(problem, given, phases)
+    limits = _phase_limits(phase_bytes or (), phase_moves or ())
     if isinstance(problem, EdrpProblem):
         refuse_unplanned(problem)
     solution = options.read_or_solve(problem, file, solution_file, method, time_limit=time_limit)
@@ -89,7 +94,7 @@ def plan_file(
         say(output(), f"No plan: {verdict(solution)}")
         show(output(), [*clash_parts(solution), *solution.notes])
         raise typer.Exit(outcome_code(solution))
-    document, parts = _planned(problem, solution, {**given, **phases, "--in-sync": in_sync})
+    document, parts = _planned(problem, solution, {**given, "--in-sync": in_sync}, limits)
     if out is not None:
         write_json(out, document, replace=force)  # before a pipe that nobody reads ends the command
     say(output(), str(file), "bold")
@@ -98,40 +103,53 @@ def plan_file(
         say(output(), f"written to {out}")
 
 
-def _planned(problem: Any, solution: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Iterable[Table | str]]:
+def _phase_limits(sizes: Sequence[str], moves: Sequence[str]) -> dict[str, PhaseLimits]:
+    """Limits by what a place is.
+
+    >>> _phase_limits(["rack=5e9"], ["node=2", "rack=3"])["rack"]
+    PhaseLimits(bytes_in=5000000000.0, bytes_out=5000000000.0, moves_in=3, moves_out=3)
+    """
+    numbers: dict[str, dict[str, float]] = {"--phase-bytes": {}, "--phase-moves": {}}
+    for option, word in [("--phase-bytes", word) for word in sizes] + [("--phase-moves", word) for word in moves]:
+        place, _, number = word.rpartition("=")
+        with suppress(ValueError):
+            numbers[option][place] = float(number) if option == "--phase-bytes" else int(number)
+        if not place or not 0 < numbers[option].get(place, 0) < math.inf:
+            raise InvalidInstanceError([Fault(option, word, "must be PLACE=NUMBER, such as node=2 or rack=3, above 0")])
+    by_bytes, by_moves = numbers.values()
+    return {place: PhaseLimits.same(by_bytes.get(place), by_moves.get(place)) for place in by_bytes | by_moves}  # type: ignore[arg-type]
+
+
+def _planned(
+    problem: Any, solution: Any, given: Mapping[str, Any], limits: Mapping[str, PhaseLimits]
+) -> tuple[dict[str, Any], Iterable[Table | str]]:
     """The plan of a solution as a document, and as the parts that a terminal shows."""
     up, down, most = UPLINK if given["--uplink"] is None else given["--uplink"], given["--downlink"], given["--max-move-ins"]
+    rates = {"uplink": up, "downlink": down}
     if isinstance(problem, EdrpSequence):
         changes = plan_changes(problem, solution.decision)
         return display.change_plan_document(changes), display.change_plan_parts(changes)
     if isinstance(problem, EdrpProblem):
-        node, zone = (PhaseLimits.same(given[f"--{place}-bytes"], given[f"--{place}-moves"]) for place in ("node", "zone"))
-        placement = plan_placement(
-            problem, solution.decision, uplink=up, downlink=down, node=node, zone=zone, in_sync=given["--in-sync"]
-        )
+        placement = plan_placement(problem, solution.decision, **rates, limits=limits, in_sync=given["--in-sync"])
         return display.placement_plan_document(placement), display.placement_plan_parts(placement)
     if isinstance(problem, RescaleProblem):
         rescale = plan_rescale(problem, solution.deployment, max_move_ins=most)
         return display.rescale_plan_document(rescale), display.rescale_plan_parts(rescale)
     work, size = problem.work, problem.state_size
-    rates = {"uplink": up, "downlink": down}
     plan = plan_migration(problem.intervals, solution.intervals, work, size, **rates, max_move_ins=most)
     return display.migration_plan_document(plan), display.migration_plan_parts(plan)
 
 
-def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Mapping[str, float | None]) -> None:
+def _refuse_options(problem: Any, given: Mapping[str, float | None], phases: Mapping[str, Any]) -> None:
     """Nodes of a rescaling have rates of their own; the changes of a day have no transfers that could be limited."""
-    if not isinstance(problem, EdrpProblem):
-        why = "goes with moves of replicas (kind edrp)"
-        InvalidInstanceError.raise_if_any([Fault(name, f"{v:g}", why) for name, v in phases.items() if v is not None])
+    refused = dict.fromkeys(phases, "goes with moves of replicas (kind edrp)")
     if isinstance(problem, EdrpProblem):
-        why, refused = "goes with tasks; replicas that move at once are limited by --node-moves", {"--max-move-ins"}
+        refused = {"--max-move-ins": "goes with tasks; replicas that move at once are limited by --phase-moves node=NUMBER"}
     elif isinstance(problem, RescaleProblem):
         why = "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document"
-        refused = {"--uplink", "--downlink"}
+        refused |= dict.fromkeys(("--uplink", "--downlink"), why)
     elif isinstance(problem, EdrpSequence):
-        why, refused = "goes with migrations and rescalings; the plan of a day says when it changes", set(given)
-    else:
-        return
-    faults = [Fault(name, f"{value:g}", why) for name, value in given.items() if name in refused and value is not None]
+        refused |= dict.fromkeys(given, "goes with migrations and rescalings; the plan of a day says when it changes")
+    stated = {name: value for name, value in {**given, **phases}.items() if name in refused and value not in (None, "")}
+    faults = [Fault(name, f"{v:g}" if isinstance(v, float) else str(v), refused[name]) for name, v in stated.items()]
     InvalidInstanceError.raise_if_any(faults)

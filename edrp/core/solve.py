@@ -266,11 +266,10 @@ def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluati
     """The answer of the method of that name and its evaluation, or what was given where that is better than what was found.
 
     With priorities, stage by stage, of which each is answered like a problem of its own, unless the method solves all in one run.
+    Where the method of a choice gives that up, the others go on from what it has found.
     """
-    staged = problem.stage_count > 0
-    if staged and not get_method(name, problem.kind).in_one_run(problem):
-        answer = solve_in_stages(problem, options, partial(_answer, name))
-        return answer, verified(problem, answer, options.gap, name)
+    if problem.stage_count and not get_method(name, problem.kind).in_one_run(problem):
+        return _in_stages(name, problem, options)
     try:
         resolved = ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))
         answer = resolved.named(run_method(resolved.method, problem, options))
@@ -283,8 +282,15 @@ def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluati
         raise type(error)(error.why, others) from error
     except SystemExit as error:
         raise VerificationError(f"method {name}: wanted to end the process") from error
+    if problem.stage_count and answer.stopped_because == "error" and resolved.method.name != name:
+        return _in_stages(name, problem, replace(options, start=answer.decision or options.start))
     evaluation = verified(problem, answer, options.gap, name)
-    return (answer, evaluation) if staged else _no_worse_than_given(problem, options, answer, evaluation)
+    return (answer, evaluation) if problem.stage_count else _no_worse_than_given(problem, options, answer, evaluation)
+
+
+def _in_stages(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
+    answer = solve_in_stages(problem, options, partial(_answer, name))
+    return answer, verified(problem, answer, options.gap, name)
 
 
 def _no_worse_than_given(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Options
-from edrp.core.problem import Evaluation, Solvable, derived_once
+from edrp.core.problem import Evaluation, derived_once
 from edrp.core.solution import Answer, StageOutcome, StoppedBecause, relative_gap, within_gap
 from edrp.core.whole_numbers import round_up
 
@@ -50,21 +50,14 @@ class Stage:
     step: float | None = None
 
 
-class StagedProblem(Solvable[Any], Protocol):
-    """A problem that is solved in stages."""
-
-    def stage(self, done: Sequence[StageOutcome], decision: Any) -> Stage:
-        """The stage after those that are done; `decision` is a feasible one that keeps to their limits, or None."""
-        ...
-
-
 Solver = Callable[[Any, Options], tuple[Answer, Evaluation | None]]
 """Gives the answer to the problem of a stage, and its evaluation once it is checked."""
 
 
-def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) -> Answer:
+def solve_in_stages(problem: Any, options: Options, solver: Solver) -> Answer:
     """Solve one stage after the other; optimal where every stage is proven.
 
+    `problem.stage(done, decision)` gives the stage after those that are done; the decision is feasible and within their limits.
     Each stage gets an equal share of the time that remains, and starts from the decision of the one before. The bound of the
     answer is that of the last stage: nothing within the limits that earlier ones have set is better.
 
@@ -96,9 +89,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
     return _whole(problem, answer, stage, done)
 
 
-def _solved(
-    problem: StagedProblem, done: Sequence[StageOutcome], decision: Any, options: Options, solver: Solver
-) -> tuple[Stage, Answer]:
+def _solved(problem: Any, done: Sequence[StageOutcome], decision: Any, options: Options, solver: Solver) -> tuple[Stage, Answer]:
     """The next stage and its answer, with the objective as evaluated; once again where its limit was far from the answer."""
     for _ in range(2):
         stage = problem.stage(done, decision)
@@ -140,7 +131,7 @@ def _outcome(stage: Stage, answer: Answer, seconds: float) -> StageOutcome:
     )
 
 
-def _whole(problem: StagedProblem, answer: Answer, last: Stage, done: list[StageOutcome]) -> Answer:
+def _whole(problem: Any, answer: Answer, last: Stage, done: list[StageOutcome]) -> Answer:
     """The answer to the whole problem that the last one of its stages makes."""
     finished = len(done) == problem.stage_count
     proven = finished and all(outcome.proven for outcome in done)

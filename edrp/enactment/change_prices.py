@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 
@@ -58,12 +59,8 @@ def started(current: Sequence[Host], hosts: Sequence[Host]) -> tuple[int, int]:
     (1, 1)
     """
     running = {(host.name, host.type): host.instances for host in current}
-    instances = sum(
-        max(0, number - running.get((host.name, host.type), {}).get(operator, 0))
-        for host in hosts
-        for operator, number in host.instances.items()
-    )
-    return instances, sum((host.name, host.type) not in running for host in hosts)
+    more = [Counter(host.instances) - Counter(running.get((host.name, host.type), {})) for host in hosts]
+    return sum(part.total() for part in more), sum((host.name, host.type) not in running for host in hosts)
 
 
 def named_as_running(current: Sequence[Host], hosts: Sequence[Host]) -> tuple[Host, ...]:
@@ -78,15 +75,10 @@ def named_as_running(current: Sequence[Host], hosts: Sequence[Host]) -> tuple[Ho
     kept: dict[int, Host] = {}
     for kind in dict.fromkeys(host.type for host in hosts):
         mine, running = [i for i, host in enumerate(hosts) if host.type == kind], [host for host in current if host.type == kind]
-        shared = [[_shared(hosts[index], host) for host in running] for index in mine]
+        shared = [[(Counter(hosts[index].instances) & Counter(host.instances)).total() for host in running] for index in mine]
         pairs = optimize.linear_sum_assignment(np.array(shared, float).reshape(len(mine), len(running)), maximize=True)
         kept |= {mine[row]: running[column] for row, column in zip(*pairs, strict=True)}
     return tuple(
         host.model_copy(update={"name": kept[i].name, "images": kept[i].images} if i in kept else {"name": next(unused)})
         for i, host in enumerate(hosts)
     )
-
-
-def _shared(one: Host, other: Host) -> int:
-    """Number of instances that two hosts have in common."""
-    return sum(min(number, other.instances.get(operator, 0)) for operator, number in one.instances.items())

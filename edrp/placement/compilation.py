@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +68,7 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
         demand=np.array([[named_resources(o.resources).get(name, 0.0) for name in resources] for o in operators]).reshape(
             len(order), len(resources)
         ),
-        capacity=(capacity := _capacities(problem, nodes, resources)),
+        capacity=(capacity := capacities(problem, nodes, resources)),
         units=_units(nodes, resources, capacity),
         links=LinkArrays(network, names, terms.link_price),
         contention=contention,
@@ -123,7 +124,8 @@ def _candidates(operators: list[Any], nodes: tuple[str, ...]) -> Bools:
     return candidate
 
 
-def _capacities(problem: PlacementProblem, nodes: list[Node], resources: tuple[str, ...]) -> Floats:
+def capacities(problem: PlacementProblem, nodes: Sequence[Node], resources: tuple[str, ...]) -> Floats:
+    """Amounts of resources that nodes offer, shape (nodes, resources); infinite where a node has no limit."""
     capacity = np.full((len(nodes), len(resources)), np.inf)
     for u, node in enumerate(nodes):
         if node.resources is not None:

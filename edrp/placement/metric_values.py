@@ -11,7 +11,7 @@ from edrp.core.document import Document, Faults, Name, Positive, unit
 from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.evenness import EVENNESS
-from edrp.placement.metrics.own import HOW_REGISTERED, registered_metrics
+from edrp.placement.metrics.own import HOW_REGISTERED, Total, registered_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOADS
 from edrp.placement.metrics.penalties import ALL, SINGLE
 from edrp.placement.problem import sum_needed
@@ -115,7 +115,7 @@ class Weights(_WEIGHTS):  # type: ignore[misc]
 class Limits(_LIMITS):  # type: ignore[misc]
     """Worst acceptable value of each metric (EDRP, eqs. 15–17); it also normalises the metric's term (eq. 12)."""
 
-    __pydantic_extra__: dict[str, Positive | None]
+    __pydantic_extra__: dict[str, Total | None]
 
     peak_load: Positive | None = Field(
         None, description="maximum share of any node's capacity of any shared resource", **unit("1")

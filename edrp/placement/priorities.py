@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, unit
-from edrp.core.problem import Evaluation
 from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
 from edrp.core.tolerances import MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM, STAGE_SLACK, STAGE_STEP_ROOM, STEP_ROUNDING
 from edrp.core.wording import suggestion
-from edrp.placement.metrics import EDRP_METRICS, NORMALISED, Metric
-from edrp.placement.metrics.evenness import EVENNESS, Evenness
+from edrp.placement.metrics import EDRP_METRICS, NORMALISED
+from edrp.placement.metrics.evenness import EVENNESS
 from edrp.placement.metrics.own import HOW_REGISTERED, OwnMetric, registered_metrics
 from edrp.placement.metrics.penalties import ALL, SINGLE
-from edrp.placement.problem import Term
 
 
 class Priority(Document):
@@ -39,56 +37,7 @@ class Priority(Document):
     )
 
 
-class PrioritisedProblem(Protocol):
-    """A deployment problem with priorities: what stages read of it, and how their own problems are made."""
-
-    @property
-    def priorities(self) -> tuple[Priority, ...]:
-        """A metric that is minimised before the weighted sum."""
-
-    @property
-    def stage_count(self) -> int:
-        """Number of stages."""
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Metrics by name."""
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Every metric with its weight and limit."""
-
-    @property
-    def weights(self) -> Any:
-        """Document of weights."""
-
-    @property
-    def limits(self) -> Any:
-        """Document of limits."""
-
-    @property
-    def rules(self) -> Any:
-        """Rules about where replicas run."""
-
-    @property
-    def counted_rules(self) -> Any:
-        """Rules that must be met, and those whose penalties are part of the objective as they are."""
-
-    @property
-    def evenness(self) -> Mapping[str, Evenness]:
-        """What is to be even, by name."""
-
-    def ceiling(self, metric: str) -> float:
-        """A value of a metric, on its scale, that no feasible deployment reaches."""
-
-    def evaluate(self, deployment: Any) -> Evaluation:
-        """Evaluate a deployment."""
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a validated copy with some fields changed."""
-
-
-def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
+def check_priorities(problem: Any, faults: Faults) -> None:
     """Note priorities that name no metric of the problem, or the same goal twice, and penalties that none of them names."""
     for index, rule in enumerate(problem.rules if problem.priorities else ()):
         if rule.penalty is not None and rule in problem.counted_rules:
@@ -108,7 +57,7 @@ def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:
         seen.setdefault(goal, index)
 
 
-def _unknown(problem: PrioritisedProblem, name: str) -> str:
+def _unknown(problem: Any, name: str) -> str:
     """Why a name is that of no metric of a problem, in words."""
     field, _, single = name.partition(".")
     if field == SINGLE and any(rule.name == single for rule in problem.rules):
@@ -123,7 +72,7 @@ def _unknown(problem: PrioritisedProblem, name: str) -> str:
     return f"names no metric of this problem{suggestion(name, list(offered))}; {HOW_REGISTERED}"
 
 
-def _goal(problem: PrioritisedProblem, name: str) -> Any:
+def _goal(problem: Any, name: str) -> Any:
     """The name of a metric, or what two entries of `evenness`, or all rules and one of them, may have in common."""
     field, _, single = name.partition(".")
     soft = [rule.name for rule in problem.rules if not rule.hard]
@@ -132,13 +81,13 @@ def _goal(problem: PrioritisedProblem, name: str) -> Any:
     return f"{SINGLE}.{soft[0]}" if name == ALL and len(soft) == 1 else name
 
 
-def has_weighted_stage(problem: PrioritisedProblem) -> bool:
+def has_weighted_stage(problem: Any) -> bool:
     """Whether the weighted sum is a stage of its own, as it is unless it is the last priority alone."""
     weighted = [term.metric for term in problem.terms if term.weight]
     return weighted != [problem.priorities[-1].metric]
 
 
-def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decision: Any) -> Stage:
+def stage_after(problem: Any, done: Sequence[StageOutcome], decision: Any) -> Stage:
     """The stage of a problem with priorities that follows those that are done."""
     limits = {term.metric: term.scaled_limit for term in problem.terms if math.isfinite(term.scaled_limit)}
     for outcome in done:
@@ -158,11 +107,12 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     unscaled, step = problem.metrics[name].unscaled, _step(problem, name)
 
     def value(objective: float) -> float:
-        return unscaled(factor * objective if step is None else step * round(factor * objective / step))
+        return float(unscaled(factor * objective if step is None else step * round(factor * objective / step)))
 
     def limit(objective: float) -> float:
         reached = factor * objective * (1 + priority.slack) * (1 + STAGE_SLACK)
-        return unscaled(max(MIN_STAGE_LIMIT, reached) if step is None else step * math.floor(reached / step + STEP_ROUNDING))
+        whole = max(MIN_STAGE_LIMIT, reached) if step is None else step * math.floor(reached / step + STEP_ROUNDING)
+        return float(unscaled(whole))
 
     return Stage(
         metric=name,
@@ -174,7 +124,7 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     )
 
 
-def _step(problem: PrioritisedProblem, name: str) -> float | None:
+def _step(problem: Any, name: str) -> float | None:
     """A number of which all values of a metric are whole multiples; None where there is none."""
     metric = problem.metrics[name]
     step = metric.written(problem).step if isinstance(metric, OwnMetric) else None
@@ -182,8 +132,8 @@ def _step(problem: PrioritisedProblem, name: str) -> float | None:
 
 
 def _single_problem(
-    problem: PrioritisedProblem, coefficients: Mapping[str, float], limits: Mapping[str, float], decision: Any
-) -> tuple[PrioritisedProblem, float]:
+    problem: Any, coefficients: Mapping[str, float], limits: Mapping[str, float], decision: Any
+) -> tuple[Any, float]:
     """The problem that minimises Σ coefficient × scaled metric, and what its objective has to be multiplied by.
 
     A metric needs a limit to have a weight: where there is none, one that no better decision than the known one exceeds (its

@@ -10,6 +10,7 @@ from edrp.core.errors import Fault, numbered
 from edrp.core.wording import enumerated
 from edrp.placement.application import StreamGraph, Successors, successors
 from edrp.placement.metrics import Downtime
+from edrp.placement.metrics.moves import reads_state
 
 OF_CHANGES = ("downtime", "moved_state", "moves")
 """Metrics of a change. Limits on them are right in an initial placement, which is followed by changes; only weights are not."""
@@ -28,7 +29,7 @@ def idle_terms(problem: Any) -> Iterator[Fault]:
         if given and (why := metric.zero_because(problem)):
             others = f"; neither has {' or '.join(place for place, _ in given[1:])}" if given[1:] else ""
             yield Fault(*given[0], f"has no effect: {why}{others}")
-        elif isinstance(metric, Downtime) and "moved_state" not in problem.metrics:
+        elif isinstance(metric, Downtime) and not reads_state(problem):
             yield from metric.moving_for_nothing(problem)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a reconfiguration without streams: which state is copied in which phase, within limits of nodes and zones.
+"""The plan of a reconfiguration without streams: which state is copied in which phase, within limits of nodes, zones and racks.
 
 As operators of partitioned logs reassign partitions: a replica is added and copied before the one that it replaces is dropped,
 and all changes of one state (of an operator and those with the same `state_of`) belong to one phase. During a phase both
@@ -7,9 +7,12 @@ exist, and nodes need resources for both. Rules judge what serves: the deploymen
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,22 +20,28 @@ from numpy.typing import ArrayLike
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import LOOK, spend
 from edrp.core.document import named_resources
-from edrp.core.errors import Fault, InvalidInstanceError, first_faults
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.limits import compared
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.wording import suggestion
 from edrp.mdp.transfer.rescale_plan import schedule_on_cards
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
+from edrp.placement.compilation import capacities
+from edrp.placement.compiled import count_replicas
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics.moves import state_holders
+from edrp.placement.rules.base import NODE, places
 
 ENTRY_UNITS = 1e-8
 """Units of work for a limit or a node of a phase, when a state is put into one."""
 
+MAX_COUNTED = 5
+"""States of which at most so many fit into one phase are counted for the least number of phases."""
 
-@dataclass(frozen=True, slots=True)
-class PhaseLimits:
-    """Limits of each node, or of each zone, in one phase; None for none. What stays within a zone does not count for it.
+
+class PhaseLimits(NamedTuple):
+    """Limits of each node, zone or rack in one phase; None for none. What stays within a place does not count for it.
 
     Attributes
     ----------
@@ -51,17 +60,8 @@ class PhaseLimits:
         return cls(size, size, moves, moves)
 
 
-NO_LIMITS = {"node": PhaseLimits(), "zone": PhaseLimits()}
-
-
-@dataclass(frozen=True, slots=True)
-class StateCopy:
-    """State of an operator, and of all with the same state, that a node gets from another one.
-
-    Attributes
-    ----------
-    size : bytes.
-    """
+class StateCopy(NamedTuple):
+    """State of an operator, and of all with the same state, that a node gets from another one; `size` in bytes."""
 
     operator: str
     source: str
@@ -98,7 +98,7 @@ class PlacementPlan:
     ----------
     nodes : names by index.
     phases : in order; none where nothing changes.
-    min_phases : no plan within the limits of bytes and moves has fewer phases.
+    min_phases : no plan within the limits of bytes and moves has fewer phases, wherever copies come from; the plan may have more.
     min_seconds : time that the busiest network card needs for all copies, as they are chosen here; no order takes less.
     """
 
@@ -119,8 +119,7 @@ def plan_placement(
     *,
     uplink: ArrayLike,
     downlink: ArrayLike | None = None,
-    node: PhaseLimits | None = None,
-    zone: PhaseLimits | None = None,
+    limits: Mapping[str, PhaseLimits] | None = None,
     in_sync: int | None = None,
 ) -> PlacementPlan:
     """Plan how to get from the current deployment to another.
@@ -139,15 +138,15 @@ def plan_placement(
         Target deployment.
     uplink, downlink : scalar or shape (nodes,)
         Bytes per second that each node can send and receive; downlinks default to the uplinks.
-    node, zone
-        Limits of each node and each zone in one phase.
+    limits
+        Of each "node", each "zone", or each value of a label such as "rack" in one phase, by that word.
     in_sync
         Minimum number of nodes that hold a state completely at any time; None: nothing stops before its successor is there.
 
     Raises
     ------
     InvalidInstanceError
-        Without `current`, with streams, and for limits below what a single state needs.
+        Without `current`, with streams, for limits of what no node has, and for those below what a single state needs.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def plan_placement(
     ...     current={p: ["a"] for p in "xyz"},
     ... )
     >>> target = {"x": ["b"], "y": ["b"], "z": ["a"]}
-    >>> plan = plan_placement(problem, target, uplink=4.0, node=PhaseLimits(moves_in=1))
+    >>> plan = plan_placement(problem, target, uplink=4.0, limits={"node": PhaseLimits(moves_in=1)})
     >>> [[str(action) for action in phase.actions] for phase in plan.phases], plan.total_seconds, plan.min_phases
     ([['x: moves from a to b'], ['y: moves from a to b']], 4.0, 2)
     """
@@ -166,43 +165,19 @@ def plan_placement(
     count = len(problem.network.nodes)
     schedule_transfers(np.zeros((count, count)), uplink, downlink)  # refuses rates that are none
     up, down = (np.broadcast_to(np.asarray(rate, float), (count,)) for rate in (uplink, uplink if downlink is None else downlink))
-    changes = list(_changes(problem, target, from_staying=in_sync is not None))
-    limits = {"node": node or PhaseLimits(), "zone": zone or PhaseLimits()}
-    phases = _Phases(problem, changes, limits, (up, down))
-    phases.fill(in_sync)
+    changes = _Changes(problem, target, limits or {}, 1 / np.stack([down, up]), from_staying=in_sync is not None)
+    phases = _Phases(changes, changes.limit, changes.fewest_phases)
+    phases.fill(changes.largest_first, in_sync)
     if phases.forced:
-        free = _Phases(problem, [replace(change, phase=-1, stopped=-1) for change in changes], NO_LIMITS, (up, down))
-        free.fill(in_sync)
+        free = _Phases(changes, np.full_like(changes.limit, np.inf), min(1, len(changes.all)))
+        free.fill(changes.largest_first, in_sync)
         if free.forced < phases.forced:
-            changes = [replace(change, phase=-1, stopped=-1) for change in changes]
-            phases = _Phases(problem, changes, limits, (up, down))
+            phases = _Phases(changes, changes.limit, 0)
             phases.split(free)
-    whole = _traffic(problem, [copy for change in changes for copy in change.copies])
+    whole = _traffic(problem, [copy for change in changes.all for copy in change.copies])
     seconds = max((whole.sum(axis=1) / up).max(), (whole.sum(axis=0) / down).max())
     planned = tuple(_described(problem, target, phases, (up, down)))
-    return PlacementPlan(tuple(problem.network.by_name), planned, phases.fewest, float(seconds))
-
-
-@dataclass(eq=False, slots=True)
-class _StateChange:
-    """All that changes of one state.
-
-    Attributes
-    ----------
-    operators : those with this state.
-    copies : to nodes that do not hold it now.
-    more, less : shape (nodes, resources), what nodes need in addition during the phase, and what becomes free after it.
-    kept : number of nodes that hold it throughout; 0 where all replicas of an operator would stop before their successors run.
-    phase, stopped : when the copies run, and when replicas stop before; −1 for not yet, or never.
-    """
-
-    operators: tuple[str, ...]
-    copies: tuple[StateCopy, ...]
-    more: Floats
-    less: Floats
-    kept: int
-    phase: int = -1
-    stopped: int = -1
+    return PlacementPlan(tuple(problem.network.by_name), planned, changes.fewest_phases, float(seconds))
 
 
 def refuse_unplanned(problem: EdrpProblem, in_sync: int | None = None) -> None:
@@ -224,110 +199,175 @@ def refuse_unplanned(problem: EdrpProblem, in_sync: int | None = None) -> None:
     InvalidInstanceError.raise_if_any(faults)
 
 
-def _resources(problem: EdrpProblem) -> tuple[str, ...]:
-    """Resources that operators need of nodes."""
-    return tuple(dict.fromkeys(r for operator in problem.application.operators for r in named_resources(operator.resources)))
-
-
-def _taken(
-    problem: EdrpProblem, resources: Sequence[str], deployment: Mapping[str, Sequence[str]], operators: Iterable[str]
-) -> Floats:
-    """Amounts of resources that replicas of some operators take, shape (nodes, resources)."""
-    index = {name: u for u, name in enumerate(problem.network.by_name)}
-    taken = np.zeros((len(index), len(resources)))
-    for operator in operators:
-        amounts = named_resources(problem.application.by_name[operator].resources)
-        need = [amounts.get(name, 0.0) for name in resources]
-        for place in deployment[operator]:
-            taken[index[place]] += need
-    return taken
-
-
-def _changes(problem: EdrpProblem, target: Deployment, *, from_staying: bool) -> Iterator[_StateChange]:
-    """Yield the states that change; each copy comes from the node of their owner that sends the least of them, and of all.
-
-    `from_staying`: nodes that keep the state come first, so that others may stop before it is copied.
-    """
-    current: Deployment = problem.current  # type: ignore[assignment]  # checked before
-    groups: dict[str, list[str]] = {}
-    for operator in problem.application.operators:
-        groups.setdefault(operator.state_of or operator.name, []).append(operator.name)
-    held, resources = state_holders(problem), _resources(problem)
-    sent = dict.fromkeys(problem.network.by_name, 0.0)
-    for owner, operators in groups.items():
-        if all(current.replicas(name) == target.replicas(name) for name in operators):
-            continue
-        sizes: dict[str, float] = {}
-        for name in operators:
-            part = problem.application.by_name[name].state_size / target.degree(name)
-            for place in target[name]:
-                if place not in held[name]:
-                    sizes[place] = sizes.get(place, 0.0) + part
-        staying = {name: current.replicas(name) & target.replicas(name) for name in operators}
-        sources = list(staying[owner]) if from_staying and staying[owner] else current[owner]
-        copies, uses = [], Counter[str]()
-        for place, size in sizes.items():
-            source = min(sources, key=lambda name: (uses[name], sent[name]))
-            uses[source], sent[source] = uses[source] + 1, sent[source] + size
-            copies.append(StateCopy(owner, source, place, size))
-        difference = _taken(problem, resources, target, operators) - _taken(problem, resources, current, operators)
-        kept = len(set().union(*staying.values())) if all(staying.values()) else 0
-        yield _StateChange(tuple(operators), tuple(copies), np.maximum(difference, 0.0), np.maximum(-difference, 0.0), kept)
-
-
-class _Phases:
-    """Phases, and the states that change in each; places are nodes, then zones.
+@dataclass(frozen=True, eq=False, slots=True)
+class _StateChange:
+    """All that changes of one state.
 
     Attributes
     ----------
-    fewest : number of phases that the limits need at least.
-    limit : shape (4, places): bytes in, bytes out, moves in, moves out.
-    used : shape (phases, 4, places).
-    load : shape (phases + 1, nodes, resources): what is taken during each phase, and after the last one.
-    capacity : shape (nodes, resources).
-    forced : number of changes that are made although nodes have no room for both.
+    operators : those with this state.
+    copies : to nodes that do not hold it now.
+    demand, least : shape (4, places), what the copies take of the limits, and what they do at least, from whatever node.
+    more, less : shape (nodes, resources), what nodes need in addition during the phase, and what becomes free after it.
+    kept : number of nodes that hold it throughout; 0 where all replicas of an operator would stop before their successors run.
+    """
+
+    operators: tuple[str, ...]
+    copies: tuple[StateCopy, ...]
+    demand: Floats
+    least: Floats
+    more: Floats
+    less: Floats
+    kept: int
+
+
+class _Changes:
+    """States that change, and the limits that their phases are within.
+
+    Attributes
+    ----------
+    limit : shape (4, places): bytes in, bytes out, moves in, moves out; nodes come first.
+    load, capacity : shape (nodes, resources), what is taken now, and what there is.
+    seconds : shape (2, nodes), for each byte in and out.
     """
 
     def __init__(
-        self, problem: EdrpProblem, changes: list[_StateChange], limits: Mapping[str, PhaseLimits], rates: Sequence[Floats]
+        self, problem: EdrpProblem, target: Deployment, limits: Mapping[str, PhaseLimits], seconds: Floats, *, from_staying: bool
     ) -> None:
-        self.forced, nodes, current = 0, problem.network.nodes, problem.current
-        assert current is not None
-        self.changes, self.resources, self.nodes = changes, _resources(problem), tuple(problem.network.by_name)
-        zones = {name: len(nodes) + z for z, name in enumerate(dict.fromkeys(node.zone for node in nodes if node.zone))}
-        self.places = {node.name: (u, zones.get(node.zone or "", -1)) for u, node in enumerate(nodes)}
-        self.limit = np.full((4, len(nodes) + len(zones)), np.inf)
-        self.demands = {id(change): self._demand(change) for change in changes}
-        self._set_limits({"node": slice(len(nodes)), "zone": slice(len(nodes), None)}, limits)
-        self.seconds = 1 / np.stack([rates[1], rates[0]])
-        total = sum(self.demands.values(), np.zeros_like(self.limit))
-        needed = np.ceil(np.divide(total, self.limit, out=np.zeros_like(total), where=total > 0) * (1 - LIMIT_SLACK))
-        self.fewest = max(int(needed.max(initial=0)), min(1, len(changes)))
-        self.used = np.zeros((self.fewest, *self.limit.shape))
-        self.capacity = np.full((len(nodes), len(self.resources)), np.inf)
-        for u, node in enumerate(nodes):
-            if node.resources is not None:
-                free = named_resources(node.resources)
-                self.capacity[u] = [free.get(name, 0.0) for name in self.resources]
-        self.load = np.repeat(_taken(problem, self.resources, current, current)[None], self.fewest + 1, axis=0)
+        operators, self.nodes, self.seconds = problem.application.operators, tuple(problem.network.by_name), seconds
+        self.resources = tuple(dict.fromkeys(r for operator in operators for r in named_resources(operator.resources)))
+        self._set_limits(problem, limits)
+        needs = np.array([[named_resources(o.resources).get(name, 0.0) for name in self.resources] for o in operators])
+        names = tuple(problem.application.by_name)
+        now, then = (count_replicas(deployment, names, self.nodes) for deployment in (problem.current, target))  # type: ignore[arg-type]
+        self.load, self.capacity = now.T @ needs, capacities(problem, problem.network.nodes, self.resources)
+        groups: dict[str, list[int]] = {}
+        for index, operator in enumerate(operators):
+            groups.setdefault(operator.state_of or operator.name, []).append(index)
+        self._sent, self._holders = dict.fromkeys(self.nodes, 0.0), state_holders(problem)
+        self.all: list[_StateChange] = []
+        for owner, group in groups.items():
+            if (difference := then[group] - now[group]).any():
+                stay, more = np.minimum(now, then)[group], difference.T @ needs[group]
+                kept = int(stay.any(axis=0).sum()) if stay.any(axis=1).all() else 0
+                copies, least = self._copies(problem, target, owner, [names[index] for index in group], from_staying=from_staying)
+                change = _StateChange(
+                    operators=tuple(names[index] for index in group),
+                    copies=copies,
+                    demand=self._demand(copies),
+                    least=least,
+                    more=np.maximum(more, 0.0),
+                    less=np.maximum(-more, 0.0),
+                    kept=kept,
+                )
+                self.all.append(change)
+        self._refuse_small_limits()
+        self.largest_first = sorted(self.all, key=lambda change: -sum(copy.size for copy in change.copies))
 
-    def fill(self, in_sync: int | None) -> None:
-        """Put every change into a phase, the largest first."""
-        self._fill(sorted(self.changes, key=lambda change: -sum(copy.size for copy in change.copies)), in_sync, 0)
+    def _set_limits(self, problem: EdrpProblem, limits: Mapping[str, PhaseLimits]) -> None:
+        """Number the places: nodes, and then those of each word that has limits; nodes without any of these are in none."""
+        self.at: dict[str, list[int]] = {node: [] for node in self.nodes}
+        self.per: list[str] = []
+        columns: list[PhaseLimits] = []
+        for per in dict.fromkeys([NODE, *limits]):
+            groups = list(places(problem.network, per, alone=False).values())
+            if not groups:
+                labels = [key for node in problem.network.nodes for key in node.labels]
+                why = f"is a zone or label that no node has{suggestion(per, [NODE, *labels])}"
+                raise InvalidInstanceError([Fault(f"limits.{per}", per, why)])
+            number = {node: len(columns) + index for index, group in enumerate(groups) for node in group}
+            for node, at in self.at.items():
+                at.append(number.get(node, -1))
+            columns += [limits.get(per, PhaseLimits())] * len(groups)
+            self.per += [per] * len(groups)
+        self.limit = np.array([[np.inf if value is None else value for value in column] for column in columns]).T
+
+    def _refuse_small_limits(self) -> None:
+        """Every state has to be within all limits by itself."""
+        faults: dict[str, Fault] = {}
+        for change in self.all:
+            for row, place in np.argwhere(~(change.demand <= self.limit * (1 + LIMIT_SLACK))).tolist():
+                need = f"{change.demand[row, place]:.6g}, which the state of {change.operators[0]} takes in its phase"
+                name = f"limits.{self.per[place]}.{PhaseLimits._fields[row]}"
+                faults.setdefault(name, Fault(name, f"{self.limit[row, place]:g}", f"must be at least {need}"))
+        InvalidInstanceError.raise_if_any(list(faults.values()))
+
+    def _copies(
+        self, problem: EdrpProblem, target: Deployment, owner: str, operators: list[str], *, from_staying: bool
+    ) -> tuple[tuple[StateCopy, ...], Floats]:
+        """Copies of a state, each from the node of its owner that sends the least of them, and of all; what they take at least.
+
+        `from_staying`: nodes that keep the state come first, so that others may stop before it is copied.
+        """
+        held, current = self._holders[owner], problem.current
+        assert current is not None
+        sizes: Counter[str] = Counter()
+        for name in operators:
+            part = problem.application.by_name[name].state_size / target.degree(name)
+            for node in target[name]:
+                if node not in held:
+                    sizes[node] += part  # type: ignore[assignment]
+        staying = list(current.replicas(owner) & target.replicas(owner))
+        copies, uses, least = [], Counter[str](), np.zeros_like(self.limit)
+        for node, size in sizes.items():
+            source = min(staying if from_staying and staying else current[owner], key=lambda name: (uses[name], self._sent[name]))
+            uses[source], self._sent[source] = uses[source] + 1, self._sent[source] + size
+            copies.append(StateCopy(owner, source, node, size))
+            least += np.min([self._demand([StateCopy(owner, other, node, size)]) for other in {*current[owner]}], axis=0)
+        least[2:] = np.minimum(least[2:], 1)
+        return tuple(copies), least
+
+    def _demand(self, copies: Iterable[StateCopy]) -> Floats:
+        """What copies of one state take of all limits."""
+        demand = np.zeros_like(self.limit)
+        for copy in copies:
+            for target, source in zip(self.at[copy.target], self.at[copy.source], strict=True):
+                for way, place in ((0, target), (1, source)) if target != source else ():
+                    if place >= 0:
+                        demand[way, place] += copy.size
+                        demand[2 + way, place] = 1
+        return demand
+
+    @cached_property
+    def fewest_phases(self) -> int:
+        """Phases that the limits need at least: by the sum of shares of a limit, and by those of which k + 1 are above it."""
+        if not self.all:
+            return 0
+        least = np.array([change.least for change in self.all])
+        share = np.divide(least, self.limit, out=np.zeros_like(least), where=least > 0)
+        counted = [(share > (1 + LIMIT_SLACK) / (k + 1)).sum(axis=0) / k for k in range(1, MAX_COUNTED + 1)]
+        return max(1, math.ceil(np.max([share.sum(axis=0) * (1 - LIMIT_SLACK), *counted])))
+
+
+class _Phases:
+    """Phases, and the states that change in each.
+
+    Attributes
+    ----------
+    phase, stopped : of changes, when their copies run, and when replicas stop before.
+    used : shape (phases, 4, places).
+    load : shape (phases + 1, nodes, resources): what is taken during each phase, and after the last one.
+    forced : number of changes that are made although nodes have no room for both.
+    """
+
+    def __init__(self, changes: _Changes, limit: Floats, count: int) -> None:
+        self.changes, self.limit, self.forced = changes, limit, 0
+        self.phase: dict[_StateChange, int] = {}
+        self.stopped: dict[_StateChange, int] = {}
+        self.used = np.zeros((count, *limit.shape))
+        self.load = np.repeat(changes.load[None], count + 1, axis=0)
 
     def split(self, other: _Phases) -> None:
         """Split the phases of a plan of the same changes without limits: what has room at once has room one after the other."""
-        self.used, self.load = self.used[:0], self.load[-1:]
-        pairs = list(zip(self.changes, other.changes, strict=True))
         for number in range(len(other.used)):
-            first, stops = len(self.used), [mine for mine, theirs in pairs if theirs.stopped == number]
+            first, stops = len(self.used), [change for change, phase in other.stopped.items() if phase == number]
             if stops:
                 self._add_phase()
             for change in stops:
                 self._stop(change)
-            self._fill([mine for mine, theirs in pairs if theirs.phase == number], None, first)
+            self.fill([change for change in self.changes.all if other.phase[change] == number], None, first)
 
-    def _fill(self, waiting: list[_StateChange], in_sync: int | None, first: int) -> None:
+    def fill(self, waiting: list[_StateChange], in_sync: int | None, first: int = 0) -> None:
         """Put changes into phases from a first one on as long as some find one; then add a phase."""
         while waiting:
             left = [change for change in waiting if not self._put(change, first)]
@@ -344,78 +384,51 @@ class _Phases:
 
     def short(self, phase: int) -> Iterator[str]:
         """Yield the resources that are short during a phase, in words."""
-        for u, r in np.argwhere(self.load[phase] > self.capacity * (1 + LIMIT_SLACK)).tolist():
-            amounts = compared(float(self.load[phase, u, r]), float(self.capacity[u, r]))
-            yield f"{self.resources[r]} of node {self.nodes[u]} during the phase: {amounts}"
-
-    def _demand(self, change: _StateChange) -> Floats:
-        """What the copies of a change take of all limits."""
-        demand = np.zeros_like(self.limit)
-        for copy in change.copies:
-            ends = self.places[copy.target], self.places[copy.source]
-            for way, (node, zone) in enumerate(ends):
-                for place in (node, zone) if zone >= 0 and ends[0][1] != ends[1][1] else (node,):
-                    demand[way, place] += copy.size
-                    demand[2 + way, place] = 1
-        return demand
-
-    def _set_limits(self, places: Mapping[str, slice], limits: Mapping[str, PhaseLimits]) -> None:
-        """Set the limits, each of which has to be large enough for every state by itself."""
-        faults = []
-        for row, name in enumerate(PhaseLimits.__slots__):
-            for what, part in places.items():
-                limit = getattr(limits[what], name)
-                if limit is None:
-                    continue
-                self.limit[row, part] = limit
-                for change in self.changes:
-                    needed = float(self.demands[id(change)][row, part].max(initial=0.0))
-                    if not needed <= limit * (1 + LIMIT_SLACK):
-                        why = f"must be at least {needed:.6g}, which the state of {change.operators[0]} takes in its phase"
-                        faults.append(Fault(f"{what}.{name}", f"{limit:g}", why))
-        InvalidInstanceError.raise_if_any(first_faults(faults, len(faults)))
+        capacity = self.changes.capacity
+        for u, r in np.argwhere(self.load[phase] > capacity * (1 + LIMIT_SLACK)).tolist():
+            amounts = compared(float(self.load[phase, u, r]), float(capacity[u, r]))
+            yield f"{self.changes.resources[r]} of node {self.changes.nodes[u]} during the phase: {amounts}"
 
     def _room(self, change: _StateChange) -> Bools:
         """Whether the limits of each phase, and the nodes from then on, have room for a change."""
-        rows, demand = np.flatnonzero(change.more.any(axis=1)), self.demands[id(change)]
-        taken = np.nonzero(demand)
+        rows, taken = np.flatnonzero(change.more.any(axis=1)), np.nonzero(change.demand)
         spend(LOOK + ENTRY_UNITS * len(self.used) * (taken[0].size + rows.size))
-        limits = (self.used[:, taken[0], taken[1]] + demand[taken] <= self.limit[taken] * (1 + LIMIT_SLACK)).all(axis=1)
-        enough = self.load[:, rows] + change.more[rows] <= self.capacity[rows] * (1 + LIMIT_SLACK)
+        demand, limit = change.demand[taken], self.limit[taken]
+        limits = (self.used[:, taken[0], taken[1]] + demand <= limit * (1 + LIMIT_SLACK)).all(axis=1)
+        enough = self.load[:, rows] + change.more[rows] <= self.changes.capacity[rows] * (1 + LIMIT_SLACK)
         fits = (enough | (change.more[rows] == 0)).all(axis=(1, 2))
         from_then_on = np.logical_and.accumulate(fits[::-1])[::-1][:-1]
-        return np.asarray(limits & from_then_on & (np.arange(len(self.used)) >= change.stopped))
+        return np.asarray(limits & from_then_on & (np.arange(len(self.used)) >= self.stopped.get(change, 0)))
 
     def _put(self, change: _StateChange, first: int) -> bool:
         """Put a change into the phase with room that it prolongs the least, the first of equals; whether there is one."""
-        room, demand = self._room(change) & (np.arange(len(self.used)) >= first), self.demands[id(change)]
+        room, seconds = self._room(change) & (np.arange(len(self.used)) >= first), self.changes.seconds
         if not room.any():
             return False
-        cards = self.used[:, :2, : len(self.nodes)]
-        before, after = (((cards + more) * self.seconds).max(axis=(1, 2)) for more in (0, demand[:2, : len(self.nodes)]))
-        self._enter(change, int(np.where(room, after - before, np.inf).argmin()))
+        cards, more = (taken[..., :2, : len(self.changes.nodes)] for taken in (self.used, change.demand))
+        longer = ((cards + more) * seconds).max(axis=(1, 2)) - (cards * seconds).max(axis=(1, 2))
+        self._enter(change, int(np.where(room, longer, np.inf).argmin()))
         return True
 
     def _enter(self, change: _StateChange, phase: int) -> None:
         """Let a change be part of a phase."""
-        change.phase = phase
-        self.used[phase] += self.demands[id(change)]
+        self.phase[change] = phase
+        self.used[phase] += change.demand
         self.load[phase:] += change.more
-        if change.stopped < 0:
+        if change not in self.stopped:
             self.load[phase + 1 :] -= change.less
 
     def _stop_one(self, waiting: list[_StateChange], in_sync: int | None) -> bool:
         """Stop, in the last phase, the replicas that a change replaces, where enough nodes hold its state without them."""
-        able = [change for change in waiting if in_sync is not None and change.stopped < 0 and change.kept >= in_sync]
+        able = [change for change in waiting if in_sync is not None and change not in self.stopped and change.kept >= in_sync]
         able = [change for change in able if change.less.any()]
-        if not able:
-            return False
-        self._stop(max(able, key=lambda change: float(change.less.sum())))
-        return True
+        if able:
+            self._stop(max(able, key=lambda change: float(change.less.sum())))
+        return bool(able)
 
     def _stop(self, change: _StateChange) -> None:
         """Let the replicas that a change replaces stop before the last phase."""
-        change.stopped = len(self.used) - 1
+        self.stopped[change] = len(self.used) - 1
         self.load[-2:] -= change.less
 
 
@@ -425,8 +438,8 @@ def _described(
     """Yield the phases in which anything changes."""
     running: Deployment = problem.current  # type: ignore[assignment]  # checked before
     for number in range(len(phases.used)):
-        mine = [change for change in phases.changes if change.phase == number]
-        stopped = tuple(name for change in phases.changes if change.stopped == number for name in change.operators)
+        mine = [change for change in phases.changes.all if phases.phase[change] == number]
+        stopped = tuple(name for change, phase in phases.stopped.items() if phase == number for name in change.operators)
         if not mine and not stopped:
             continue
         kept = {name: tuple((running.replicas(name) & target.replicas(name)).elements()) for name in stopped}

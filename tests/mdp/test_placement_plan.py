@@ -99,7 +99,7 @@ def test_plans_keep_their_promises_on_random_clusters() -> None:
         largest = max(o.state_size for o in problem.application.operators)
         node = PhaseLimits() if seed % 2 else PhaseLimits(moves_in=1, moves_out=1, bytes_out=3 * largest)
         zone = PhaseLimits() if seed % 4 else PhaseLimits(moves_in=1, moves_out=2)
-        plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, node=node, zone=zone, in_sync=in_sync)
+        plan = plan_placement(problem, target, uplink=1e6, downlink=5e5, limits={"node": node, "zone": zone}, in_sync=in_sync)
         replay(problem, target, plan, node, zone, in_sync)
         free = plan_placement(problem, target, uplink=1e6, downlink=5e5, in_sync=in_sync)
         assert is_short(free) or not is_short(plan), "limits take no room away"
@@ -135,13 +135,35 @@ def test_the_bound_on_phases_holds_and_few_plans_need_one_more_than_enumeration(
             current={f"p{p}": [names[u]] for p, (u, _) in enumerate(moves)},
         )
         target = {f"p{p}": [names[v]] for p, (_, v) in enumerate(moves)}
-        plan = plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_in=1, moves_out=1))
+        plan = plan_placement(problem, target, uplink=1.0, limits={"node": PhaseLimits(moves_in=1, moves_out=1)})
         least = fewest_phases(moves, 1)
         assert plan.min_phases <= least <= len(plan.phases) <= least + 1
         assert plan.min_seconds == 10.0 * max(Counter((w, u) for pair in moves for w, u in enumerate(pair)).values())
         more += len(plan.phases) > least
         assert len(plan_placement(problem, target, uplink=1.0).phases) == 1
     assert more <= 8
+
+
+def test_limits_hold_for_the_racks_of_labels_and_the_bound_on_phases_for_all_sources() -> None:
+    """Two replicas leave rack a and one comes to it; each state could also be copied from rack c."""
+    racks = {"n0": "a", "n1": "a", "n2": "b", "n3": "b", "n4": "c"}
+    sizes = {"min_replicas": 2, "max_replicas": 2, "state_size": 12.0, "resources": 0}
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": p, **sizes} for p in "pqr"]},
+        network={"nodes": [{"name": name, "labels": {"rack": rack}} for name, rack in racks.items()]},
+        weights={"moves": 1},
+        current={"p": ["n0", "n4"], "q": ["n1", "n4"], "r": ["n2", "n4"]},
+    )
+    target = {"p": ["n2", "n4"], "q": ["n3", "n4"], "r": ["n0", "n4"]}
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_in=1)})
+    assert [sorted(copy.target for copy in phase.copies) for phase in plan.phases] == [["n0", "n2"], ["n3"]]
+    assert plan.min_phases == 2
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_out=1, bytes_in=11.0)})
+    assert (plan.min_phases, len(plan.phases)) == (2, 2), "two of 6 bytes do not fit into one phase of 11"
+    plan = plan_placement(problem, target, uplink=1.0, limits={"rack": PhaseLimits(moves_out=1)})
+    assert plan.min_phases == 1, "copies may come from other racks"
+    with pytest.raises(InvalidInstanceError, match=r"limits\.rak: is a zone or label that no node has; did you mean 'rack'"):
+        plan_placement(problem, target, uplink=1.0, limits={"rak": PhaseLimits(moves_in=1)})
 
 
 def swap(**fields):
@@ -189,29 +211,35 @@ def test_what_cannot_be_planned_is_refused_by_place(examples) -> None:
         "current": lambda: plan_placement(problem.replace(current=None), target, uplink=1.0),
         "application.streams": lambda: plan_placement(edrp.load(examples / "word_count.json"), {}, uplink=1.0),
         "in_sync": lambda: plan_placement(problem, target, uplink=1.0, in_sync=0),
-        "node.bytes_in": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(bytes_in=5e9)),
+        "limits.node.bytes_in": lambda: plan_placement(problem, target, uplink=1.0, limits={"node": PhaseLimits(bytes_in=5e9)}),
         "uplink": lambda: plan_placement(problem, target, uplink=0.0),
-        "node.moves_out": lambda: plan_placement(problem, target, uplink=1.0, node=PhaseLimits(moves_out=math.nan)),
+        "limits.node.moves_out": lambda: plan_placement(
+            problem, target, uplink=1.0, limits={"node": PhaseLimits(moves_out=math.nan)}
+        ),
     }
     for place, call in faults.items():
         with pytest.raises(InvalidInstanceError) as caught:
             call()
         assert place in [fault.place for fault in caught.value.faults]
     with pytest.raises(InvalidInstanceError, match="must be at least 6e\\+09, which the state of p takes in its phase"):
-        faults["node.bytes_in"]()
+        faults["limits.node.bytes_in"]()
 
 
 def test_command_writes_the_phases(run, write, tmp_path) -> None:
     case = random_assignment(3)
     path, out = write(assignment_document(case, "deviation", ["evenness.load", "moved_state", "moves"])), tmp_path / "plan.json"
     solved = run("solve", path, "-o", tmp_path / "solution.json").ended(0)
-    result = run("plan", path, tmp_path / "solution.json", "--node-moves", "3", "-o", out).ended(0)
+    result = run("plan", path, tmp_path / "solution.json", "--phase-moves", "node=3", "-o", out).ended(0)
     plan, solution = json.loads(out.read_text()), edrp.load_solution(tmp_path / "solution.json")
     assert plan["kind"] == "placement-plan"
     assert sum(copy["size"] for phase in plan["phases"] for copy in phase["copies"]) == solution.metrics["moved_state"]
-    assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} phase" in result.out, solved.out
+    known = "no plan within the limits has fewer" if len(plan["phases"]) == plan["min_phases"] else "the fewest within the limits"
+    few = "phase" if len(plan["phases"]) == 1 else "phases"
+    assert f"{plan['total_seconds']:.6g} s in {len(plan['phases'])} {few}; {known}" in result.out, solved.out
+    for word in ("node", "node=x", "node=0", "node=inf"):
+        assert "must be PLACE=NUMBER, such as node=2" in run("plan", path, "--phase-bytes", word).ended(2).err
     assert "goes with moves of replicas" in run("plan", "examples/migration.json", "--in-sync", "2").ended(2).err
-    assert "--node-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
+    assert "--phase-moves" in run("plan", path, "--max-move-ins", "2").ended(2).err
 
 
 def test_the_example_writes_reassignments_that_lead_to_an_even_one(examples, capsys) -> None:

@@ -46,6 +46,7 @@ RANGES = {
     "money/h-per-tuple/s": ("1e-15", "1e9"),
     "money/bytes": ("1e-18", "1e3"),
     "1": ("1e-9", "1e15"),
+    "total": ("1e-9", "1e21"),
     "either-sign": ("1e-9", "1e15"),
     "units/s": ("1e-9", "1e15"),
     "units/tuple": ("1e-15", "1e12"),
@@ -133,7 +134,7 @@ FIELDS: dict[str, dict[str, str]] = {
         ),
         "limits": (
             "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
-            "peak_loads:>1% *:>1?"
+            "peak_loads:>1% *:>total?"
         ),
         "priorities": "metric:text! slack:1",
     },

@@ -64,8 +64,10 @@ def placement_plan_parts(plan: PlacementPlan) -> Iterator[Table | str]:
         if phase.stopped_first:
             yield f"stop first, for want of room for both: {', '.join(phase.stopped_first)}"
         yield from (f"broken: {why}" for why in phase.broken)
-    least = f"limits need {numbered(plan.min_phases, 'phase')} at least, the busiest network card {plan.min_seconds:.6g} s"
-    yield f"{plan.total_seconds:.6g} s in {numbered(len(plan.phases), 'phase')}; {least}"
+    most, least = len(plan.phases), plan.min_phases
+    known = "no plan within the limits has fewer" if most <= least else f"the fewest within the limits are {least} to {most}"
+    card = f"the busiest network card needs {plan.min_seconds:.6g} s"
+    yield f"{plan.total_seconds:.6g} s in {numbered(most, 'phase')}; {known}; {card}"
 
 
 def placement_plan_document(plan: PlacementPlan) -> dict[str, Any]:
@@ -83,9 +85,7 @@ def _placement_phase(phase: PlacementPhase, nodes: Sequence[str]) -> dict[str, A
     """A phase; `deployment` is that of the operators which change in it."""
     return {
         "stopped_first": list(phase.stopped_first),
-        "copies": [
-            {"operator": copy.operator, "source": copy.source, "target": copy.target, "size": copy.size} for copy in phase.copies
-        ],
+        "copies": [copy._asdict() for copy in phase.copies],
         "deployment": {action.operator: list(phase.deployment[action.operator]) for action in phase.actions},
         "transfers": _phases(phase.schedule, nodes),
         "seconds": phase.schedule.total_seconds,

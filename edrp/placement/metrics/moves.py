@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from edrp.core.arrays import Floats
 from edrp.core.expressions import Expression
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.own import MetricModel
@@ -33,6 +32,12 @@ def state_holders(problem: Any) -> dict[str, frozenset[str]]:
     return {name: frozenset(held[owner]) for name, owner in owners.items()}
 
 
+def reads_state(problem: Any) -> bool:
+    """Whether a metric of a problem, other than downtime, is about state."""
+    even = [f"evenness.{name}" for name, entry in getattr(problem, "evenness", {}).items() if entry.of == "state"]
+    return not {Moves.name, MovedState.name, *even}.isdisjoint(problem.metrics)
+
+
 class Moves:
     """Number of replicas on nodes that do not hold the state of their operator today.
 
@@ -45,22 +50,32 @@ class Moves:
     limit_text = "maximum number of replicas on nodes that do not hold the state of their operator now"
 
     def evaluate(self, problem: Any, deployment: Deployment) -> float:
-        """Σ over operators and nodes without their state of the replicas there; 0 without `current`."""
-        if problem.current is None:
-            return 0.0
-        held = state_holders(problem)
-        return float(sum(node not in held[name] for name, nodes in deployment.items() for node in nodes))
+        """Σ over operators of what is on nodes without their state; 0 without `current`."""
+        held, moved = state_holders(problem), 0.0
+        for name, nodes in deployment.items() if problem.current is not None else ():
+            away = sum(node not in held[name] for node in nodes)
+            per_replica, whole = self._parts(problem.application.by_name[name])
+            moved += per_replica * away + whole * away / len(nodes)
+        return moved
 
     def linearise(self, model: MetricModel) -> Expression:
-        """The same over replicas."""
-        return _moved(model, per_replica=1.0, whole=np.zeros(len(model.replicas)))
+        """The same over replicas, and over shares of operators whose number of replicas is not fixed."""
+        problem: Any = model.problem
+        held, nodes = state_holders(problem), tuple(problem.network.by_name)
+        away = np.array([[problem.current is not None and node not in on for node in nodes] for on in held.values()], float)
+        parts = np.array([self._parts(operator) for operator in problem.application.by_name.values()])
+        return model.place_sums(parts[:, :1] * away, parts[:, 1:] * away, np.zeros(len(nodes), np.int64))[0]
+
+    def _parts(self, operator: Any) -> tuple[float, float]:
+        """What counts of an operator: of each replica, and in all, of which each replica has an equal part."""
+        return 1.0, 0.0
 
     def zero_because(self, problem: Any) -> str:
         """Nothing runs yet."""
         return NO_CURRENT if problem.current is None else ""
 
 
-class MovedState:
+class MovedState(Moves):
     """Bytes of state on nodes that do not hold it today, and have to get them.
 
     Each replica has an equal part of the `state_size` of its operator, which is that of all replicas together. What nodes that
@@ -71,31 +86,10 @@ class MovedState:
     weight_text = "of the state on nodes that do not hold it now"
     limit_text = "maximum of the state on nodes that do not hold it now"
 
-    def evaluate(self, problem: Any, deployment: Deployment) -> float:
-        """Σ over operators of state_size × the share of replicas on nodes that do not hold it; 0 without `current`."""
-        if problem.current is None:
-            return 0.0
-        held, moved = state_holders(problem), 0.0
-        for name, nodes in deployment.items():
-            away = sum(node not in held[name] for node in nodes)
-            moved += problem.application.by_name[name].state_size * away / len(nodes)
-        return moved
-
-    def linearise(self, model: MetricModel) -> Expression:
-        """The same over replicas of operators whose number is fixed, and shares of others."""
-        sizes = [operator.state_size for operator in model.problem.application.by_name.values()]  # type: ignore[attr-defined]
-        return _moved(model, per_replica=0.0, whole=np.array(sizes, float))
+    def _parts(self, operator: Any) -> tuple[float, float]:
+        return 0.0, operator.state_size
 
     def zero_because(self, problem: Any) -> str:
         """Nothing runs yet, or there is no state."""
         stateful = any(operator.state_size for operator in problem.application.operators)
-        return NO_CURRENT if problem.current is None else "" if stateful else "no operator has a state_size"
-
-
-def _moved(model: MetricModel, per_replica: float, whole: Floats) -> Expression:
-    """What is on nodes that do not hold the state of the operator: by replica, and in all of each operator."""
-    problem: Any = model.problem
-    held = state_holders(problem)
-    nodes = tuple(problem.network.by_name)
-    away = np.array([[problem.current is not None and node not in on for node in nodes] for on in held.values()], float)
-    return model.place_sums(per_replica * away, whole[:, None] * away, np.zeros(len(nodes), np.int64))[0]
+        return super().zero_because(problem) or ("" if stateful else "no operator has a state_size")

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.document import Document, Faults
@@ -33,6 +34,9 @@ HOW_REGISTERED = "one of your own is registered by its package (entry point edrp
 FAR = 1 << 40
 """First column of what rows cannot hold: flows of streams, response time and downtime, beyond all that `any` joins."""
 
+MAX_COEFFICIENT, SOLVED_COEFFICIENT = 2.0**30, 2.0**20
+"""Coefficient of a metric above which programs count in another unit, and the largest that they have then."""
+
 MAX_COUNTED_STEPS = 10_000
 """Steps of a metric up to which a program counts them in an integer column: solvers then round its bound by themselves."""
 
@@ -41,6 +45,10 @@ OTHER_VALUES = ("penalties", "objective", "changes", "started_replicas", "moved_
 
 OF_DOCUMENTS = ("own", "named", "of", "of_metrics", "with_limit")
 """What weights and limits have besides what all documents have."""
+
+
+Total = Annotated[float, Field(gt=0, le=1e21)]
+"""A limit on what up to 10⁶ operators add up to, of which each has at most 10¹⁵."""
 
 
 class MetricDefinition(Protocol):
@@ -181,6 +189,12 @@ class WrittenMetric:
         ceiling = _ceiling(abs(self.counted.matrix), np.abs(self.counted.constant), self.model)
         return float(self.step) if self.step is not None and ceiling.max() <= MAX_COUNTED_STEPS * self.step else None
 
+    @property
+    def unit(self) -> float:
+        """What programs divide the rows by: a power of two where coefficients, such as bytes, are too large for tolerances."""
+        largest = float(np.abs(self.counted.matrix.data).max(initial=0.0))
+        return 2.0 ** math.ceil(math.log2(largest / SOLVED_COEFFICIENT)) if largest > MAX_COEFFICIENT else 1.0
+
     def value(self, problem: Any, deployment: Deployment) -> float:
         """The value that the expressions give a deployment."""
         counts = np.array([[held[node] for node in problem.network.by_name] for held in self._held(problem, deployment)], float)
@@ -249,6 +263,8 @@ def _written(problem: Any) -> dict[str, WrittenMetric]:
 
 class OwnMetric(PlainMetric):
     """A metric without kernels, registered or of this package; texts of its weight and limit are those of the class."""
+
+    limit_type: Any = Total
 
     def __init__(self, definition: Any) -> None:
         self.definition, self.name, self.unit = definition, definition.name, getattr(definition, "unit", "1")
@@ -357,12 +373,14 @@ class MetricRows:
     penalty : objective per unit; None where the rows are its limit.
     limit : on the metric; 0 where the rows are its weight.
     step : of which violations are whole multiples, so that programs count them; None where they are none, or too many.
+    unit : by which rows are divided; penalty, limit and step are by this unit.
     """
 
     metric: OwnMetric
     penalty: float | None
     limit: float
     step: float | None = None
+    unit: float = 1.0
 
     @property
     def hard(self) -> bool:
@@ -384,13 +402,15 @@ class MetricRows:
         """Size that rounding is relative to."""
         return self.limit or 1.0
 
-    def linearise(self, model: RuleModel) -> Rows | list[Rows]:
+    def linearise(self, model: RuleModel) -> list[Rows]:
         """Rows that are violated together, by the largest cell, or those that the metric itself has written."""
         written = self.metric.definition.linearise(MetricModel.over(model))
         if isinstance(written, list) and isinstance(written[0], Rows):
-            return written
-        rows: Rows = Expression.of(written) <= self.limit
-        return Rows(rows.expression, rows.lower, rows.upper, shared=True)
+            parts = written
+        else:
+            rows: Rows = Expression.of(written) <= self.limit * self.unit
+            parts = [Rows(rows.expression, rows.lower, rows.upper, shared=True)]
+        return [Rows(p.expression / self.unit, p.lower / self.unit, p.upper / self.unit, shared=p.shared) for p in parts]
 
 
 def own_metrics(problem: Any) -> Iterator[tuple[Any, OwnMetric]]:
@@ -406,8 +426,10 @@ def metric_rows(problem: Any) -> tuple[MetricRows, ...]:
     rows = []
     for term, metric in own_metrics(problem):
         if metric.is_rows(problem):
-            rows += [MetricRows(metric, term.coefficient, 0.0, metric.written(problem).counted_step)] if term.weight else []
-            rows += [] if term.limit is None else [MetricRows(metric, None, term.limit)]
+            unit, step = metric.written(problem).unit, metric.written(problem).counted_step
+            if term.weight:
+                rows.append(MetricRows(metric, term.coefficient * unit, 0.0, None if step is None else step / unit, unit))
+            rows += [] if term.limit is None else [MetricRows(metric, None, term.limit / unit, unit=unit)]
     return tuple(rows)
 
 

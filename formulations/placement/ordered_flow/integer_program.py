@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import UnsupportedProblemError
+from edrp.core.expressions import widened
 from edrp.core.late_imports import sparse
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
@@ -27,8 +28,8 @@ UNBOUNDED = 1 << 60
 MAX_EXACT = 1 << 53
 """Whole numbers up to which doubles tell them apart: of coefficients, and of the values of several goals in one sum."""
 
-MAX_SPAN = 1 << 56
-"""Steps that a goal of its own may have, so that the sums of its bounds stay within 64 bits."""
+MAX_SPAN = 1 << 62
+"""Steps that a goal of its own may have, so that its values are within 64 bits."""
 
 
 class Goal(NamedTuple):
@@ -55,11 +56,11 @@ class IntegerProgram:
     Attributes
     ----------
     compiled : arrays of the problem, whose operators and nodes are meant.
-    matrix : shape (rows, columns), in int64; a row for the replicas of each operator first, one for each of `cells` last.
+    matrix : shape (rows, columns), in int64; a row for the replicas of each operator first, one for each expression last.
     lower, upper : shape (rows,); ±`UNBOUNDED` for no bound.
     most : shape (columns,), upper bounds of columns; the lower ones are 0.
     goals : by priority.
-    cells, constant, column : expressions over replicas, their constants, and the column that is the largest of each one's group.
+    largest : of each expression, the column that is the largest of its group.
     """
 
     compiled: Compiled
@@ -68,15 +69,13 @@ class IntegerProgram:
     upper: Ints
     most: Ints
     goals: tuple[Goal, ...]
-    cells: sparse.csr_array
-    constant: Ints
-    column: Ints
+    largest: Ints
 
     def point(self, counts: Ints) -> Ints:
         """All columns for replicas, shape (operators, nodes)."""
-        point = np.zeros(self.most.size, np.int64)
+        point, expressions = np.zeros(self.most.size, np.int64), slice(self.lower.size - self.largest.size, None)
         point[: counts.size] = counts.ravel()
-        np.maximum.at(point, self.column, (self.cells @ counts.ravel().astype(float)).astype(np.int64) + self.constant)
+        np.maximum.at(point, self.largest, self.lower[expressions] - self.matrix[expressions] @ point)
         return point
 
     def counts(self, point: Ints) -> Ints:
@@ -99,74 +98,69 @@ def integer_program(problem: EdrpProblem) -> IntegerProgram:
         A rule joins nodes, a goal is no sum over replicas, or their coefficients are no multiples of a common step.
     """
     compiled = compile_problem(problem)
-    rules, size = compiled.rules, compiled.candidate.size
-    hard = np.flatnonzero(rules.hard)
-    rows, lower, upper = _own_rows(compiled)
-    matrix = sparse.vstack([_widened(rows, 2 * size + rules.members.shape[0]), rules.matrix[hard]], format="csr")
-    ends = np.concatenate([lower, rules.lower[hard]]), np.concatenate([upper, rules.upper[hard]])
-    most = np.where(compiled.candidate, compiled.min_replicas[:, None], 0).ravel()
-    rows, lower_steps, upper_steps = _whole_rows(matrix, *ends)
-    most = _tightened(most, rows[:, :size], upper_steps, np.diff(rows[:, size:].indptr) == 0)
-    rows = _over_replicas(rows, most, "a rule")
-    groups: list[tuple[sparse.csr_array, Ints, Ints]] = []
-    goals, columns = [], size
+    rows, lower, upper, most = _rows(compiled)
+    size = columns = most.size
+    blocks = [(rows[:0], np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    goals = []
     for name in goal_names(problem):
         metric = problem.metrics[name]
         assert isinstance(metric, OwnMetric)
         written = metric.written(problem)
         step, cells, constant = _whole_cells(compiled, most, name, written)
-        alone = (np.bincount(written.group)[written.group] == 1) & (not written.as_rows or _least(cells, constant, most) >= 0)
-        column = columns + np.unique(written.group[~alone], return_inverse=True)[1]
-        groups.append((cells[~alone], constant[~alone], column))
-        end = int(column.max(initial=columns - 1)) + 1
-        goals.append((name, step, cells[alone].sum(axis=0), slice(columns, end), int(constant[alone].sum())))
-        columns = end
-    none = np.zeros(0, np.int64)
-    cells = sparse.vstack([sparse.csr_array((0, size)), *(part[0] for part in groups)], format="csr")
-    constant, column = (np.concatenate([none, *(part[index] for part in groups)]) for index in (1, 2))
-    largest = sparse.csr_array(
-        (np.ones(column.size), (np.arange(column.size), column - size)), shape=(column.size, columns - size)
-    )
-    matrix = sparse.vstack(
-        [_widened(rows, columns), sparse.hstack([-cells, largest], format="csr")], format="csr"
-    )  # a largest cell is at least each
-    ceilings = np.zeros(columns - size, np.int64)
-    np.maximum.at(ceilings, column - size, (cells.maximum(0) @ most.astype(float)).astype(np.int64) + constant)
-    most = np.concatenate([most, ceilings])
+        least = cells.minimum(0) @ most.astype(float) + constant
+        alone = (np.bincount(written.group)[written.group] == 1) & (not written.as_rows or least >= 0)
+        groups, largest = np.unique(written.group[~alone], return_inverse=True)
+        blocks.append((cells[~alone], constant[~alone], columns + largest))
+        goals.append((name, step, cells[alone].sum(axis=0), slice(columns, columns + groups.size), int(constant[alone].sum())))
+        columns += groups.size
+    cells = sparse.vstack([block[0] for block in blocks], format="csr")
+    constant, largest = (np.concatenate([block[index] for block in blocks]) for index in (1, 2))
+    column = sparse.csr_array((np.ones(largest.size), largest, np.arange(largest.size + 1)), shape=(largest.size, columns))
+    most = np.concatenate([most, np.zeros(columns - size, np.int64)])
+    ceilings = np.minimum(cells.maximum(0) @ most[:size].astype(float) + constant, float(MAX_SPAN))
+    np.maximum.at(most, largest, ceilings.astype(np.int64))
     return IntegerProgram(
         compiled=compiled,
-        matrix=matrix.astype(np.int64),
-        lower=np.concatenate([lower_steps, constant]),
-        upper=np.concatenate([upper_steps, np.full(column.size, UNBOUNDED)]),
+        matrix=sparse.vstack([widened(rows, columns), column - widened(cells, columns)], format="csr").astype(np.int64),
+        lower=np.concatenate([lower, constant]),
+        upper=np.concatenate([upper, np.full(largest.size, UNBOUNDED)]),
         most=most,
         goals=tuple(_goal(compiled, most, *goal) for goal in goals),
-        cells=cells,
-        constant=constant,
-        column=column,
+        largest=largest,
     )
 
 
-def _own_rows(compiled: Compiled) -> tuple[sparse.csr_array, Floats, Floats]:
-    """Every replica has a node, and nodes have room for what they run."""
-    operators, nodes = compiled.candidate.shape
-    limited = np.isfinite(compiled.capacity).T
+def _rows(compiled: Compiled) -> tuple[sparse.csr_array, Ints, Ints, Ints]:
+    """Rows over replicas, their bounds, and the most replicas: all have a node, nodes have room for them, and rules are met."""
+    rules, (operators, nodes) = compiled.rules, compiled.candidate.shape
+    size, hard, limited = operators * nodes, np.flatnonzero(rules.hard), np.isfinite(compiled.capacity).T
     blocks = [sparse.kron(sparse.eye_array(operators), np.ones((1, nodes)), format="csr")]
     for demand, kept in zip(compiled.demand.T, limited, strict=True):
         blocks.append(sparse.kron(demand[None, :], sparse.eye_array(nodes), format="csr")[np.flatnonzero(kept)])
-    matrix = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    own = widened(sparse.csr_array(sparse.vstack(blocks, format="csr")), rules.matrix.shape[1])
+    unit = np.array([getattr(rules.rules[rule], "unit", 1.0) for rule in rules.rule[hard].tolist()])
+    stated = sparse.csr_array(rules.matrix[hard])
+    stated.data *= np.repeat(unit, np.diff(stated.indptr))
+    matrix = sparse.csr_array(sparse.vstack([own, stated], format="csr"))
     matrix.eliminate_zeros()
-    room = compiled.capacity.T[limited] * (1 + LIMIT_SLACK)
-    replicas = compiled.min_replicas.astype(float)
-    return matrix, np.concatenate([replicas, np.full(room.size, -np.inf)]), np.concatenate([replicas, room])
-
-
-def _widened(matrix: sparse.csr_array, columns: int) -> sparse.csr_array:
-    return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], columns))
+    replicas, room = compiled.min_replicas.astype(float), compiled.capacity.T[limited] * (1 + LIMIT_SLACK)
+    lower = np.concatenate([replicas, np.full(room.size, -np.inf), rules.lower[hard] * unit])
+    matrix, low, high = _whole_rows(matrix, lower, np.concatenate([replicas, room, rules.upper[hard] * unit]))
+    # Rows over replicas alone, without coefficients below 0, bound these.
+    row = np.repeat(np.arange(high.size), np.diff(matrix.indptr))
+    plain = np.bincount(row, (matrix.data < 0) | (matrix.indices >= size), high.size) == 0
+    used = (plain & (high < UNBOUNDED))[row] & (matrix.data > 0)
+    most = np.where(compiled.candidate, compiled.min_replicas[:, None], 0).ravel()
+    np.minimum.at(most, matrix.indices[used], high[row[used]] // matrix.data[used].astype(np.int64))
+    most = np.maximum(most, 0)
+    return _over_replicas(matrix, most, "a rule"), low, high, most
 
 
 def _whole_rows(matrix: sparse.csr_array, lower: Floats, upper: Floats) -> tuple[sparse.csr_array, Ints, Ints]:
     """Rows times what makes their coefficients whole, and their bounds rounded to the whole numbers between them."""
-    factor = np.ones(matrix.shape[0])
+    factor, filled = np.ones(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
+    common = np.gcd.reduceat(np.abs(np.rint(matrix.data)).astype(np.int64), matrix.indptr[filled])
+    factor[filled] /= np.maximum(common, 1)
     row = np.repeat(np.arange(factor.size), np.diff(matrix.indptr))
     for broken in np.unique(row[matrix.data != np.rint(matrix.data)]):
         step = common_step(matrix.data[matrix.indptr[broken] : matrix.indptr[broken + 1]])
@@ -179,16 +173,6 @@ def _whole_rows(matrix: sparse.csr_array, lower: Floats, upper: Floats) -> tuple
         near = np.floor(sign * bound + WHOLE_NUMBER_SLACK * np.maximum(1.0, np.abs(np.where(np.isfinite(bound), bound, 0.0))))
         ends.append((sign * np.clip(near, -UNBOUNDED, UNBOUNDED)).astype(np.int64))
     return whole, ends[0], ends[1]
-
-
-def _tightened(most: Ints, replicas: sparse.csr_array, upper: Ints, plain: Ints) -> Ints:
-    """Upper bounds of replicas by rows without coefficients below 0 that are over replicas alone."""
-    row = np.repeat(np.arange(upper.size), np.diff(replicas.indptr))
-    negative = np.bincount(row, replicas.data < 0, upper.size) > 0
-    used = (plain & ~negative & (upper < UNBOUNDED))[row] & (replicas.data > 0)
-    tight = most.copy()
-    np.minimum.at(tight, replicas.indices[used], upper[row[used]] // replicas.data[used].astype(np.int64))
-    return np.maximum(tight, 0)
 
 
 def _over_replicas(matrix: sparse.csr_array, most: Ints, what: str) -> sparse.csr_array:
@@ -209,33 +193,25 @@ def _over_replicas(matrix: sparse.csr_array, most: Ints, what: str) -> sparse.cs
 
 def _whole_cells(compiled: Compiled, most: Ints, name: str, written: WrittenMetric) -> tuple[Fraction, sparse.csr_array, Ints]:
     """The step of a goal, and its cells and their constants in steps."""
-    numbers = np.concatenate([written.counted.matrix.data, written.counted.constant])
-    step = written.step or Fraction(math.gcd(*np.where(numbers == np.rint(numbers), numbers, 1.0).astype(np.int64).tolist()) or 1)
+    step, numbers = written.step, np.concatenate([written.counted.matrix.data, written.counted.constant])
+    if step is None:
+        if (numbers != np.rint(numbers)).any() or np.abs(numbers).max(initial=0.0) >= MAX_EXACT:
+            raise UnsupportedProblemError(f"the values of {name} are no whole multiples of a step that doubles tell apart")
+        step = Fraction(math.gcd(*numbers.astype(np.int64).tolist()) or 1)
     matrix, _ = cell_matrices(written.model, compiled.operators, compiled.nodes, written.counted.matrix)
     cells = _over_replicas(matrix, most, name)
-    steps, constant = cells.data / float(step), written.counted.constant / float(step)
-    if written.step is None and ((numbers != np.rint(numbers)).any() or np.abs(numbers).max(initial=0.0) >= MAX_EXACT):
-        raise UnsupportedProblemError(f"the values of {name} are no whole multiples of a step that doubles tell apart")
-    whole = sparse.csr_array((np.rint(steps), cells.indices, cells.indptr), shape=cells.shape)
-    return step, whole, np.rint(constant).astype(np.int64)
-
-
-def _least(cells: sparse.csr_array, constant: Ints, most: Ints) -> Ints:
-    """What expressions are at least, whatever the replicas."""
-    return np.asarray(np.rint(cells.minimum(0) @ most.astype(float))).astype(np.int64) + constant
+    whole = sparse.csr_array((np.rint(cells.data / float(step)), cells.indices, cells.indptr), shape=cells.shape)
+    return step, whole, np.rint(written.counted.constant / float(step)).astype(np.int64)
 
 
 def _goal(compiled: Compiled, most: Ints, name: str, step: Fraction, plain: Floats, largest: slice, constant: int) -> Goal:
     """A goal over all columns; its span follows from what each operator may add, and from the largest of other columns."""
     size, cost = compiled.candidate.size, np.zeros(most.size, np.int64)
     cost[:size], cost[largest] = np.rint(plain).astype(np.int64), 1
-    costs = cost[:size].reshape(compiled.candidate.shape)
-    ends = [
-        costs.min(axis=1, where=compiled.candidate, initial=MAX_EXACT),
-        costs.max(axis=1, where=compiled.candidate, initial=-MAX_EXACT),
-    ]
-    least, dearest = (sum(int(a) * int(b) for a, b in zip(end, compiled.min_replicas, strict=True)) for end in ends)
-    span = dearest + int(most[largest].sum()) - least
+    costs, where = cost[:size].reshape(compiled.candidate.shape), compiled.candidate
+    ends = costs.min(axis=1, where=where, initial=MAX_EXACT), costs.max(axis=1, where=where, initial=-MAX_EXACT)
+    least, dearest = (int(end.astype(object) @ compiled.min_replicas) for end in ends)
+    span = dearest + sum(most[largest].tolist()) - least
     if span >= MAX_SPAN:
         raise UnsupportedProblemError(f"the values of {name} may be {span:.3g} steps, more than 64 bits are safe for")
     return Goal(name, step, cost, constant, least, span)

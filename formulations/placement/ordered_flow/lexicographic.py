@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import highspy
@@ -25,6 +26,11 @@ _Status: Any = highspy.HighsModelStatus
 
 SCALES = (1, 2, 3, 4, 6, 12)
 """Denominators of prices: those of flows are whole, side rows make fractions of them."""
+
+TOO_LARGE = "the numbers of a program are too large for the solver"
+
+MAX_TOLD = 10**7
+"""Coefficients of rows up to which the solver is believed without prices; what is whole or equal to 10⁻⁶ misses steps above."""
 
 SEARCHED_SHARES = (0.02, 0.2, 1.0)
 """Of what would raise the value, by how much, the shares that successive searches may use."""
@@ -89,6 +95,8 @@ class Prices:
             return part  # all of whose points have the value
         common = int(np.gcd.reduce(cost)) or 1
         row, most = sparse.csr_array(cost[None, :] // common), (self.scale * value - constant) // common
+        if abs(most) >= UNBOUNDED:
+            raise StoppedError(TOO_LARGE)
         lower, upper = np.append(part.lower, -UNBOUNDED), np.append(part.upper, most)
         return replace(part, matrix=sparse.vstack([part.matrix, row], format="csr"), lower=lower, upper=upper)
 
@@ -170,6 +178,12 @@ class StoppedError(Exception):
     """A limit has passed, or the solver took for feasible what is not exactly so."""
 
 
+def _refuse_large(matrix: sparse.csr_array) -> None:
+    """Stop where rows have coefficients with which the solver's word is worth nothing."""
+    if np.abs(matrix.data).max(initial=0) > MAX_TOLD:
+        raise StoppedError("coefficients of rows are too large for the solver to be believed")
+
+
 class Search:
     """Minimises groups of goals, one after the other, over the whole points of a program.
 
@@ -178,7 +192,7 @@ class Search:
     Attributes
     ----------
     bounds : lower bounds on the groups that were reached, each on the face that those before it have left.
-    points : whole points that were found on the way, the last one on the smallest face.
+    points : whole points that were found on the way.
     searched : whether a bound is that of the solver's search for whole points, whose word it rests on.
     """
 
@@ -197,7 +211,11 @@ class Search:
             Before that is known.
         """
         program, low = self.program, np.zeros_like(self.program.most)
-        return self._minimise(Face(program.matrix, program.lower, program.upper, low, program.most), 0, low)
+        face = Face(program.matrix, program.lower, program.upper, low, program.most)
+        point = self._minimise(face, 0, low)
+        if point is None:
+            _refuse_large(face.matrix)
+        return point
 
     def _minimise(self, face: Face, position: int, hint: Ints) -> Ints | None:
         """The groups from a position on; the hint is tried before whole points are searched for."""
@@ -223,18 +241,19 @@ class Search:
 
     def _searched(self, face: Face, prices: Prices, position: int) -> Ints | None:
         """The minimum of a group that does not reach the bound of its prices, by search among what adds little to that first."""
+        _refuse_large(face.matrix[self.program.lower.size - self.program.largest.size : self.program.lower.size])
         adding = np.sort(np.abs(np.concatenate([prices.reduced[face.low < face.high], prices.rows])))
         for share in SEARCHED_SHARES:
             room = int(adding[math.ceil(share * adding.size) - 1]) if adding.size else 0
             point = self._whole(prices.face(face, room), prices.remaining(face, room)[0])
             if point is None:
                 continue
-            beyond = prices.room(int(prices.cost @ point)) - 1
+            self.searched, value = True, int(prices.cost @ point)
+            beyond = prices.room(value) - 1
             if beyond > room:  # a better point may use more than this search did
                 better = self._whole(prices.face(face, beyond), prices.remaining(face, beyond)[0])
-                point = point if better is None else better
-            self.searched = True
-            return self._at_most(face, prices, int(prices.cost @ point), position, point)
+                point, value = (point, value) if better is None else (better, int(prices.cost @ better))
+            return self._at_most(face, prices, value, position, point)
         return None
 
     def _whole(self, face: Face, cost: Ints) -> Ints | None:
@@ -243,10 +262,11 @@ class Search:
         if found is None:
             return None
         point = self._completed(found[0])
-        if not face.holds(point):
-            raise StoppedError("the solver's tolerances admit a point that is not feasible in whole numbers")
-        self.points.append(point)
-        return point
+        if face.holds(point):
+            self.points.append(point)
+            if int(np.where(face.low < face.high, cost, 0) @ point) < found[1] + 0.5:
+                return point
+        raise StoppedError("the solver's tolerances admit a point that is not feasible in whole numbers, or costs more")
 
     def _completed(self, columns: Floats) -> Ints:
         """The whole point next to some columns; the largest of cells follow from replicas."""
@@ -255,55 +275,47 @@ class Search:
     def _duals_of_totals(self, face: Face, cost: Ints) -> Floats:
         """Prices of rows where operators with equal parts in the goals are one: what totals alone say, at little work."""
         program, (operators, nodes) = self.program, self.program.compiled.candidate.shape
-        meant = np.flatnonzero(cost[program.column])
-        by_cell = sparse.csr_array(program.cells[meant].T)
-        number: dict[Any, int] = {}
-        kinds = np.empty(operators, np.int64)
-        for i in range(operators):
-            ends = by_cell.indptr[i * nodes : (i + 1) * nodes + 1]
-            part = slice(ends[0], ends[-1])
-            key = np.diff(ends).tobytes(), by_cell.indices[part].tobytes(), by_cell.data[part].tobytes()
-            kinds[i] = number.setdefault(key, len(number))
-        first, size = np.unique(kinds, return_index=True)[1], operators * nodes
-        seats = (first[:, None] * nodes + np.arange(nodes)).ravel()  # of one operator of each kind
-        kept = np.concatenate([seats, np.arange(size, program.most.size)])
-        cells = program.lower.size - program.column.size + meant
-
-        def totals(values: Ints) -> Ints:
-            by_kind = np.zeros((len(number), nodes), np.int64)
-            np.add.at(by_kind, kinds, values[:size].reshape(operators, nodes))
-            return np.concatenate([by_kind.ravel(), values[size:]])
-
-        replicas = np.bincount(kinds, face.lower[:operators]).astype(np.int64)
+        size, meant = operators * nodes, np.flatnonzero(cost[program.largest])
+        cells = program.lower.size - program.largest.size + meant
+        parts = sparse.csr_array(face.matrix[cells, :size].T.reshape((operators, -1)))
+        keys = [(parts.indices[a:b].tobytes(), parts.data[a:b].tobytes()) for a, b in pairwise(parts.indptr)]
+        number = {key: kind for kind, key in enumerate(dict.fromkeys(keys))}
+        kinds = np.array([number[key] for key in keys])
+        first, members = np.unique(kinds, return_index=True)[1], (np.arange(len(number))[:, None] == kinds).astype(np.int64)
+        kept = np.concatenate([(first[:, None] * nodes + np.arange(nodes)).ravel(), np.arange(size, program.most.size)])
+        low, high = (
+            np.concatenate([(members @ end[:size].reshape(operators, nodes)).ravel(), end[size:]])
+            for end in (face.low, face.high)
+        )
         rows = sparse.vstack([face.matrix[first], face.matrix[cells]], format="csr")[:, kept]
-        lower, upper = (np.concatenate([replicas, end[cells]]) for end in (face.lower, face.upper))
-        small = self._run(Face(rows, lower, upper, totals(face.low), totals(face.high)), cost[kept], integer=False)
+        lower, upper = (np.concatenate([members @ end[:operators], end[cells]]) for end in (face.lower, face.upper))
+        small = self._run(Face(rows, lower, upper, low, high), cost[kept], integer=False)
         duals = np.zeros(face.lower.size)
         if small is not None:
             duals[:operators], duals[cells] = small[1][kinds], small[1][len(number) :]
         return duals
 
-    def _run(self, face: Face, cost: Ints, *, integer: bool) -> tuple[Floats, Floats] | None:
-        """Columns, and duals of rows where columns need not be whole, of an optimum; None where a face is empty."""
+    def _run(self, face: Face, cost: Ints, *, integer: bool) -> tuple[Floats, Any] | None:
+        """Columns of an optimum, and duals of rows, or if columns are whole what free ones cost; None where a face is empty."""
         free = np.flatnonzero(face.low < face.high)
-        matrix, fixed = sparse.csr_array(face.matrix[:, free]), np.where(face.low < face.high, 0, face.low)
-        used, duals, values = face.matrix @ fixed, np.zeros(face.lower.size), fixed.astype(float)
-        left = np.diff(matrix.indptr) > 0
-        if ((used < face.lower) | (used > face.upper))[~left].any():
+        values = np.where(face.low < face.high, 0, face.low)
+        if not free.size and not face.holds(values):
             return None
-        ends = [np.where(np.abs(end) < UNBOUNDED, end - used, np.copysign(np.inf, end))[left] for end in (face.lower, face.upper)]
+        used, matrix = face.matrix @ values, sparse.csr_array(face.matrix[:, free]).astype(float)
+        ends = [np.where(np.abs(end) < UNBOUNDED, end - used, np.copysign(np.inf, end)) for end in (face.lower, face.upper)]
         bounds = face.low[free].astype(float), face.high[free].astype(float)
-        arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix[left].astype(float), *ends)
+        arrays = Arrays(cost[free].astype(float), 0.0, *bounds, np.full(free.size, integer), matrix, *ends)
         solver = new_solver(random_seed=self._seed, mip_rel_gap=0.0, mip_abs_gap=0.0)
         if not hand_over(solver, arrays):
-            raise StoppedError("the numbers of a program are too large for the solver")
+            raise StoppedError(TOO_LARGE)
         Brake(arrays, self._until).run(solver, at_once=False)
         status = solver.getModelStatus()
         if status in (_Status.kInfeasible, _Status.kUnboundedOrInfeasible):  # columns have bounds
             return None
         if status not in (_Status.kOptimal, _Status.kModelEmpty):
             raise StoppedError
+        values = values.astype(float)
         values[free] = solver.getSolution().col_value
-        if not integer:
-            duals[left] = solver.getSolution().row_dual
-        return values, duals
+        if integer:
+            return values, solver.getInfo().mip_dual_bound if free.size else 0.0
+        return values, np.array(solver.getSolution().row_dual)

@@ -71,7 +71,8 @@ class OrderedFlow(Method):
             point = search.solve()
             answer = replace(answer, status="infeasible" if point is None else "optimal", stopped_because="finished")
         except (StoppedError, OutOfTimeError) as error:
-            point = search.points[-1] if search.points else _known(problem, program, options)
+            known = [*search.points, *_given(problem, program, options)]
+            point = min(known, key=lambda point: [goal.steps(point) for goal in program.goals], default=None)
             answer = replace(answer, status="none" if point is None else "feasible", notes=(str(error),) if str(error) else ())
             if isinstance(error, StoppedError) and str(error):
                 answer = replace(answer, stopped_because="error")
@@ -91,13 +92,12 @@ class OrderedFlow(Method):
         return True
 
 
-def _known(problem: EdrpProblem, program: IntegerProgram, options: Options) -> Ints | None:
-    """The better of start and current deployment, where one is feasible."""
+def _given(problem: EdrpProblem, program: IntegerProgram, options: Options) -> list[Ints]:
+    """Start and current deployment, where they are feasible."""
     compiled = program.compiled
     given = [deployment for deployment in (options.start, problem.current) if deployment is not None]
     feasible = [deployment for deployment in given if problem.evaluate(deployment).feasible]
-    points = [program.point(count_replicas(deployment, compiled.operators, compiled.nodes)) for deployment in feasible]
-    return min(points, key=lambda point: [goal.steps(point) for goal in program.goals], default=None)
+    return [program.point(count_replicas(deployment, compiled.operators, compiled.nodes)) for deployment in feasible]
 
 
 def _outcomes(search: Search, point: Ints, seconds: float) -> tuple[StageOutcome, ...]:

@@ -163,7 +163,7 @@ def number(described, unit):
     positive = ">" if "exclusiveMinimum" in described else ""
     if described.get("exclusiveMaximum") == 1:
         return f"{positive}below-1"
-    name = positive + ("share" if described["maximum"] == 1 else UNITS.get(unit, unit))
+    name = positive + {1: "share", 1e21: "total"}.get(described["maximum"], UNITS.get(unit, unit))
     smallest, largest = map(float, checker.RANGES.get(name) or checker.RANGES[name.lstrip(">")])
     assert described["maximum"] == largest
     assert described.get("not", {"exclusiveMaximum": 0})["exclusiveMaximum"] == smallest

@@ -164,6 +164,7 @@ def test_what_has_no_effect_is_named(document, place, why):
         changed(PRICED, weights=COSTS, current=None),  # a limit for the changes that follow an initial placement
         changed(MOVING, weights={"response_time": 1}, limits={"response_time": 1}, application__operators__0__state_size=0),
         changed(PRICED, network__store={}, network__nodes__0__store_bandwidth=1e8),  # some state takes time
+        changed(PRICED, network__store={}, weights={"moves": 1}, limits={}),
         changed(PRICED, application__operators__0__state_size=0, network__nodes__1__spawn_time=5),  # any change takes time
         changed(PRICED, application__operators__0__state_size=0, network__nodes__1__store_delay=0.1),
         changed(PRICED, application__operators__0__state_size=0, network__store={"delay": 0.1}),
