@@ -45,10 +45,10 @@ def contradict_integers(arrays: Arrays) -> bool:
             return True
         if first == last:
             equations.append((whole, first * divisor))
-    columns = {column for whole, _ in equations for column in whole}
-    if len(equations) * len(columns) > MAX_EQUATIONS:
+    numbers = {column for whole, _ in equations for column in whole}
+    if len(equations) * len(numbers) > MAX_EQUATIONS:
         return False
-    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for column in columns}
+    vectors = {column: [whole.get(column, 0) for whole, _ in equations] for column in numbers}
     return _without_solution(vectors, [value for _, value in equations])
 
 

@@ -221,7 +221,7 @@ def ways() -> dict[str, Way]:
         ("curves on clusters", lambda seed: random_cluster(seed, max_combinations=5e3)),
     ):
         curved = lambda seed, draw=draw: with_capacity_curves(draw(seed), seed)  # noqa: E731 - one for each
-        found[name] = Way(curved, _brute_force, (COMPACT, ELIMINATE, EQUAL_NODES), range(10), range(10, 30))
+        found[name] = Way(curved, _brute_force, (COMPACT, ELIMINATE, EQUAL_NODES), range(1, 11), [0, *range(11, 30)])
     # Up to where the path counts for more than everything else; there a proof without a first search takes minutes.
     for weight in (0.0, 1e-6, 1e-3, 0.1, 10.0):
         weighed = lambda seed, weight=weight: latency(seed).replace(weights={"latency": weight})  # noqa: E731 - one for each
