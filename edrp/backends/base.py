@@ -48,8 +48,9 @@ HIGHS_WITH_TINY = {
 HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
 """HiGHS's settings for a second run on a program that a solver calls infeasible: default tolerances, and nothing presolved."""
 
-ROOT_WORK, NODE_WORK = 1e-6, 8e-9
-"""Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`: the least."""
+ROOT_WORK, ROOT_ITERATION_WORK, NODE_WORK = 1e-6, 3.5e-9, 8e-9
+"""Units of work of HiGHS per column, row and nonzero: for the root of its search, for each of its iterations there, which are
+about as many as there are rows; and for a node per `hardness`."""
 
 COUNTERS = "mip_node_count", "simplex_iteration_count"
 """What HiGHS counts of a search."""
@@ -238,13 +239,22 @@ def hardness(size: int) -> float:
     return size * min(max(size**0.7, 350.0), 3400.0)
 
 
+def root_work(size: int, rows: int) -> float:
+    """Units of work of HiGHS for the root of a search, up to a factor of two; `size` counts columns, rows and nonzeros.
+
+    >>> round(root_work(100_000, 10_000), 1)
+    3.6
+    """
+    return size * (ROOT_WORK + ROOT_ITERATION_WORK * rows)
+
+
 class NodeBrake:
     """Stops a solver that tells no more of its work than the number of its nodes.
 
     Parameters
     ----------
-    size
-        Columns, rows and nonzeros of the program.
+    size, rows
+        Columns, rows and nonzeros of the program; rows alone.
     units
         Units of work that are left.
     node_work
@@ -258,13 +268,13 @@ class NodeBrake:
     Raises
     ------
     OutOfTimeError
-        When the root alone, which nothing stops, would take more.
+        When the root alone, which nothing stops, would take more than twice of that.
     """
 
-    def __init__(self, size: int, units: float, node_work: float = NODE_WORK) -> None:
-        self._size, self._root, self._node = size, ROOT_WORK * size, node_work * hardness(size)
-        need_root(self._root, units)
-        self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + (units - self._root) / self._node))
+    def __init__(self, size: int, rows: int, units: float, node_work: float = NODE_WORK) -> None:
+        self._size, self._root, self._node = size, root_work(size, rows), node_work * hardness(size)
+        need_root(self._root / 2, units)
+        self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + max(0.0, units - self._root) / self._node))
 
     def release(self, nodes: int | None, iterations: int | None = None) -> bool:
         """Count the work of a run by its nodes, and by its iterations where they are known, of which most may belong to the root.

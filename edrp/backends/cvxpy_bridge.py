@@ -55,7 +55,7 @@ class CvxpyBackend(base.Backend):
             **base.highs_settings(options),
         }
         until = base.end_for_solver(options)
-        brake = base.NodeBrake(arrays.size, until - now())
+        brake = base.NodeBrake(arrays.size, arrays.row_lower.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes
         with warnings.catch_warnings():

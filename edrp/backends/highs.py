@@ -55,6 +55,9 @@ PASSED_WORK, CHECK_WORK, ITERATION_WORK = 3e-7, 5e-9, 2e-8
 two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
 
+ROOT_CHECKS = 2
+"""Looks for interrupts of a mixed-integer search after presolve and before the root is solved; the next one knows its bound."""
+
 MAX_ITERATIONS = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
@@ -130,12 +133,10 @@ def solve_arrays(arrays: Arrays, options: base.SolverOptions | None = None, unti
     Raises
     ------
     OutOfTimeError
-        When nothing is left, or presolve would take more.
+        When nothing is left, or presolve and the root, which nothing stops, would take more.
     """
     options = options or base.SolverOptions()
     until = base.end_for_solver(options) if until is None else until
-    if now() + PASSED_WORK * arrays.size > until:
-        raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
@@ -158,7 +159,6 @@ def second_look(arrays: Arrays, options: base.SolverOptions, until: float, first
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
-        base.need_root(PASSED_WORK * arrays.size, until - now())
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
@@ -228,6 +228,7 @@ def _relaxation_proves(arrays: Arrays, options: base.SolverOptions, until: float
 
 def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
+    incumbent, brake = ReportedPoint(), Brake(arrays, until)
     at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
@@ -242,7 +243,6 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
     tell = base.paced(options.progress)
     if tell is not None:
         solver.cbMipInterrupt += lambda event: tell(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
-    incumbent, brake = ReportedPoint(), Brake(arrays, until)
     if base.seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
@@ -263,7 +263,8 @@ class Brake:
     """Counts the work of HiGHS by counters of its own, and stops it where the limit is reached.
 
     A mixed-integer search looks for interrupts at places that depend on the program alone, a simplex method counts iterations.
-    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known.
+    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known: HiGHS does not
+    start where that would take more than twice of what is left (`OutOfTimeError`).
 
     Attributes
     ----------
@@ -273,6 +274,9 @@ class Brake:
     def __init__(self, arrays: Arrays, until: float) -> None:
         self.mixed, self.size = bool(arrays.integer.any()), arrays.size
         self.pulled = False
+        root = base.root_work(self.size, arrays.row_lower.size) if self.mixed else 0.0
+        base.need_root(PASSED_WORK * self.size + root / 2, until - now())
+        self._root = max(0.0, root - ROOT_CHECKS * CHECK_WORK * base.hardness(self.size))
         self._until, self._checks, self._most = until, 0, math.inf
 
     def run(self, solver: Any, at_once: bool) -> Any:
@@ -284,7 +288,7 @@ class Brake:
         spend(PASSED_WORK * self.size)
         remaining, step = self._until - now(), CHECK_WORK * base.hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
-            self._checks, self._most = 0, 1.0 + remaining / step  # the first one comes before the search
+            self._checks, self._most = 0, 1.0 + (remaining - self._root) / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
         elif remaining < math.inf:
             solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
@@ -293,7 +297,8 @@ class Brake:
             solver.cbMipInterrupt -= self._check
         else:
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit
-        spend(step * max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count))
+        steps = max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count)
+        spend(step * steps + self._root * (self._checks > ROOT_CHECKS))
         return outcome
 
     def _check(self, event: Any) -> None:

@@ -72,7 +72,7 @@ def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
     # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
     own = settings["solver_options"] = base.highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-    brake = base.NodeBrake(arrays.size, base.end_for_solver(options) - now())
+    brake = base.NodeBrake(arrays.size, arrays.row_lower.size, base.end_for_solver(options) - now())
     if brake.nodes is not None:
         own["mip_max_nodes"] = brake.nodes
 

@@ -315,7 +315,7 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
 
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
-    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
+    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), len(rows), units), seconds_for_solver()
     limits = {"node_limit": brake.nodes, "time_limit": seconds}
     result = run_milp(
         np.zeros(len(patterns)),
