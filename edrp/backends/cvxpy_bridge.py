@@ -55,9 +55,8 @@ class CvxpyBackend(base.Backend):
             **base.highs_settings(options),
         }
         until = base.end_for_solver(options)
-        brake = base.NodeBrake(arrays.size, arrays.row_lower.size, until - now())
-        if brake.nodes is not None:
-            settings["mip_max_nodes"] = brake.nodes
+        brake = base.NodeBrake(arrays.size, arrays.matrix.shape, until - now())
+        settings["mip_max_nodes"] = brake.nodes
         with warnings.catch_warnings():
             # A time limit reaches the user as a status; CVXPY's warning about it adds nothing.
             warnings.simplefilter("ignore", UserWarning)

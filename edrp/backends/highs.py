@@ -58,9 +58,6 @@ two looks for interrupts (per `hardness`), and of an iteration of the simplex me
 ROOT_CHECKS = 2
 """Looks for interrupts of a mixed-integer search after presolve and before the root is solved; the next one knows its bound."""
 
-MAX_ITERATIONS = 2**31 - 2
-"""The largest number that HiGHS takes as a limit."""
-
 
 class HighsBackend(base.Backend):
     """Backend that solves programs by HiGHS, the default."""
@@ -274,16 +271,14 @@ class Brake:
     def __init__(self, arrays: Arrays, until: float) -> None:
         self.mixed, self.size = bool(arrays.integer.any()), arrays.size
         self.pulled = False
-        root = base.root_work(self.size, arrays.row_lower.size) if self.mixed else 0.0
+        root = base.root_work(self.size, arrays.matrix.shape) if self.mixed else 0.0
         base.need_root(PASSED_WORK * self.size + root / 2, until - now())
         self._root = max(0.0, root - ROOT_CHECKS * CHECK_WORK * base.hardness(self.size))
         self._until, self._checks, self._most = until, 0, math.inf
 
     def run(self, solver: Any, at_once: bool) -> Any:
         """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
-        if (
-            seconds := base.seconds_for_solver()
-        ) is not None:  # the values of an answer that was found in time are still computed
+        if (seconds := base.seconds_for_solver()) is not None:  # values of an answer that was found in time are still computed
             solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else base.SOLVER_PATIENCE))
         spend(PASSED_WORK * self.size)
         remaining, step = self._until - now(), CHECK_WORK * base.hardness(self.size) if self.mixed else ITERATION_WORK * self.size
@@ -291,7 +286,7 @@ class Brake:
             self._checks, self._most = 0, 1.0 + (remaining - self._root) / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
         elif remaining < math.inf:
-            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
+            solver.setOptionValue("simplex_iteration_limit", int(min(base.MAX_LIMIT, max(1.0, remaining / step))))
         outcome = solver.run() if at_once else base.in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check
@@ -328,23 +323,10 @@ def hand_over(solver: Any, arrays: Arrays) -> bool:
     """Give HiGHS a program, all arrays at once; false where a number is too large for it."""
     matrix = arrays.matrix
     rows, columns = matrix.shape
-    status = solver.passModel(
-        columns,
-        rows,
-        matrix.nnz,
-        int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMinimize),
-        arrays.constant,
-        arrays.objective,
-        arrays.lower,
-        arrays.upper,
-        arrays.row_lower,
-        arrays.row_upper,
-        matrix.indptr.astype(np.int32),
-        matrix.indices.astype(np.int32),
-        matrix.data,
-        arrays.integer.astype(np.int32),
-    )
+    form = int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize)
+    costs = arrays.constant, arrays.objective, arrays.lower, arrays.upper, arrays.row_lower, arrays.row_upper
+    entries = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+    status = solver.passModel(columns, rows, matrix.nnz, *form, *costs, *entries, arrays.integer.astype(np.int32))
     return bool(status != highspy.HighsStatus.kError)
 
 
@@ -357,9 +339,7 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
 
 def _result(solver: Any, arrays: Arrays, outcome: Any) -> base.ProgramResult:
     native = solver.getModelStatus()
-    stopped = STOPPED[native]
-    if outcome == highspy.HighsStatus.kError:
-        stopped = "error"
+    stopped: StoppedBecause = "error" if outcome == highspy.HighsStatus.kError else STOPPED[native]
     info = solver.getInfo()
     mixed = bool(arrays.integer.any())
     searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not base.only_presolved(info)

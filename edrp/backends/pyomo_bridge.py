@@ -72,9 +72,8 @@ def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
     # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
     own = settings["solver_options"] = base.highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-    brake = base.NodeBrake(arrays.size, arrays.row_lower.size, base.end_for_solver(options) - now())
-    if brake.nodes is not None:
-        own["mip_max_nodes"] = brake.nodes
+    brake = base.NodeBrake(arrays.size, arrays.matrix.shape, base.end_for_solver(options) - now())
+    own["mip_max_nodes"] = brake.nodes
 
     def work() -> tuple[Any, Any]:
         with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
