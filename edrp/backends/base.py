@@ -70,7 +70,6 @@ INFINITE = 1e20
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
-
 FAILED: tuple[Status, StoppedBecause] = ("feasible", "error")
 """Status and the reason for stopping where a solver ends in no way that it should; without a point "feasible" becomes "none"."""
 

@@ -269,8 +269,7 @@ class Brake:
     """
 
     def __init__(self, arrays: Arrays, until: float) -> None:
-        self.mixed, self.size = bool(arrays.integer.any()), arrays.size
-        self.pulled = False
+        self.mixed, self.size, self.pulled = bool(arrays.integer.any()), arrays.size, False
         root = base.root_work(self.size, arrays.matrix.shape) if self.mixed else 0.0
         base.need_root(PASSED_WORK * self.size + root / 2, until - now())
         self._root = max(0.0, root - ROOT_CHECKS * CHECK_WORK * base.hardness(self.size))
