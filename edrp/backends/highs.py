@@ -339,8 +339,7 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
 def _result(solver: Any, arrays: Arrays, outcome: Any) -> base.ProgramResult:
     native = solver.getModelStatus()
     stopped: StoppedBecause = "error" if outcome == highspy.HighsStatus.kError else STOPPED[native]
-    info = solver.getInfo()
-    mixed = bool(arrays.integer.any())
+    info, mixed = solver.getInfo(), bool(arrays.integer.any())
     searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not base.only_presolved(info)
     if native == _Status.kInfeasible:
         return base.ProgramResult("infeasible", stopped, searched=searched)
