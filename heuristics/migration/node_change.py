@@ -318,8 +318,7 @@ def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
     for node in range(nodes - 1, -1, -1):
         earliest[node] = np.searchsorted(before, before[earliest[node + 1]] - limit, side="left")
     shares = np.searchsorted(before, before[-1] * np.arange(nodes + 1) / nodes, side="left")
-    boundaries = np.full(nodes + 1, tasks, dtype=np.int64)
-    boundaries[0] = 0
+    boundaries = np.append(0, np.full(nodes, tasks))
     for node in range(1, nodes):
         first = max(earliest[node], boundaries[node - 1] + min_tasks)
         last = min(_reach(before, boundaries[node - 1], limit), tasks - (nodes - node) * min_tasks)
