@@ -1,6 +1,6 @@
 """How long a unit of work takes: every method on instances of the families of each kind, in seconds of the processor per unit.
 
-    python benchmarks/work.py                                   # all kinds and methods, ten instances each, 2 units: hours
+    python benchmarks/work.py                         # all kinds and methods, ten instances each, 1 unit and 10 units: hours
     python benchmarks/work.py --kind mapping --method label-setting --instances 4 --rows rows.jsonl
 
 Sizes are doubled until a run takes a tenth of a unit, or a second, since solving costs some milliseconds that nobody counts. The
@@ -10,6 +10,7 @@ exit code is 1 where the median of a method lies outside the range.
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -28,7 +29,7 @@ from edrp.core.methods import Method, Options, methods, run_method
 from edrp.core.problem import derived_once
 from edrp.datasets.families.registry import choose_families
 
-LEAST, MOST = 0.3, 2.0
+LEAST, MOST = 0.4, 2.0
 """Range of the seconds of a unit."""
 
 LEAST_UNITS, LEAST_SECONDS, DOUBLINGS = 0.1, 1.0, 6
@@ -64,7 +65,7 @@ def row(kind: str, method: Method, number: int, limit: float) -> dict[str, Any] 
             return None
         if run[1] >= LEAST_UNITS or run[0] >= LEAST_SECONDS:
             name = f"{family.name} {size}, seed {number}"
-            return {"kind": kind, "method": method.name, "instance": name, "seconds": run[0], "units": run[1]}
+            return {"kind": kind, "method": method.name, "limit": limit, "instance": name, "seconds": run[0], "units": run[1]}
     return None
 
 
@@ -72,17 +73,17 @@ def main(
     kind: str = "",
     method: str = "",
     instances: int = 10,
-    work_limit: float = 2.0,
+    work_limit: Annotated[list[float], typer.Option(help="units of work; repeat it for several")] = [1.0, 10.0],  # noqa: B006
     rows: Annotated[Path | None, typer.Option(help="file to which the runs are added")] = None,
 ) -> None:
     """Measure, and print the table."""
-    table = Table(
-        "kind", "method", "runs", "least", "median", "most", "most at", title="seconds of the processor per unit of work"
-    )
+    columns = "kind", "method", "limit", "runs", "least", "median", "most", "most at"
+    table = Table(*columns, title="seconds of the processor per unit of work")
     outside = False
     for name in (name for name, known in kinds().items() if known.families and kind in ("", name)):
-        for chosen in (chosen for label, chosen in methods(name).items() if method in ("", label)):
-            runs = [run for number in range(instances) if (run := row(name, chosen, number, work_limit)) is not None]
+        known_methods = [chosen for label, chosen in methods(name).items() if method in ("", label)]
+        for chosen, limit in product(known_methods, work_limit):
+            runs = [run for number in range(instances) if (run := row(name, chosen, number, limit)) is not None]
             ratios = {run["instance"]: run["seconds"] / max(run["units"], 1e-6) for run in runs}
             if rows is not None:
                 for run in runs:
@@ -91,7 +92,7 @@ def main(
                 low, middle, high = min(ratios.values()), median(ratios.values()), max(ratios.values())
                 wrong = not LEAST <= middle <= MOST
                 outside |= wrong
-                cells = [name, chosen.name, str(len(ratios)), *(f"{value:.2f}" for value in (low, middle, high))]
+                cells = [name, chosen.name, f"{limit:g}", str(len(ratios)), *(f"{value:.2f}" for value in (low, middle, high))]
                 cells.append(max(ratios, key=ratios.__getitem__))
                 table.add_row(*cells, style="red" if wrong else None)
                 print(*cells, "OUTSIDE" * wrong, file=sys.stderr, flush=True)

@@ -308,7 +308,7 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
     if size > MAX_FLOWS_ON_ARCS:
         return rule.resolve(problem)
-    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule, rule_first=False)
+    return helped_out(problem, FirstOf(("route-selection", "highs"))(problem), rule)
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from edrp.core.combining import PROVEN, combined
+from edrp.core.combining import PROVEN, combined, value
 from edrp.core.errors import EdrpError, ProblemTooLargeError
 from edrp.core.methods import FirstOf, Method, Options, find_method, get_method, run_within
 from edrp.core.problem import EVERYTHING
@@ -48,7 +49,7 @@ class Portfolio(Method):
         In their order. The last one of all has all the work that is left.
     rules
         Methods that take milliseconds, by preference. Under a limit the first one is asked before all others, and its answer is
-        kept for when they have none. The others are asked at the end, where nothing is held.
+        kept for when they have none, or a worse one. The others are asked at the end, where nothing is held.
     further
         Makes the stages that follow, which takes as long as some problems do: only when the first ones have not ended the run.
     rule_first
@@ -91,11 +92,12 @@ class Portfolio(Method):
         refused: list[ProblemTooLargeError] = []
         known_answer = self._first_rule(problem, options)
         answer = self._in_turn(problem, options, refused)
-        for rule in (None, *self.rules):
+        if answer.status not in PROVEN and (answer.decision is None or value(known_answer) < value(answer)):
+            answer = combined(known_answer, answer, options.gap)
+        for rule in self.rules:
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
-            rule_answer = known_answer if rule is None else _answer_of_rule(rule, problem, options)
-            answer = combined(rule_answer, answer, options.gap)
+            answer = combined(_answer_of_rule(rule, problem, options), answer, options.gap)
         if refused and answer.status == "none" and answer.bound is None:
             raise refused[0]
         return answer
@@ -122,14 +124,11 @@ class Portfolio(Method):
         Those without a share under a limit come last, for methods that end early, as where memory cannot hold what they make.
         """
         limited = options.limit < inf
-
-        def has_turn(stage: PortfolioStage) -> bool:
-            return bool(stage.share if limited else stage.units)
-
+        has_turn = attrgetter("share" if limited else "units")
         if self.further is not None:
-            yield from ((stage, False) for stage in self.first if has_turn(stage))
+            yield from ((stage, False) for stage in filter(has_turn, self.first))
         begun = 0 if self.further is None else len(self.first)
-        turns = [stage for stage in self.stages[begun:] if has_turn(stage)]
+        turns = list(filter(has_turn, self.stages[begun:]))
         yield from ((stage, stage is turns[-1]) for stage in turns)
         if limited:
             names = {stage.method.name for stage in self.stages if stage.share and stage.max_units == inf}

@@ -48,8 +48,9 @@ HIGHS_WITH_TINY = {
 HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
 """HiGHS's settings for a second run on a program that a solver calls infeasible: default tolerances, and nothing presolved."""
 
-ROOT_WORK, NODE_WORK = 1e-6, 8e-9
-"""Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`: the least."""
+ROOT_WORK, ROOT_ITERATION_WORK, NODE_WORK = 1e-6, 3.5e-9, 8e-9
+"""Units of work of HiGHS per column, row and nonzero: for the root of its search, for each of its iterations there, which are
+about as many as there are rows, and fewer where these are few; and for a node per `hardness`."""
 
 COUNTERS = "mip_node_count", "simplex_iteration_count"
 """What HiGHS counts of a search."""
@@ -57,7 +58,7 @@ COUNTERS = "mip_node_count", "simplex_iteration_count"
 SEARCH_WORK, ITERATION_WORK = 2e-5, 6e-9
 """Units of work of a whole search per column, row and nonzero, and for each of its iterations of the simplex method."""
 
-MAX_NODES = 2**31 - 2
+MAX_LIMIT = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
 SOLVER_PATIENCE = 0.4
@@ -68,7 +69,6 @@ INFINITE = 1e20
 
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
-
 
 FAILED: tuple[Status, StoppedBecause] = ("feasible", "error")
 """Status and the reason for stopping where a solver ends in no way that it should; without a point "feasible" becomes "none"."""
@@ -238,13 +238,23 @@ def hardness(size: int) -> float:
     return size * min(max(size**0.7, 350.0), 3400.0)
 
 
+def root_work(size: int, shape: tuple[int, ...]) -> float:
+    """Units of work of HiGHS for the root of a search, up to a factor of two or three, by size and shape of the matrix.
+
+    >>> round(root_work(100_000, (10_000, 10_000)), 1), round(root_work(100_000, (1_000, 25_000)), 1)
+    (3.6, 0.2)
+    """
+    rows, columns = shape
+    return size * (ROOT_WORK + ROOT_ITERATION_WORK * rows * min(1.0, rows / max(1, columns)) ** 0.5)
+
+
 class NodeBrake:
     """Stops a solver that tells no more of its work than the number of its nodes.
 
     Parameters
     ----------
-    size
-        Columns, rows and nonzeros of the program.
+    size, shape
+        Columns, rows and nonzeros of the program; rows and columns alone.
     units
         Units of work that are left.
     node_work
@@ -252,19 +262,18 @@ class NodeBrake:
 
     Attributes
     ----------
-    nodes : that the solver may look at, the root among them; None for any number. It is never 0, with which HiGHS leaves out
-        the root, too.
+    nodes : that the solver may look at, the root among them. It is never 0, with which HiGHS leaves out the root, too.
 
     Raises
     ------
     OutOfTimeError
-        When the root alone, which nothing stops, would take more.
+        When the root alone, which nothing stops, would take more than twice of that.
     """
 
-    def __init__(self, size: int, units: float, node_work: float = NODE_WORK) -> None:
-        self._size, self._root, self._node = size, ROOT_WORK * size, node_work * hardness(size)
-        need_root(self._root, units)
-        self.nodes = None if units == math.inf else int(min(MAX_NODES, 1.0 + (units - self._root) / self._node))
+    def __init__(self, size: int, shape: tuple[int, ...], units: float, node_work: float = NODE_WORK) -> None:
+        self._size, self._root, self._node = size, root_work(size, shape), node_work * hardness(size)
+        need_root(self._root / 2, units)
+        self.nodes = int(min(MAX_LIMIT, 1.0 + max(0.0, units - self._root) / self._node))
 
     def release(self, nodes: int | None, iterations: int | None = None) -> bool:
         """Count the work of a run by its nodes, and by its iterations where they are known, of which most may belong to the root.
@@ -273,7 +282,7 @@ class NodeBrake:
         """
         by_iterations = self._size * (SEARCH_WORK + ITERATION_WORK * max(0, iterations or 0))
         spend(max(self._root + self._node * max(0, (nodes or 0) - 1), 0.0 if iterations is None else by_iterations))
-        return self.nodes is not None and (nodes or 0) >= self.nodes
+        return (nodes or 0) >= self.nodes
 
 
 def need_root(work: float, units: float) -> None:

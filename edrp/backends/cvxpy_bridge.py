@@ -47,17 +47,10 @@ class CvxpyBackend(base.Backend):
 
         keep_silent()
         model, columns = _model(arrays)
-        settings: dict[str, Any] = {
-            "mip_rel_gap": options.gap,
-            "mip_abs_gap": 0.0,
-            "threads": options.threads,
-            "random_seed": options.seed,
-            **base.highs_settings(options),
-        }
         until = base.end_for_solver(options)
-        brake = base.NodeBrake(arrays.size, until - now())
-        if brake.nodes is not None:
-            settings["mip_max_nodes"] = brake.nodes
+        brake = base.NodeBrake(arrays.size, arrays.matrix.shape, until - now())
+        settings = {"mip_rel_gap": options.gap, "mip_abs_gap": 0.0, "threads": options.threads, "random_seed": options.seed}
+        settings |= {**base.highs_settings(options), "mip_max_nodes": brake.nodes}
         with warnings.catch_warnings():
             # A time limit reaches the user as a status; CVXPY's warning about it adds nothing.
             warnings.simplefilter("ignore", UserWarning)

@@ -55,8 +55,8 @@ PASSED_WORK, CHECK_WORK, ITERATION_WORK = 3e-7, 5e-9, 2e-8
 two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
 
-MAX_ITERATIONS = 2**31 - 2
-"""The largest number that HiGHS takes as a limit."""
+ROOT_CHECKS = 2
+"""Looks for interrupts of a mixed-integer search after presolve and before the root is solved; the next one knows its bound."""
 
 
 class HighsBackend(base.Backend):
@@ -130,12 +130,10 @@ def solve_arrays(arrays: Arrays, options: base.SolverOptions | None = None, unti
     Raises
     ------
     OutOfTimeError
-        When nothing is left, or presolve would take more.
+        When nothing is left, or presolve and the root, which nothing stops, would take more.
     """
     options = options or base.SolverOptions()
     until = base.end_for_solver(options) if until is None else until
-    if now() + PASSED_WORK * arrays.size > until:
-        raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
@@ -158,7 +156,6 @@ def second_look(arrays: Arrays, options: base.SolverOptions, until: float, first
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
-        base.need_root(PASSED_WORK * arrays.size, until - now())
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
@@ -228,6 +225,7 @@ def _relaxation_proves(arrays: Arrays, options: base.SolverOptions, until: float
 
 def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
+    incumbent, brake = ReportedPoint(), Brake(arrays, until)
     at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
@@ -242,7 +240,6 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
     tell = base.paced(options.progress)
     if tell is not None:
         solver.cbMipInterrupt += lambda event: tell(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
-    incumbent, brake = ReportedPoint(), Brake(arrays, until)
     if base.seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
@@ -263,7 +260,8 @@ class Brake:
     """Counts the work of HiGHS by counters of its own, and stops it where the limit is reached.
 
     A mixed-integer search looks for interrupts at places that depend on the program alone, a simplex method counts iterations.
-    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known.
+    A linear program inside the search is not stopped, nor is what comes before the bound of the root is known: HiGHS does not
+    start where that would take more than twice of what is left (`OutOfTimeError`).
 
     Attributes
     ----------
@@ -271,29 +269,30 @@ class Brake:
     """
 
     def __init__(self, arrays: Arrays, until: float) -> None:
-        self.mixed, self.size = bool(arrays.integer.any()), arrays.size
-        self.pulled = False
+        self.mixed, self.size, self.pulled = bool(arrays.integer.any()), arrays.size, False
+        root = base.root_work(self.size, arrays.matrix.shape) if self.mixed else 0.0
+        base.need_root(PASSED_WORK * self.size + root / 2, until - now())
+        self._root = max(0.0, root - ROOT_CHECKS * CHECK_WORK * base.hardness(self.size))
         self._until, self._checks, self._most = until, 0, math.inf
 
     def run(self, solver: Any, at_once: bool) -> Any:
         """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
-        if (
-            seconds := base.seconds_for_solver()
-        ) is not None:  # the values of an answer that was found in time are still computed
+        if (seconds := base.seconds_for_solver()) is not None:  # values of an answer that was found in time are still computed
             solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else base.SOLVER_PATIENCE))
         spend(PASSED_WORK * self.size)
         remaining, step = self._until - now(), CHECK_WORK * base.hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
-            self._checks, self._most = 0, 1.0 + remaining / step  # the first one comes before the search
+            self._checks, self._most = 0, 1.0 + (remaining - self._root) / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
         elif remaining < math.inf:
-            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
+            solver.setOptionValue("simplex_iteration_limit", int(min(base.MAX_LIMIT, max(1.0, remaining / step))))
         outcome = solver.run() if at_once else base.in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check
         else:
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit
-        spend(step * max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count))
+        steps = max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count)
+        spend(step * steps + self._root * (self._checks > ROOT_CHECKS))
         return outcome
 
     def _check(self, event: Any) -> None:
@@ -323,23 +322,10 @@ def hand_over(solver: Any, arrays: Arrays) -> bool:
     """Give HiGHS a program, all arrays at once; false where a number is too large for it."""
     matrix = arrays.matrix
     rows, columns = matrix.shape
-    status = solver.passModel(
-        columns,
-        rows,
-        matrix.nnz,
-        int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMinimize),
-        arrays.constant,
-        arrays.objective,
-        arrays.lower,
-        arrays.upper,
-        arrays.row_lower,
-        arrays.row_upper,
-        matrix.indptr.astype(np.int32),
-        matrix.indices.astype(np.int32),
-        matrix.data,
-        arrays.integer.astype(np.int32),
-    )
+    form = int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize)
+    costs = arrays.constant, arrays.objective, arrays.lower, arrays.upper, arrays.row_lower, arrays.row_upper
+    entries = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+    status = solver.passModel(columns, rows, matrix.nnz, *form, *costs, *entries, arrays.integer.astype(np.int32))
     return bool(status != highspy.HighsStatus.kError)
 
 
@@ -352,11 +338,8 @@ def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
 
 def _result(solver: Any, arrays: Arrays, outcome: Any) -> base.ProgramResult:
     native = solver.getModelStatus()
-    stopped = STOPPED[native]
-    if outcome == highspy.HighsStatus.kError:
-        stopped = "error"
-    info = solver.getInfo()
-    mixed = bool(arrays.integer.any())
+    stopped: StoppedBecause = "error" if outcome == highspy.HighsStatus.kError else STOPPED[native]
+    info, mixed = solver.getInfo(), bool(arrays.integer.any())
     searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not base.only_presolved(info)
     if native == _Status.kInfeasible:
         return base.ProgramResult("infeasible", stopped, searched=searched)

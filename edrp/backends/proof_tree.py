@@ -32,6 +32,9 @@ RELIABLE = 4
 TRIED = 10
 """Candidates that are tried by strong branching at one node."""
 
+FULL_SIZE, LARGE_SHARE = 10_000, 0.075
+"""Size of a linear program up to which, about, an iteration takes the work of all of it, and the share of larger ones more."""
+
 Box = tuple[Floats, Floats]
 """Lower and upper bounds of the columns."""
 
@@ -162,7 +165,8 @@ class ProofTree:
     def _run(self) -> Any:
         """Solve the linear program, count its work, and say how it ended."""
         self._solver.run()
-        spend(ITERATION_WORK * self.arrays.size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
+        size = min(self.arrays.size, FULL_SIZE + LARGE_SHARE * self.arrays.size)
+        spend(ITERATION_WORK * size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
         return self._solver.getModelStatus()
 
     def _without_columns(self) -> NodeRelaxation:

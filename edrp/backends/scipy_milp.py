@@ -27,8 +27,8 @@ LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
 "unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
-SCIPY_NODE_WORK = 4 * base.NODE_WORK
-"""Units of work of a node per hardness: SciPy tells no iterations, of which nodes of placements take many."""
+SCIPY_NODE_WORK, SCIPY_ITERATIONS = 4 * base.NODE_WORK, 15_000
+"""Units of work of a node per hardness, and iterations of a search that a limit ends: SciPy tells none, and nodes take many."""
 
 MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
@@ -75,13 +75,13 @@ def _milp(arrays: Arrays, options: base.SolverOptions, scale: float, presolve: b
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     program = {"integrality": arrays.integer.astype(int), "bounds": bounds, "constraints": rows}
-    brake = base.NodeBrake(arrays.size, base.end_for_solver(options) - now(), SCIPY_NODE_WORK)
-    if brake.nodes is not None:
-        settings["node_limit"] = brake.nodes
+    brake = base.NodeBrake(arrays.size, arrays.matrix.shape, base.end_for_solver(options) - now(), SCIPY_NODE_WORK)
+    settings["node_limit"] = brake.nodes
     if (seconds := base.seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = run_milp(scale * arrays.objective, settings, options.threads, **program)
-    if brake.release(getattr(answer, "mip_node_count", None), iterations=0) and answer.status == OTHER:
+    iterations = SCIPY_ITERATIONS if answer.status in (LIMIT, OTHER) else 0
+    if brake.release(getattr(answer, "mip_node_count", None), iterations) and answer.status == OTHER:
         answer.status = LIMIT
     if answer.status == OTHER and "unbounded or infeasible" in answer.message:
         answer.status = UNBOUNDED

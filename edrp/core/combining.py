@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 from edrp.core.solution import Answer, within_gap
 from edrp.core.tolerances import OPTIMALITY_GAP
@@ -36,8 +37,8 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
     for proof in (held, answer):
         if proof.status in PROVEN:
             return proof
-    best = answer if _value(answer) < _value(held) else held
-    bounded = max((one for one in (held, answer) if one.bound is not None), key=_bound, default=best)
+    best = answer if value(answer) < value(held) else held
+    bounded = max((one for one in (held, answer) if one.bound is not None), key=attrgetter("bound"), default=best)
     bound = bounded.bound
     unfinished = best.decision is None and answer.stopped_because == "finished"  # a rule that finds nothing settles nothing
     stopped = held.stopped_because if unfinished or answer.stopped_because == "error" else answer.stopped_because
@@ -49,9 +50,6 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
     return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))
 
 
-def _value(answer: Answer) -> float:
+def value(answer: Answer) -> float:
+    """The objective; infinite without a decision."""
     return float("inf") if answer.objective is None else answer.objective
-
-
-def _bound(answer: Answer) -> float:
-    return -float("inf") if answer.bound is None else answer.bound

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.core.errors import EdrpError
 from edrp.core.expressions import CHAINED, Comparable, Expression, Rows
 from edrp.core.late_imports import sparse
@@ -26,6 +26,9 @@ from edrp.core.wording import suggestion
 
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
+
+BLOCK_WORK = 1e-4
+"""Units of work of building a block of columns or rows, beyond the look at the clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,6 +253,10 @@ class Program:
             self.row_blocks[block.name] = replace(block, start=self.rows + block.start)
         self.rows += count
 
+    def count_building(self) -> None:
+        """Count the work of building all blocks, where many programs are built and little else is done."""
+        spend(BLOCK_WORK * (len(self.column_blocks) + len(self.row_blocks)))
+
     def _refuse_beyond_memory(self, name: str, *, columns: int = 0, rows: int = 0, nonzeros: int = 0) -> None:
         """Refuse a block with which the program would not fit into memory, before any of it is built."""
         columns, rows, nonzeros = self.columns + columns, self.rows + rows, self.nonzeros + nonzeros
@@ -368,16 +375,8 @@ class Program:
                 lower[index] = upper[index] = value
         integer = stacked([bounds[2] for bounds in self._bounds], np.bool_)
         row_lower, row_upper = (stacked([bounds[part] for bounds in self._row_bounds], np.float64) for part in range(2))
-        return Arrays(
-            objective.astype(float, copy=False),
-            self.objective.constant,
-            lower,
-            upper,
-            integer,
-            sparse.csr_array(parts, shape=(self.rows, self.columns)),
-            row_lower,
-            row_upper,
-        )
+        costs, matrix = objective.astype(float, copy=False), sparse.csr_array(parts, shape=(self.rows, self.columns))
+        return Arrays(costs, self.objective.constant, lower, upper, integer, matrix, row_lower, row_upper)
 
 
 def _named_blocks(name: str | Sequence[tuple[str, int]], count: int, known: Collection[str], what: str) -> list[RowBlock]:

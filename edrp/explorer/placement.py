@@ -130,13 +130,14 @@ def _relaxed_duals(program: Program) -> Floats | None:
     """The multipliers of all rows in the linear relaxation; None where that takes too much work."""
     import highspy
 
-    from edrp.backends.highs import ITERATION_WORK, MAX_ITERATIONS, PASSED_WORK, hand_over, new_solver
+    from edrp.backends.base import MAX_LIMIT
+    from edrp.backends.highs import ITERATION_WORK, PASSED_WORK, hand_over, new_solver
 
     arrays = program.arrays()
     iterations = (MAX_WORK / max(1, arrays.size) - PASSED_WORK) / ITERATION_WORK
     if iterations < program.rows:  # the simplex method takes about one for each row
         return None
-    solver = new_solver(simplex_iteration_limit=int(min(MAX_ITERATIONS, iterations)))
+    solver = new_solver(simplex_iteration_limit=int(min(MAX_LIMIT, iterations)))
     if not hand_over(solver, replace(arrays, integer=np.zeros_like(arrays.integer))):
         return None
     solver.run()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, places_within
-from edrp.core.budget import refuse_beyond_memory
+from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
 from edrp.migration.intervals import Assignment, Interval, give_out, load_limit, sums_before
@@ -113,6 +113,9 @@ def _touches(rule: TaskRule, first: Ints | int, end: Ints | int) -> Bools:
     return touched
 
 
+PAIR_WORK, INTERVAL_WORK = 1e-7, 2e-6
+"""Units of work per place and first boundary, and per interval, of building the program."""
+
 BYTES_PER_INTERVAL = 1000
 """Memory of an interval's columns with their entries, in all forms that a program takes on its way to a solver."""
 
@@ -203,9 +206,12 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     first = low[position] + places_within(np.maximum(high - low + 1, 0)[:-1])
     min_end = np.maximum(first + 1, low[position + 1])
     counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
+    spend(PAIR_WORK * first.size)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     required = required_nodes(problem)
     refuse_beyond_memory(int(counts.sum()) * (1 + len(required)) * BYTES_PER_INTERVAL, what, "lower the tolerance", ("ssm",))
+    look("the program", INTERVAL_WORK * int(counts.sum()))
+    spend(INTERVAL_WORK * int(counts.sum()))
     end = np.repeat(min_end, counts) + places_within(counts)
     arcs = with_rules(problem, _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end))
     built = Program()

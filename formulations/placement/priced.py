@@ -173,6 +173,7 @@ def _by_elimination(compiled: Compiled, work: float, start: Ints | None, cutoff:
 def _by_program(compiled: Compiled, work: float, start: Ints | None, cutoff: float, gap: float) -> PricedAnswer:
     """By HiGHS on the compact program."""
     expressions = build_compact(compiled)
+    expressions.program.count_building()
     point = None if start is None or counts_objective(compiled, start) == inf else expressions.start(start)
     result = solve_program(expressions.program, work_limit=None if work == inf else work, gap=gap, start=point)
     bound = inf if result.status == "infeasible" else -inf if result.bound is None else result.bound

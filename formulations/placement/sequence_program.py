@@ -55,6 +55,7 @@ def include(program: Program, part: Program, name: str) -> tuple[int, Linear]:
     ([2, 3], [2, 3], 2)
     """
     arrays, first = part.arrays(), program.columns
+    part.count_building()
     for block in part.column_blocks.values():
         at = block.columns
         # Blocks are of one kind each, or their cells are mixed, which bounds and kinds by cell express as well.

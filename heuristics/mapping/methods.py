@@ -147,8 +147,8 @@ PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 MESSAGES_PER_CHECK = 2_000
 """Messages handled between two checks of the clock."""
 
-MESSAGE_UNITS, COMPLETE_MAP_UNITS = 6e-7, 2e-6
-"""Units of work per message and per complete map."""
+MESSAGE_UNITS, RANDOM_MESSAGE_UNITS, COMPLETE_MAP_UNITS = 6e-7, 1.5e-6, 2e-6
+"""Units of work per message, per message that is sent on to neighbours drawn at random, and per complete map."""
 
 DEFAULT_MAX_MESSAGES = 1_000_000
 """Map messages after which no further one is sent, unless the rules say otherwise."""
@@ -214,10 +214,11 @@ class Flood:
         arrays = FloodNetwork.of(network)
         memory = initial_memory(self._memory, arrays, task, rules)
         counts = memory.counts
+        units = RANDOM_MESSAGE_UNITS if PRUNINGS[rules.pruning] == "random" else MESSAGE_UNITS
         while counts[HANDLED] < counts[SENT] and not budget.passed(until):
             memory, before = with_capacity(memory, hops), int(counts[HANDLED])
             _native.advance_flood(arrays, task, rules, memory, MESSAGES_PER_CHECK)
-            budget.spend(MESSAGE_UNITS * (int(counts[HANDLED]) - before))
+            budget.spend(units * (int(counts[HANDLED]) - before))
         self._memory = memory
         return self._result(memory, rules.max_links)
 

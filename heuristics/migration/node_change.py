@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints, UInts
+from edrp.core.budget import spend
 from edrp.core.late_imports import optimize
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.intervals import Assignment, Interval, load_limit, sums_before
@@ -250,6 +251,9 @@ LOAD_HALVINGS = 60
 MAX_BOUNDARY_ROUNDS = 100
 """Rounds in which every boundary is moved once."""
 
+REACH_WORK, MOVE_WORK = 3e-6, 3e-5
+"""Units of work per node of a packing, and per boundary that is moved."""
+
 
 @dataclass(frozen=True, slots=True)
 class BalancedPacking:
@@ -309,15 +313,12 @@ def least_largest_load(work: Floats, nodes: int) -> float:
 
 def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
     """Boundaries as near to equal shares of the work as the limit allows, with at least `min_tasks` tasks each."""
-    before = sums_before(work)
-    tasks = work.size
-    earliest = np.empty(nodes + 1, dtype=np.int64)
-    earliest[nodes] = tasks
+    before, tasks = sums_before(work), work.size
+    earliest = np.full(nodes + 1, tasks, dtype=np.int64)
     for node in range(nodes - 1, -1, -1):
         earliest[node] = np.searchsorted(before, before[earliest[node + 1]] - limit, side="left")
     shares = np.searchsorted(before, before[-1] * np.arange(nodes + 1) / nodes, side="left")
-    boundaries = np.full(nodes + 1, tasks, dtype=np.int64)
-    boundaries[0] = 0
+    boundaries = np.append(0, np.full(nodes, tasks))
     for node in range(1, nodes):
         first = max(earliest[node], boundaries[node - 1] + min_tasks)
         last = min(_reach(before, boundaries[node - 1], limit), tasks - (nodes - node) * min_tasks)
@@ -327,8 +328,8 @@ def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
 
 def _improve(change: NodeCountChange, boundaries: Ints, former: Ints, min_tasks: int) -> bool:
     """Move each boundary in place to where its two nodes keep the most state; return whether any moved."""
-    before = sums_before(change.work)
-    moved = False
+    spend(MOVE_WORK * change.nodes_after)
+    before, moved = sums_before(change.work), False
     for node in range(1, change.nodes_after):
         previous, boundary, following = boundaries[node - 1 : node + 2]
         first = max(previous + min_tasks, int(np.searchsorted(before, before[following] - change.limit, side="left")))
@@ -349,6 +350,7 @@ def _reach(before: Floats, first: int, limit: float) -> int:
 
 
 def _farthest(before: Floats, nodes: int, limit: float) -> Ints:
+    spend(REACH_WORK * nodes)
     boundaries = [0]
     for _ in range(nodes):
         boundaries.append(_reach(before, boundaries[-1], limit))

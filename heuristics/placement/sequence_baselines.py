@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from edrp.core.budget import spend
 from edrp.core.methods import Method, Options, get_method, run_method
 from edrp.core.problem import EVERYTHING
 from edrp.core.solution import Answer, within_gap
 from edrp.placement.deployment import Deployment
 from edrp.placement.sequence import EdrpSequence
+
+PERIOD_WORK = 8e-4
+"""Units of work per operator to choose a method for a period and to compile it."""
 
 
 class Myopic(Method):
@@ -62,6 +66,7 @@ def period_answers(problem: EdrpSequence, options: Options) -> Iterator[Answer]:
         load = period.replace(duration=1.0).model_dump_json()
         if load not in known:
             loaded = problem.period(number).problem
+            spend(PERIOD_WORK * len(loaded.application.operators))
             method = get_method("auto", "edrp").resolve(loaded)
             share = options.within(options.remaining / (len(problem.periods) - number))
             known[load] = run_method(method, loaded, replace(share, start=starts[number]))

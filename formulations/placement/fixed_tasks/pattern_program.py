@@ -315,11 +315,10 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
 
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
-    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
-    limits = {"node_limit": brake.nodes, "time_limit": seconds}
+    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), rows.shape, units), seconds_for_solver()
     result = run_milp(
         np.zeros(len(patterns)),
-        {name: limit for name, limit in limits.items() if limit is not None},
+        {"node_limit": brake.nodes} | ({} if seconds is None else {"time_limit": seconds}),
         integrality=np.ones(len(patterns), np.int64),
         bounds=Bounds(0, tasks.nodes),
         constraints=LinearConstraint(rows, needed, needed),

@@ -129,6 +129,8 @@ def test_under_a_limit_a_rule_has_answered_before_anything_else_begins():
     answer = Portfolio(stages(late), [rule]).run(Named(), Options(work_limit=100.0))
     assert (answer.status, answer.decision, answer.method, answer.bound) == ("feasible", "rule", "rule", 2.0)
     assert late.asked[0].start is None, "others begin as they do without a limit"
+    answer = Portfolio(stages(feasible("worse", 6.0, bound=2.0)), [rule]).run(Named(), Options(work_limit=100.0))
+    assert (answer.decision, answer.method, answer.bound) == ("rule", "rule", 2.0)
 
 
 def test_a_method_that_is_not_through_with_preparing_costs_nothing_that_is_held():
