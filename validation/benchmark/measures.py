@@ -91,7 +91,7 @@ def _compared(runs: pd.DataFrame, known: Mapping[str, Row]) -> pd.DataFrame:
         is_closed = runs["id"].isin([name for name, row in known.items() if row.closed])
         optimum = optimum.fillna(best_known.where(is_closed))
         bound = np.fmax(bound, runs["id"].map({name: row.bound.value for name, row in known.items() if row.bound}).astype(float))
-        runs["best"] = np.fmin(runs["best"], best_known)
+        runs["best"] = best_known.where(is_closed, np.fmin(runs["best"], best_known))  # below an optimum are estimates alone
     runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
     runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
     runs["gap"] = _gap(objectives, runs["reference"])

@@ -57,12 +57,13 @@ def run_leaderboard(
 
 def leaderboard_lines(library: Library, out: Path, work_limits: Sequence[float]) -> Iterator[str]:
     """Lines of the page, of what is stored in a folder."""
-    versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", *OTHERS).items())
+    versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", "pyscipopt", "gurobipy").items())
     yield f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {_commit()}."
     for kind in library.kinds:
         known = {row.name: row.record for row in library.select(kind)}
         folders = {limit: out / f"{kind}-{limit:g}" for limit in work_limits}
         runs = {limit: compare_runs(read_rows(folder), known) for limit, folder in folders.items() if folder.exists()}
+        runs = {limit: table for limit, table in runs.items() if len(table)}
         if runs:
             yield from ("", f"## {kind}", "", f"{len(known)} rows: {SHARES}.", "", *_method_table(runs, len(known)))
     yield from ("", "## Open rows", "", "| row | best | bound | gap | decision by | bound by |", "|---|---|---|---|---|---|")
@@ -85,7 +86,7 @@ def _commit() -> str:
 
 def _method_table(runs: dict[float, pd.DataFrame], rows: int) -> Iterator[str]:
     """A line per method, the best at the largest limit first; a cell says of how many rows it is if not of all."""
-    yield "".join(f"| {head} " for head in ("method", *(f"{limit:g} units" for limit in runs))) + "|"
+    yield "".join(f"| {head} " for head in ("method", *(f"work {limit:g}" for limit in runs))) + "|"
     yield "|---" * (1 + len(runs)) + "|"
     cells: dict[str, list[tuple[list[float], str]]] = {}
     for number, table in enumerate(runs.values()):

@@ -6,6 +6,9 @@ from itertools import pairwise, product
 from common import STEPS, Judgement, NotJudgedError, common, counts_of, links_of, rates_of, steps, topological
 from ortools.sat.python import cp_model
 
+MAX_PARTS = 144
+"""Most parts of a stream of which pairs of replicas carry a whole number: those of up to four replicas on each side."""
+
 
 class Deployment:
     """A deployment of kind `edrp` at one load: its variables, and its metrics in steps of their limits."""
@@ -102,12 +105,20 @@ class Deployment:
                     model.add(latency >= seconds).only_enforce_if(chosen, used)
 
     def _delay(self, begin, end, stream, limit):
-        """A stream ends when the slowest pair of nodes is done."""
+        """A stream ends when the slowest pair of nodes is done, and no sooner than the mean over pairs of replicas."""
         (u, v), model = stream, self.model
         model.add(end >= begin)
         for (n, m), (delay, _) in self.link.items():
             if delay:
                 model.add(end >= begin + steps(delay / limit)).only_enforce_if(self.used[u, n], self.used[v, m])
+        parts = math.lcm(*self.total[u], *self.total[v]) ** 2
+        if self.share and parts <= MAX_PARTS:
+            flow = {(n, m): model.new_int_var(0, parts, "") for n, m in product(self.nodes, self.nodes)}
+            for n in self.nodes:
+                for name, row in ((u, [flow[n, m] for m in self.nodes]), (v, [flow[m, n] for m in self.nodes])):
+                    model.add(sum(row) == sum(round(parts * a) * x for a, lits in self.share[name, n].items() for x in lits))
+            mean = sum(steps(delay / limit / parts) * flow[pair] for pair, (delay, _) in self.link.items())
+            model.add(end >= begin + mean - parts)
 
     def _cost(self, value, limit):
         """Prices of replicas, and of tuples to other nodes: of all but those whose ends have a node in common."""
