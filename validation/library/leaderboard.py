@@ -28,7 +28,13 @@ WORK_LIMITS = (1.0, 10.0, 100.0)
 OTHERS = ("scip", "gurobi")
 """Solvers that users would take instead, on the program of a kind, where they are installed."""
 
-SHARES = "reaches the best known value / within 1 % of it / proves its answer, in % of the rows"
+SHARES = (
+    "A cell says, after so many units of [work](../explanation/work.md) for each row, on which share of the rows in % a method "
+    "reaches the best known value / comes within 1 % of it / proves its answer. Methods are those of `edrp benchmark`; "
+    "SCIP and Gurobi solve the program that `highs` solves, Gurobi where its licence takes it. What a method does not take, or "
+    "does not answer in time, counts as not reached."
+)
+"""How to read the page."""
 
 
 def run_leaderboard(
@@ -58,14 +64,16 @@ def run_leaderboard(
 def leaderboard_lines(library: Library, out: Path, work_limits: Sequence[float]) -> Iterator[str]:
     """Lines of the page, of what is stored in a folder."""
     versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", "pyscipopt", "gurobipy").items())
-    yield f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {_commit()}."
+    made = f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {_commit()}."
+    yield from ("# Leaderboard of the library", "", f"{made} {SHARES}")
     for kind in library.kinds:
         known = {row.name: row.record for row in library.select(kind)}
         folders = {limit: out / f"{kind}-{limit:g}" for limit in work_limits}
-        runs = {limit: compare_runs(read_rows(folder), known) for limit, folder in folders.items() if folder.exists()}
-        runs = {limit: table for limit, table in runs.items() if len(table)}
-        if runs:
-            yield from ("", f"## {kind}", "", f"{len(known)} rows: {SHARES}.", "", *_method_table(runs, len(known)))
+        stored = {limit: compare_runs(read_rows(folder), known) for limit, folder in folders.items() if folder.exists()}
+        runs = {limit: table for limit, table in stored.items() if len(table)}
+        missing = [f"{limit:g}" for limit in work_limits if limit not in runs]
+        not_run = f"; not run with {' and '.join(missing)} units of work" if missing else ""
+        yield from ("", f"## {kind}", "", f"{len(known)} rows{not_run}.", "", *(_method_table(runs, len(known)) if runs else ()))
     yield from ("", "## Open rows", "", "| row | best | bound | gap | decision by | bound by |", "|---|---|---|---|---|---|")
     for name, row in library.items():
         best, bound = row.record.best, row.record.bound

@@ -90,6 +90,7 @@ class Deployment:
         if self.operators[name]["latency"]["model"] != "mm1":
             raise NotJudgedError("a latency that is not of M/M/1")
         speeds = {n: node["speedup"] for n, node in self.nodes.items()}
+        least = 0
         for r, chosen in self.total[name].items():
             rate = self.load[name] / r
             for speed in set(speeds.values()):
@@ -100,9 +101,10 @@ class Deployment:
                     continue
                 seconds = steps(1 / (mu - rate) / speed / limit)
                 if speed == max(speeds.values()):
-                    model.add(latency >= seconds).only_enforce_if(chosen)
+                    least += seconds * chosen
                 for used in here:
                     model.add(latency >= seconds).only_enforce_if(chosen, used)
+        model.add(latency >= least)
 
     def _delay(self, begin, end, stream, limit):
         """A stream ends when the slowest pair of nodes is done, and no sooner than the mean over pairs of replicas."""
