@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
+SUBJECTS = ("speed", "robustness", "real systems", "code")
 BENCHMARKS = {
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
     "evidence": ("code", "the documented table of claims and their proofs, against what is certified"),
@@ -23,7 +23,6 @@ BENCHMARKS = {
     ),
     "growth": ("speed", "the default method of every kind while sizes double, to a minute or 4 GiB"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
-    "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "peers": ("speed", "edrp against the programs, solvers and commands that would be used instead"),
     "work": ("robustness", "processor seconds per unit of work, by kind and method"),
 }

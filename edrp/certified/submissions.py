@@ -189,6 +189,8 @@ class _Change:
             raise wrong("objective", solution.objective, f"the decision is worth {value!r}")
         best = self.row.best
         if best is not None:
+            if worse := self._worse_stage(solution):
+                return f"refused: {worse}"
             room, left = self._room(best.value), float(checker.TOLERANCE) if self.row.closed else 0.0
             if abs(value - best.value) <= room and (self.submission.certificate or solution.bound is not None):
                 return ""
@@ -202,6 +204,17 @@ class _Change:
         bounds = (bound.replace(evidence="refuted") if bound.value > above else bound for bound in self.row.bounds)
         self.row = self.row.replace(bounds=tuple(bounds))
         return f"accepted: objective {value!r}" + ("" if best is None else f" instead of {best.value!r}")
+
+    def _worse_stage(self, solution: Any) -> str:
+        """The first priority in which a decision is worse than the known one, or "": its objective alone would say nothing."""
+        problem, best = self.instance.problem, self.row.best
+        stages = getattr(problem, "priorities", ())
+        if best is None or best.file is None or not stages:
+            return ""
+        known = loads_solution(read_stored(self.folder, best.file), best.file.path)
+        new, old = (problem.evaluate(problem.read_decision(answer.decision)).metrics for answer in (solution, known))
+        worse = (stage.metric for stage in stages if new[stage.metric] > old[stage.metric] + self._room(old[stage.metric]))
+        return next((f"{name}, which counts first, is {new[name]!r}, and {old[name]!r} is known" for name in worse), "")
 
     def _take_certificate(self, solution: Any, text: str) -> str:
         best, before = self.row.best, self.row

@@ -45,7 +45,7 @@ def compare_runs(rows: pa.Table, known: Mapping[str, Row] | None = None) -> pd.D
         Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out. Objectives and
         bounds of problems with priorities are replaced by those of the decisive stage (`in_decisive_stages`).
     known
-        Records of the library by id, whose values are references, too.
+        Records of the library by id, whose values are references, too, but those of problems with priorities.
 
     Returns
     -------
@@ -55,6 +55,9 @@ def compare_runs(rows: pa.Table, known: Mapping[str, Row] | None = None) -> pd.D
         instance, by proof), `reference` and `reference_is`, `best` (least objective of any method), `gap`
         ((objective - reference) / |objective|) and `excess` (the same to `best`).
     """
+    texts = zip(rows["id"].to_pylist(), rows["solution"].to_pylist(), strict=True)
+    staged = {name for name, text in texts if text and WITH_STAGES.search(text)}  # whose decisive stage need not be the last one
+    known = {name: row for name, row in (known or {}).items() if name not in staged}
     rows = in_decisive_stages(rows)
     runs = rows.select([name for name in COLUMNS if name != "trace"]).to_pandas()
     runs["trace"] = rows["trace"].to_pylist()
@@ -73,7 +76,7 @@ def compare_runs(rows: pa.Table, known: Mapping[str, Row] | None = None) -> pd.D
     runs["proven"] = runs["solved"] & (runs["status"] == "optimal")
     runs["claimed"] = runs["status"].isin(["optimal", "infeasible"])
     runs["checked"] = runs["claimed"] & (runs["proof"] == "checked certificate")
-    return _compared(runs, known or {}).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
+    return _compared(runs, known).sort_values(["kind", "id", "method", "run_seed"], ignore_index=True)
 
 
 def _compared(runs: pd.DataFrame, known: Mapping[str, Row]) -> pd.DataFrame:
@@ -91,7 +94,7 @@ def _compared(runs: pd.DataFrame, known: Mapping[str, Row]) -> pd.DataFrame:
         is_closed = runs["id"].isin([name for name, row in known.items() if row.closed])
         optimum = optimum.fillna(best_known.where(is_closed))
         bound = np.fmax(bound, runs["id"].map({name: row.bound.value for name, row in known.items() if row.bound}).astype(float))
-        runs["best"] = np.fmin(runs["best"], best_known)
+        runs["best"] = best_known.where(is_closed, np.fmin(runs["best"], best_known))  # below an optimum are estimates alone
     runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
     runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
     runs["gap"] = _gap(objectives, runs["reference"])

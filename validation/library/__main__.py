@@ -48,7 +48,7 @@ def solve(
 @app.command()
 def leaderboard(
     out: Annotated[Path, typer.Option(help="Folder of rows and of the page; the same command goes on.")],
-    work_limit: Annotated[tuple[float, float, float], typer.Option(help="Units of work of the columns.")] = WORK_LIMITS,
+    work_limit: Annotated[list[float], typer.Option(help="Units of work of a column; may be repeated.")] = list(WORK_LIMITS),  # noqa: B006
     folder: Folder = FOLDER,
     kind: Annotated[list[str] | None, typer.Option(help="Kind that is run; may be repeated; default: all.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes without Spark.")] = 1,

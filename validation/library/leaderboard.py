@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
+from subprocess import run
 from typing import TYPE_CHECKING, Any
 
 from edrp.backends import backends
@@ -26,7 +28,13 @@ WORK_LIMITS = (1.0, 10.0, 100.0)
 OTHERS = ("scip", "gurobi")
 """Solvers that users would take instead, on the program of a kind, where they are installed."""
 
-SHARES = "reaches the best known value / within 1 % of it / proves its answer, in % of the rows"
+SHARES = (
+    "A cell says, after so many units of [work](../explanation/work.md) for each row, on which share of the rows in % a method "
+    "reaches the best known value / comes within 1 % of it / proves its answer. Methods are those of `edrp benchmark`; "
+    "SCIP and Gurobi solve the program that `highs` solves, Gurobi where its licence takes it. What a method does not take, or "
+    "does not answer in time, counts as not reached."
+)
+"""How to read the page."""
 
 
 def run_leaderboard(
@@ -38,17 +46,16 @@ def run_leaderboard(
     progress: Callable[[Any], None] | None = None,
     **where: Any,
 ) -> Path:
-    """Solve the rows of some kinds (or all) by all methods, and write a page of all that is stored; the same call goes on.
+    """Solve the rows of some kinds (or all) by all methods, least work first, and write a page of what is stored.
 
-    Rows go to a folder in `out` for each kind and limit, the page to `leaderboard.md`. `where` is `spark` or `n_jobs`, as of
-    `solve_batch`.
+    Rows go to a folder in `out` for each kind and limit, the page to `leaderboard.md`; the same call goes on. `where` is
+    `spark` or `n_jobs`, as of `solve_batch`.
     """
-    for kind in kinds or library.kinds:
+    for limit, kind in product(work_limits, kinds or library.kinds):
         others = [name for name in OTHERS if name in backends() and get_kind(kind).formulations]
         texts = {row.name: row.instance.text for row in library.select(kind)}
-        for limit in work_limits:
-            folder, methods = out / f"{kind}-{limit:g}", dict.fromkeys([*KIND_METHODS[kind], *others])
-            solve_batch(texts, list(methods), out=folder, work_limit=limit, progress=progress, **where)
+        folder, methods = out / f"{kind}-{limit:g}", dict.fromkeys([*KIND_METHODS[kind], *others])
+        solve_batch(texts, list(methods), out=folder, work_limit=limit, progress=progress, **where)
     page = out / "leaderboard.md"
     page.write_text("\n".join(leaderboard_lines(library, out, work_limits)) + "\n")
     return page
@@ -56,33 +63,44 @@ def run_leaderboard(
 
 def leaderboard_lines(library: Library, out: Path, work_limits: Sequence[float]) -> Iterator[str]:
     """Lines of the page, of what is stored in a folder."""
-    versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", *OTHERS).items())
-    yield f"Made on {datetime.now(UTC).date().isoformat()} with {versions}."
+    versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", "pyscipopt", "gurobipy").items())
+    made = f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {_commit()}."
+    yield from ("# Leaderboard of the library", "", f"{made} {SHARES}")
     for kind in library.kinds:
         known = {row.name: row.record for row in library.select(kind)}
         folders = {limit: out / f"{kind}-{limit:g}" for limit in work_limits}
-        runs = {limit: compare_runs(read_rows(folder), known) for limit, folder in folders.items() if folder.exists()}
-        if runs:
-            yield from ("", f"## {kind}", "", f"{len(known)} rows: {SHARES}.", "", *_method_table(runs))
+        stored = {limit: compare_runs(read_rows(folder), known) for limit, folder in folders.items() if folder.exists()}
+        runs = {limit: table for limit, table in stored.items() if len(table)}
+        missing = [f"{limit:g}" for limit in work_limits if limit not in runs]
+        not_run = f"; not run with {' and '.join(missing)} units of work" if missing else ""
+        yield from ("", f"## {kind}", "", f"{len(known)} rows{not_run}.", "", *(_method_table(runs, len(known)) if runs else ()))
     yield from ("", "## Open rows", "", "| row | best | bound | gap | decision by | bound by |", "|---|---|---|---|---|---|")
     for name, row in library.items():
         best, bound = row.record.best, row.record.bound
-        if best and bound and not row.record.closed:
-            gap, by = f"{100 * relative_gap(best.value, bound.value):.3g} %", f"{bound.method}, {bound.evidence}"
-            yield f"| {name} | {best.value:.9g} | {bound.value:.9g} | {gap} | {best.method} | {by} |"
+        if best and row.record.status == "open":
+            gap = f"{100 * relative_gap(best.value, bound.value):.3g} %" if bound else ""
+            proven = f"{bound.value:.9g} | {gap} | {best.method} | {bound.method}" if bound else f"none | | {best.method} |"
+            yield f"| {name} | {best.value:.9g} | {proven} |"
     yield from ("", "## Who closed what", "", "| method | rows |", "|---|---|")
     closed = Counter(row.record.bound.method for row in library.values() if row.record.closed and row.record.bound)
     yield from (f"| {method} | {count} |" for method, count in closed.most_common())
 
 
-def _method_table(runs: dict[float, pd.DataFrame]) -> Iterator[str]:
-    """A line per method, the best at the largest limit first."""
-    yield "".join(f"| {head} " for head in ("method", *(f"{limit:g} units" for limit in runs))) + "|"
+def _commit() -> str:
+    """The commit of this checkout; "unknown" outside one."""
+    asked = run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or "unknown"
+
+
+def _method_table(runs: dict[float, pd.DataFrame], rows: int) -> Iterator[str]:
+    """A line per method, the best at the largest limit first; a cell says of how many rows it is if not of all."""
+    yield "".join(f"| {head} " for head in ("method", *(f"work {limit:g}" for limit in runs))) + "|"
     yield "|---" * (1 + len(runs)) + "|"
-    cells: dict[str, list[list[float]]] = {}
+    cells: dict[str, list[tuple[list[float], str]]] = {}
     for number, table in enumerate(runs.values()):
         for method, group in table.groupby("method"):
-            near = [(group["excess"] <= gap).mean() for gap in (BENCHMARK_OPTIMUM, NEAR_GAP)]
-            cells.setdefault(str(method), [[] for _ in runs])[number] = [*near, group["proven"].mean()]
-    for method, shares in sorted(cells.items(), key=lambda item: item[1][-1], reverse=True):
-        yield f"| `{method}` " + "".join(f"| {' / '.join(f'{100 * share:.0f}' for share in cell)} " for cell in shares) + "|"
+            shares = [(group["excess"] <= gap).mean() for gap in (BENCHMARK_OPTIMUM, NEAR_GAP)] + [group["proven"].mean()]
+            text = " / ".join(f"{100 * share:.0f}" for share in shares) + (f" of {len(group)}" if len(group) < rows else "")
+            cells.setdefault(str(method), [([], "") for _ in runs])[number] = (shares, text)
+    for method, found in sorted(cells.items(), key=lambda item: item[1][-1], reverse=True):
+        yield f"| `{method}` " + "".join(f"| {text} " for _, text in found) + "|"

@@ -1,7 +1,8 @@
 """Plan of the library: which instances it has. It was drawn before any of them was solved, and no row depends on an answer.
 
 Of families, sizes were chosen by solving instances of seed 0; those of the library have the seed `SEED`. A row whose problem
-turns out to be infeasible has no value to compare and is left out (`INFEASIBLE`).
+turns out to be infeasible has no value to compare and is left out (`INFEASIBLE`). Only of topologies of latency-aware placement
+optima were known before.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from edrp.core.problem import Problem
 from edrp.datasets.families.placement.sequence import elastic_sequence
 from edrp.datasets.families.registry import choose_families, generate
 from edrp.datasets.placement.capsys import capsys_queries, inference_problem
-from edrp.datasets.placement.latency_aware_test_bed import OPERATIONS
+from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
 from edrp.validation.benchmark.suites import TOLERANCES, paper_migrations
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import TABLE_NETWORK_SEED
@@ -59,10 +60,8 @@ def of_family(kind: str, family: str, size: int, number: int) -> Problem:
     return next(islice(generate(kind, number + 1, SEED, families=[family], size=size), number, None))[1]
 
 
-NAMES: dict[str, Any] = {name: getattr(datasets, name) for name in datasets.__all__} | {
-    function.__name__: function
-    for function in (of_family, elastic_sequence, capsys_queries, inference_problem, first_deployment, paper_migrations)
-}
+OTHERS = (capsys_queries, elastic_sequence, first_deployment, inference_problem, of_family, paper_migrations, random_problem)
+NAMES: dict[str, Any] = {name: getattr(datasets, name) for name in datasets.__all__} | {call.__name__: call for call in OTHERS}
 """Functions that generators call."""
 
 PAPERS: tuple[tuple[str, str, str, str], ...] = (
@@ -103,7 +102,12 @@ PAPERS: tuple[tuple[str, str, str, str], ...] = (
     *(
         (f"latency-aware/{name.lower()}-{round(100 * load)}", f'paper_problem("{name}", {load})',
          "latency-aware placement, Table 1 on the network of Fig. 2", GENERATED)
-        for name, load in [*((name, 0.4) for name in OPERATIONS), ("T-R1", 0.7), ("T-R4", 0.7), ("T-R7", 0.7)]
+        for name, load in product(OPERATIONS, LOADS)
+    ),
+    *(
+        (f"latency-aware/random-60-{round(100 * load)}-{seed}", f"random_problem({seed}, operations=31, load={load})",
+         "random topologies of 60 instances on the network of Fig. 2 of latency-aware placement", GENERATED)
+        for seed, load in product(range(5), LOADS)
     ),
     *(
         (f"migration/departures-{tolerance:g}-{step}", f'dict(paper_migrations())["migration-tolerance {tolerance:g}-{step}"]',

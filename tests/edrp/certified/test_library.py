@@ -235,6 +235,17 @@ def test_anybody_submits_a_decision_then_a_certificate(small, tmp_path, run):
     assert Library(library.folder).verify([row.name])[0].fault == ""
 
 
+def test_a_decision_that_is_worse_in_what_counts_first_is_refused(tmp_path):
+    row = edrp.library["edrp/capsys-q2"]
+    shutil.copytree(FOLDER / "edrp", tmp_path / "edrp")
+    library = with_rows(tmp_path, {row.name: row.record})
+    other = edrp.solve(row.problem, "ds2")
+    assert other.objective < row.record.best.value  # the last priority alone
+    receipt = submit(library, Submission(other.to_document(), None, row.name))
+    assert not receipt.accepted
+    assert "peak_loads.compute, which counts first" in receipt.sentence
+
+
 def test_a_bound_without_certificate_is_a_claim_until_it_is_refuted(small):
     row = one_of(small)
     kind, best = row.solution.kind, row.record.best.value

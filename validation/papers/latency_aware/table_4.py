@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import product
 from statistics import median
 from time import process_time
-from typing import Any
 
 from rich.console import Console
 
+from edrp.certified.library import CertifiedInstance, library
 from edrp.core.solve import solve
 from edrp.core.tolerances import PAPER_OPTIMUM
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
-from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.report.formatting import NONE
 from edrp.report.progress import Tell, working
@@ -120,14 +117,19 @@ def _problems(
 
 
 def proven(problem: LatencyAwareProblem) -> float:
-    """The optimum, from the reference data or by column generation; where that takes more than a minute, the bound."""
-    known = [reference.optimum for reference in latency_aware_optima() if reference.problem == problem]
-    if known:
-        return known[0]
+    """The optimum, from the library or by column generation; where that takes more than a minute, the bound."""
+    for row in _known():
+        if row.record.best and row.record.status != "open" and row.problem == problem:
+            return row.record.best.value
     bound = solve(problem, "column-generation", time_limit=60.0).bound
     if bound is None:
         raise ValueError("nothing is proven of this problem within a minute")
     return bound
+
+
+@cache
+def _known() -> list[CertifiedInstance]:
+    return library.select("latency-aware")
 
 
 def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -> tuple[float, float]:
@@ -205,49 +207,3 @@ def run(
     print_tables(console, times, gaps)
     print_statements(console, statements_4(search_runs))
     return search_runs
-
-
-OPTIMA_FILE = "latency_aware_optima.json"
-"""Proven optima, shipped as reference data; `benchmarks/latency_aware_exact.py` proves them again and writes the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceOptimum:
-    """A problem that `edrp.datasets.placement.latency_aware_test_bed` makes, its optimum, and a placement that reaches it.
-
-    Attributes
-    ----------
-    problem : LatencyAwareProblem
-    name : str, name of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
-    load : float, need of all instances, as a share of the cluster's cores.
-    operators : int, number of instances, as Table 1 counts them.
-    optimum : float, proven minimum of the objective (latency-aware placement, eq. 1) with the paper's weights.
-    deployment : Deployment
-    """
-
-    problem: LatencyAwareProblem
-    name: str
-    load: float
-    operators: int
-    optimum: float
-    deployment: Deployment
-
-
-@cache
-def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
-    """Read the reference optima that the package ships."""
-    text = files("edrp.datasets.placement").joinpath("reference", OPTIMA_FILE).read_text(encoding="utf-8")
-    return tuple(_read(entry) for entry in json.loads(text)["optima"])
-
-
-def described_problem(name: str, load: float, operations: int | None = None) -> LatencyAwareProblem:
-    """The problem of that name: a topology of Table 1, or "seed N" of `random_problem` with `operations` operations."""
-    if name.startswith("seed "):
-        return random_problem(int(name.removeprefix("seed ")), operations=operations, load=load)
-    return paper_problem(name, load)
-
-
-def _read(entry: dict[str, Any]) -> ReferenceOptimum:
-    problem = described_problem(entry["name"], entry["load"], entry["operations"])
-    deployment = Deployment({name: tuple(nodes) for name, nodes in entry["deployment"].items()})
-    return ReferenceOptimum(problem, entry["name"], entry["load"], entry["operators"], entry["optimum"], deployment)
