@@ -277,7 +277,7 @@ class Search:
         program, (operators, nodes) = self.program, self.program.compiled.candidate.shape
         size, meant = operators * nodes, np.flatnonzero(cost[program.largest])
         cells = program.lower.size - program.largest.size + meant
-        parts = sparse.csr_array(face.matrix[cells, :size].T.reshape((operators, -1)))
+        parts = sparse.csr_array(face.matrix[cells, :size].T.reshape((operators, nodes * cells.size)))
         keys = [(parts.indices[a:b].tobytes(), parts.data[a:b].tobytes()) for a, b in pairwise(parts.indptr)]
         number = {key: kind for kind, key in enumerate(dict.fromkeys(keys))}
         kinds = np.array([number[key] for key in keys])
